@@ -1,7 +1,7 @@
 import { createCatalog } from '../src/core/catalog.ts'
 import { notFound } from '../src/core/errors.ts'
+import { sleep } from '../src/core/kit/sleep.ts'
 import type { Change, Content, Entry, Provider, Template } from '../src/core/provider.ts'
-import { sleep } from '../src/core/sleep.ts'
 import { inline } from '../src/providers/inline/index.ts'
 import { type HttpService, serveHttp } from '../src/server/http.ts'
 import { describedSkills, withSkills } from '../src/skills/index.ts'

@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process'
-import { isText } from '../../src/core/utf8.ts'
+import { isText } from '../../src/core/kit/utf8.ts'
 
 const safe = ['--no-pager', '--no-optional-locks', '-c', 'core.fsmonitor=false', '-c', 'protocol.allow=never']
 const environment = { ...process.env, GIT_CONFIG_NOSYSTEM: '1', GIT_TERMINAL_PROMPT: '0', GIT_NO_LAZY_FETCH: '1' }

@@ -1,4 +1,4 @@
-import { defined } from '../core/defined.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Log } from '../core/log.ts'
 import { count } from './format.ts'
 import { addOverHttp, addOverStdio, type Server } from './how-to-add.ts'

@@ -1,6 +1,6 @@
 import { request } from 'node:http'
-import { childLimits } from '../core/child-limits.ts'
 import { isLoopback } from '../core/host.ts'
+import { childLimits } from '../core/kit/child-limits.ts'
 import type { Log } from '../core/log.ts'
 import type { Findings } from './doctor.ts'
 import { type SourceOptions, serverTarget } from './source.ts'

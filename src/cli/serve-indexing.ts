@@ -1,7 +1,7 @@
 import { searchesOf } from '../config/searches.ts'
 import type { Catalog } from '../core/catalog.ts'
+import { sleep } from '../core/kit/sleep.ts'
 import type { Log } from '../core/log.ts'
-import { sleep } from '../core/sleep.ts'
 import type { MountProgress, Search } from '../providers/search/index.ts'
 import { isDone, progressOf } from './indexing.ts'
 import type { Io } from './io.ts'

@@ -1,5 +1,5 @@
-import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
+import { defined } from '../core/kit/defined.ts'
 import { compileTemplate } from '../core/template.ts'
 import { directoryMimeType, type Resource, type ResourceTemplate, type View } from '../core/view.ts'
 import { lengthOf } from './contents.ts'

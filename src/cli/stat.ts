@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { defined } from '../core/defined.ts'
+import { defined } from '../core/kit/defined.ts'
 import { coloursFor } from './colour.ts'
 import { exitCodeHelp } from './exit.ts'
 import { counted, formatSize, formatTime, resourceToJson } from './format.ts'

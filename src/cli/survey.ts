@@ -1,5 +1,5 @@
 import { type Survey, surveyFolder } from '../config/survey.ts'
-import { defined } from '../core/defined.ts'
+import { defined } from '../core/kit/defined.ts'
 import { apiIn, type DescribedApi } from './survey-api.ts'
 import { type DescribedServer, serversIn } from './survey-servers.ts'
 

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Encoding } from '../context/tokens.ts'
-import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
+import { defined } from '../core/kit/defined.ts'
 import { directoryMimeType, type Resource, type View } from '../core/view.ts'
 import { exitCodeHelp, failed, misused } from './exit.ts'
 import { counted, formatSize } from './format.ts'

@@ -1,6 +1,6 @@
 import { ReadStream, WriteStream } from 'node:tty'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { defined } from '../core/defined.ts'
+import { defined } from '../core/kit/defined.ts'
 import { isColourful } from './colour.ts'
 import { exitCodeHelp, failed } from './exit.ts'
 import type { Io } from './io.ts'

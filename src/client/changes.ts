@@ -1,5 +1,5 @@
-import { untilAborted } from '../core/abort.ts'
 import { invalid } from '../core/errors.ts'
+import { untilAborted } from '../core/kit/abort.ts'
 import type { CallOptions, ChangeListener, Subscription } from '../core/view.ts'
 import type { Link } from './link.ts'
 import { createNames } from './names.ts'

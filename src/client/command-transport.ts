@@ -4,8 +4,8 @@ import { PassThrough, type Readable, type Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ReadBuffer, SdkError, SdkErrorCode, type Transport } from '@modelcontextprotocol/client'
 import { getDefaultEnvironment, type StdioServerParameters } from '@modelcontextprotocol/client/stdio'
-import { defined } from '../core/defined.ts'
-import { type MemoryLimit, type ProcessGroup, watchGroup } from '../core/process-group.ts'
+import { defined } from '../core/kit/defined.ts'
+import { type MemoryLimit, type ProcessGroup, watchGroup } from '../core/kit/process-group.ts'
 import { type Flood, paceLines } from './flood.ts'
 
 /** A transport over stdio. The SDK recognises one by its members `pid` and `stderr`. */

@@ -8,9 +8,9 @@ import {
   type SubscriptionFilter,
   type Transport,
 } from '@modelcontextprotocol/client'
-import { untilAborted } from '../core/abort.ts'
-import { defined } from '../core/defined.ts'
 import { isResourceError, type ResourceError } from '../core/errors.ts'
+import { untilAborted } from '../core/kit/abort.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Log } from '../core/log.ts'
 import { traceContext, traced } from '../core/trace.ts'
 import { toResourceError, unavailable } from './errors.ts'

@@ -1,6 +1,6 @@
-import { childLimits } from '../core/child-limits.ts'
+import { childLimits } from '../core/kit/child-limits.ts'
+import { requireKeys } from '../core/kit/required.ts'
 import type { Log } from '../core/log.ts'
-import { requireKeys } from '../core/required.ts'
 import { createRemoteChanges } from './changes.ts'
 import type { Limits } from './connection.ts'
 import { createLink } from './link.ts'

@@ -1,5 +1,5 @@
-import { untilAborted } from '../core/abort.ts'
 import { invalid, isResourceError } from '../core/errors.ts'
+import { untilAborted } from '../core/kit/abort.ts'
 import { bind, type Connection, type Limits, newState, open, type State } from './connection.ts'
 import { memoryExceeded, statusOf, systemCode, unavailable } from './errors.ts'
 import { commandFault, isTimeout, urlFault } from './faults.ts'

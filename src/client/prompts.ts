@@ -1,4 +1,4 @@
-import { defined } from '../core/defined.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { FilledPrompt, PromptMessage } from '../core/provider.ts'
 import type { ListedArgument, ListedPrompt, Page, PromptContent } from '../core/view.ts'
 import {

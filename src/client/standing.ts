@@ -1,7 +1,7 @@
 import { type ReadableStream, TextDecoderStream } from 'node:stream/web'
 import { parseJSONRPCMessage, type StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { untilAborted } from '../core/abort.ts'
 import { ResourceError } from '../core/errors.ts'
+import { untilAborted } from '../core/kit/abort.ts'
 import { httpFault, toResourceError } from './errors.ts'
 
 /** The stream on which a server sends messages of its own accord (Streamable HTTP, 2025-03-26 to 2025-11-25). */

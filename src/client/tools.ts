@@ -1,4 +1,4 @@
-import { defined } from '../core/defined.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { PromptContent } from '../core/view.ts'
 import type { Link } from './link.ts'
 import { blockOf } from './prompts.ts'

@@ -1,5 +1,5 @@
-import { defined } from '../core/defined.ts'
 import { ResourceError } from '../core/errors.ts'
+import { defined } from '../core/kit/defined.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Audience, Completion, Icon } from '../core/provider.ts'
 import {

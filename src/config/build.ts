@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { type Catalog, createCatalog, type Mount } from '../core/catalog.ts'
-import { defined } from '../core/defined.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { LongResultBounds, LongResults } from '../core/long-results.ts'
 import { parseAddress } from '../core/uri.ts'
 import type { OpeningState } from '../wrap/deferred.ts'

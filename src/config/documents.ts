@@ -1,4 +1,4 @@
-import { defined } from '../core/defined.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Provider } from '../core/provider.ts'
 import { documents } from '../wrap/documents.ts'
 import type { RedactedOptions } from '../wrap/redacted.ts'

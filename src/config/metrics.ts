@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { defined } from '../core/defined.ts'
 import { invalid } from '../core/errors.ts'
 import { isLoopback } from '../core/host.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Provider } from '../core/provider.ts'
 import { parseAddress, parseUri } from '../core/uri.ts'
 import { providers } from '../providers/index.ts'

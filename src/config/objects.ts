@@ -1,5 +1,5 @@
-import { defined } from '../core/defined.ts'
 import { invalid } from '../core/errors.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Log } from '../core/log.ts'
 import type { Provider } from '../core/provider.ts'
 import { providers } from '../providers/index.ts'

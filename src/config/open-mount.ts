@@ -1,7 +1,7 @@
 import { compileAccess } from '../core/access.ts'
 import type { Mount } from '../core/catalog.ts'
-import { defined } from '../core/defined.ts'
 import { isResourceError, ResourceError } from '../core/errors.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Log } from '../core/log.ts'
 import type { Provider } from '../core/provider.ts'
 import { type Deferred, deferred } from '../wrap/deferred.ts'

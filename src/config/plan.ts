@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
-import { defined } from '../core/defined.ts'
 import { invalid, isResourceError } from '../core/errors.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Abilities } from '../core/opening.ts'
 import { isPath } from '../core/path.ts'
 import { createResolver } from '../core/resolve.ts'

@@ -1,5 +1,5 @@
 import type { Catalog } from '../core/catalog.ts'
-import { defined } from '../core/defined.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Principal } from '../core/provider.ts'
 import type { View } from '../core/view.ts'
 import type { ClientsConfig } from './clients.ts'

@@ -1,4 +1,4 @@
-import { defined } from '../core/defined.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Provider } from '../core/provider.ts'
 import { providers } from '../providers/index.ts'
 import { withDocuments } from './documents.ts'

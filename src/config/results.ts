@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { defined } from '../core/defined.ts'
 import { ResourceError } from '../core/errors.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Provider } from '../core/provider.ts'
 import { parseAddress } from '../core/uri.ts'
 import { providers } from '../providers/index.ts'

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { defined } from '../core/defined.ts'
 import { invalid, isResourceError, ResourceError } from '../core/errors.ts'
 import { isLoopback } from '../core/host.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Log } from '../core/log.ts'
 import { parseAddress, parseUri } from '../core/uri.ts'
 import { providers } from '../providers/index.ts'

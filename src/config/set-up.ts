@@ -1,5 +1,5 @@
 import { basename, resolve } from 'node:path'
-import { defined } from '../core/defined.ts'
+import { defined } from '../core/kit/defined.ts'
 import { formatUri, parseAddress } from '../core/uri.ts'
 import { type Glance, glanceAt } from './glance.ts'
 import { type PlannedMount, planFolders } from './plan.ts'

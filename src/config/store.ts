@@ -1,4 +1,4 @@
-import { defined } from '../core/defined.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { StoreOptions } from '../store/index.ts'
 import { secret, text } from './fields.ts'
 import { resolveFolder } from './folder.ts'

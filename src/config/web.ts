@@ -1,6 +1,6 @@
-import { defined } from '../core/defined.ts'
 import { invalid } from '../core/errors.ts'
 import { isHttpUrl } from '../core/http-url.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Provider } from '../core/provider.ts'
 import { parseAddress, parseUri } from '../core/uri.ts'
 import type { RouteOptions } from '../providers/api/index.ts'

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { createRecent } from '../core/recent.ts'
+import { createRecent } from '../core/kit/lru.ts'
 
 /** Digest and shingle hashes of a text, for comparing it with other texts. */
 export interface Shingles {

@@ -1,5 +1,5 @@
-import { defined } from '../core/defined.ts'
 import { ResourceError } from '../core/errors.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { JsonObject, ToolAnswer, ToolBlock } from '../core/tool.ts'
 import type { Resource, View } from '../core/view.ts'
 import type { Asked } from './asked.ts'

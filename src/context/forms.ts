@@ -1,5 +1,5 @@
-import { defined } from '../core/defined.ts'
-import { createRecent } from '../core/recent.ts'
+import { defined } from '../core/kit/defined.ts'
+import { createRecent } from '../core/kit/lru.ts'
 import type { TextReading } from './memory.ts'
 import { outlineOf } from './outline.ts'
 import { pathOf } from './places.ts'

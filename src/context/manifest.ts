@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { defined } from '../core/defined.ts'
 import { invalid } from '../core/errors.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Audience } from '../core/provider.ts'
 import { type Encoding, encodings } from './tokens.ts'
 import {

@@ -1,4 +1,4 @@
-import { createRecent } from '../core/recent.ts'
+import { createRecent } from '../core/kit/lru.ts'
 import type { Resource } from '../core/view.ts'
 import type { Bag } from './bags.ts'
 

@@ -1,6 +1,6 @@
 import { maxCompletions } from '../core/completion.ts'
-import { defined } from '../core/defined.ts'
 import { invalid, isResourceError } from '../core/errors.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Completion, PromptMessage } from '../core/provider.ts'
 import type { ListedPrompt, Page, PromptContent, PromptView, View } from '../core/view.ts'
 import { askedIn } from './asked.ts'

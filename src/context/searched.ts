@@ -1,4 +1,3 @@
-import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
 import {
   type Found,
@@ -9,6 +8,7 @@ import {
   saidOf,
   searchPlaces,
 } from '../core/found.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Audience } from '../core/provider.ts'
 import type { Resource, ResourceTemplate, View } from '../core/view.ts'
 import { pagesOf } from './listed.ts'

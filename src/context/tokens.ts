@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { ResourceError } from '../core/errors.ts'
-import { createRecent } from '../core/recent.ts'
+import { createRecent } from '../core/kit/lru.ts'
 import { mergeSteps, type Ranks } from './merging.ts'
 
 /** How a model cuts text into tokens. */

@@ -1,6 +1,6 @@
 import { readOnly } from '../core/arguments.ts'
-import { defined } from '../core/defined.ts'
 import { invalid, isResourceError } from '../core/errors.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Principal } from '../core/provider.ts'
 import type { JsonObject, Tool } from '../core/tool.ts'
 import type { View } from '../core/view.ts'

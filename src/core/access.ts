@@ -1,6 +1,6 @@
 import { compileGlobs, compileReach, type PathTest, type Reach } from './glob.ts'
+import { requireArgument } from './kit/required.ts'
 import type { Principal } from './provider.ts'
-import { requireArgument } from './required.ts'
 
 /** Decides whether a principal may see a path of a mount. Only the catalog applies it. */
 export interface Access {

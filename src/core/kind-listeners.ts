@@ -1,7 +1,7 @@
 import type { Listener } from './change-listeners.ts'
+import { type Clock, createThrottle } from './kit/throttle.ts'
 import type { MountWatch } from './mount-watch.ts'
 import type { ChangedKind, Principal } from './provider.ts'
-import { type Clock, createThrottle } from './throttle.ts'
 import type { ChangeListener } from './view.ts'
 
 /** The listeners of one subscription for changes of prompts, or of tools. */

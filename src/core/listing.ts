@@ -1,5 +1,5 @@
 import { isResourceError, type ResourceError } from './errors.ts'
-import { eachGroup } from './groups.ts'
+import { eachGroup } from './kit/groups.ts'
 import type { Mounted } from './mount.ts'
 import { createPageBuilder } from './paging.ts'
 import { parentOf } from './path.ts'

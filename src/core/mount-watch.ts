@@ -1,9 +1,9 @@
 import { createChangeCollector } from './change-collector.ts'
 import { createChangeListeners, keyOf, type Listener } from './change-listeners.ts'
+import { sleep } from './kit/sleep.ts'
 import type { Log } from './log.ts'
 import type { Mounted } from './mount.ts'
 import type { Change, Degradation } from './provider.ts'
-import { sleep } from './sleep.ts'
 
 /**
  * The watch of a mount: one watch of the provider while anyone listens, shared by all listeners.

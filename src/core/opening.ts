@@ -1,6 +1,6 @@
-import { untilAborted } from './abort.ts'
 import type { Catalog } from './catalog.ts'
 import { invalid, ResourceError } from './errors.ts'
+import { untilAborted } from './kit/abort.ts'
 import type { Narrowing } from './narrowing.ts'
 import type { Principal } from './provider.ts'
 import type { CallOptions, ChangeListener, PromptView, Subscription, View } from './view.ts'

@@ -1,7 +1,7 @@
 import { canonicalDataUri, isDataUri } from './data-uri.ts'
 import { invalid } from './errors.ts'
+import { requireArgument } from './kit/required.ts'
 import { segmentFault } from './path.ts'
-import { requireArgument } from './required.ts'
 
 /** Maximum length of a URI, in bytes of UTF-8. */
 export const maxUriBytes = 8192

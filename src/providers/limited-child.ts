@@ -1,6 +1,6 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
-import { type ChildLimits, limitedCommand } from '../core/child-limits.ts'
+import { type ChildLimits, limitedCommand } from '../core/kit/child-limits.ts'
 
 /** POSIX does not fix the place of the shell; every Linux and macOS that has one has it here. */
 const shell = '/bin/sh'

@@ -1,6 +1,6 @@
 import { isResourceError } from '../core/errors.ts'
+import { sleep } from '../core/kit/sleep.ts'
 import type { Change } from '../core/provider.ts'
-import { sleep } from '../core/sleep.ts'
 
 export interface LookingOptions<T> {
   /** From the end of one look to the beginning of the next, in milliseconds. */

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
-import { followFor } from '../core/abort.ts'
 import { createServiceGuard, type Guard, refusedHost, type ServiceNetwork } from '../core/address-guard.ts'
 import { ResourceError } from '../core/errors.ts'
 import { sendGuarded } from '../core/guarded-request.ts'
 import { type HttpUrl, httpUrlBelow, parseHttpUrl } from '../core/http-url.ts'
+import { followFor } from '../core/kit/abort.ts'
 
 /** Source of vectors, and the network rules for requests to a service. */
 export type EmbedderOptions = ServiceNetwork & {

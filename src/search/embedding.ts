@@ -1,4 +1,4 @@
-import { defined } from '../core/defined.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Log } from '../core/log.ts'
 import type { Texts } from '../store/index.ts'
 import { createEmbedder, type EmbedderOptions } from './embedder.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { defined } from '../core/defined.ts'
 import { isResourceError } from '../core/errors.ts'
+import { defined } from '../core/kit/defined.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import { originIn } from '../core/origin.ts'

@@ -1,4 +1,4 @@
-import { defined } from '../core/defined.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { SearchIndex } from './search-index.ts'
 
 /** Number of versions requested at once. */

@@ -1,4 +1,4 @@
-import { defined } from '../core/defined.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Entry, EntryPart } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'

@@ -1,4 +1,4 @@
-import { defined } from '../core/defined.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { TextFilter, TextSet, Texts, WeightedTerm } from '../store/index.ts'
 import { type Documents, documentsOf, documentWords } from './documents.ts'
 import { fold } from './fold.ts'

@@ -1,4 +1,4 @@
-import { defined } from '../core/defined.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Texts } from '../store/index.ts'
 import { classOf, other, word } from './characters.ts'
 import { fold, widthAt } from './fold.ts'

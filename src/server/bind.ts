@@ -1,5 +1,5 @@
-import { defined } from '../core/defined.ts'
 import { invalid, notFound } from '../core/errors.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Log } from '../core/log.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { ReadOptions, Subscription, View } from '../core/view.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { defined } from '../core/defined.ts'
 import { invalid } from '../core/errors.ts'
+import { defined } from '../core/kit/defined.ts'
 import { canonicalResource } from './authorize/metadata.ts'
 import { matchesTag } from './content/range.ts'
 import { refuse, replyFile } from './reply.ts'

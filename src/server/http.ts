@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { DegradedMount } from '../core/changes.ts'
 import { invalid } from '../core/errors.ts'
 import { isLoopback } from '../core/host.ts'
-import { requireKeys } from '../core/required.ts'
+import { requireKeys } from '../core/kit/required.ts'
 import { auditedPosting } from './audit.ts'
 import type { Caller } from './authorize/caller.ts'
 import { createAuthorizer } from './authorize/index.ts'

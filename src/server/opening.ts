@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { followFor } from '../core/abort.ts'
+import { followFor } from '../core/kit/abort.ts'
 import { refuse } from './reply.ts'
 
 /** A catalog that may still be opening. */

@@ -1,4 +1,4 @@
-import { defined } from '../core/defined.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Audit, AuditRecord } from './audit.ts'
 import { isObject } from './messages.ts'
 import { createRate } from './rate.ts'

@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
-import { requireKeys } from '../core/required.ts'
+import { requireKeys } from '../core/kit/required.ts'
 import { createConnection } from './connection.ts'
 import { codes } from './errors.ts'
 import { createGate } from './gate.ts'

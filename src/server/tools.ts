@@ -1,5 +1,5 @@
-import { defined } from '../core/defined.ts'
 import { invalid, isResourceError } from '../core/errors.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/provider.ts'
 import type { Tool, ToolAnswer, ToolBlock, ToolLink } from '../core/tool.ts'

@@ -1,7 +1,7 @@
 import { isResourceError } from '../core/errors.ts'
+import { createRecent } from '../core/kit/lru.ts'
 import { baseName, parentOf } from '../core/path.ts'
 import type { Context, Entry, Provider } from '../core/provider.ts'
-import { createRecent } from '../core/recent.ts'
 import { readHeader, skillFile } from './header.ts'
 
 /** The largest `SKILL.md` that is looked into for a listing, in bytes. */

@@ -1,6 +1,6 @@
+import { sleep } from '../core/kit/sleep.ts'
 import type { Log } from '../core/log.ts'
 import type { Change } from '../core/provider.ts'
-import { sleep } from '../core/sleep.ts'
 import { changesIn } from './change-log-rows.ts'
 import type { Collection, Row } from './store.ts'
 

@@ -1,4 +1,4 @@
-import { defined } from '../core/defined.ts'
+import { defined } from '../core/kit/defined.ts'
 import { refused } from './failure.ts'
 import type { NewRow, RowQuery } from './store.ts'
 

@@ -1,6 +1,6 @@
+import { requireProvider } from '../core/kit/required.ts'
 import { comparePaths } from '../core/path.ts'
 import type { Principal, Provider } from '../core/provider.ts'
-import { requireProvider } from '../core/required.ts'
 import { checkTemplates, checkWatch } from './abilities.ts'
 import { checkAborts } from './aborting.ts'
 import { checkLeaving } from './leaving.ts'

@@ -1,4 +1,4 @@
-import { defined } from '../core/defined.ts'
+import { defined } from '../core/kit/defined.ts'
 import { isPath } from '../core/path.ts'
 import type { ContentFacts, Description, Entry } from '../core/provider.ts'
 

@@ -1,5 +1,5 @@
-import { defined } from '../core/defined.ts'
 import { type ErrorDetail, isResourceError } from '../core/errors.ts'
+import { defined } from '../core/kit/defined.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { ByteRange, Content, Context, Entry } from '../core/provider.ts'
 import { contentFaults, isSize, show } from './metadata.ts'

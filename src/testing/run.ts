@@ -1,5 +1,5 @@
-import { defined } from '../core/defined.ts'
 import { isResourceError, type ResourceError } from '../core/errors.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Context, Entry, ListQuery, Principal, Provider } from '../core/provider.ts'
 import { show } from './metadata.ts'
 import { type PromiseId, promises } from './promises.ts'

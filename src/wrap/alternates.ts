@@ -1,7 +1,7 @@
 import { isResourceError } from '../core/errors.ts'
+import { createRecent } from '../core/kit/lru.ts'
 import { parentOf } from '../core/path.ts'
 import type { Context, Provider } from '../core/provider.ts'
-import { createRecent } from '../core/recent.ts'
 import { referenceTo, type Twin, twinsOf } from './twins.ts'
 
 /** The same document in another language. */

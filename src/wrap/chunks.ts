@@ -1,6 +1,6 @@
 import { isResourceError, ResourceError } from '../core/errors.ts'
+import { isText, wholeCharacters } from '../core/kit/utf8.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
-import { isText, wholeCharacters } from '../core/utf8.ts'
 import { badRange } from './part.ts'
 
 /** Some bytes of a resource, in order. */

@@ -1,5 +1,5 @@
-import { untilAborted } from '../core/abort.ts'
 import { isResourceError, notFound, ResourceError } from '../core/errors.ts'
+import { untilAborted } from '../core/kit/abort.ts'
 import type { Log } from '../core/log.ts'
 import { findListed } from '../core/mount.ts'
 import type { Context, Entry, ListQuery, PromptCompletion, Provider } from '../core/provider.ts'

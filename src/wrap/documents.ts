@@ -1,4 +1,4 @@
-import { defined } from '../core/defined.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Completion, CompletionRequest, Provider, Template } from '../core/provider.ts'
 import { decoded } from './decoded.ts'
 import { documented } from './documented.ts'

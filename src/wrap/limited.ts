@@ -1,9 +1,9 @@
-import { type Follower, followAbort } from '../core/abort.ts'
 import { type ErrorKind, isResourceError, ResourceError } from '../core/errors.ts'
-import { groupsOf, inGroups } from '../core/groups.ts'
+import { type Follower, followAbort } from '../core/kit/abort.ts'
+import { groupsOf, inGroups } from '../core/kit/groups.ts'
+import { requireProvider } from '../core/kit/required.ts'
 import type { Log } from '../core/log.ts'
 import type { Content, Context, Entry, ListQuery, Provider, ReadRequest } from '../core/provider.ts'
-import { requireProvider } from '../core/required.ts'
 import { createBreaker } from './breaker.ts'
 import { createSemaphore } from './semaphore.ts'
 

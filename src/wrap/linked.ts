@@ -1,4 +1,4 @@
-import { mapped } from '../core/groups.ts'
+import { mapped } from '../core/kit/groups.ts'
 import { metaKeys } from '../core/meta.ts'
 import { webLink } from '../core/origin.ts'
 import type { Content, Entry, Provider } from '../core/provider.ts'

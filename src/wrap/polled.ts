@@ -1,6 +1,6 @@
 import { ResourceError } from '../core/errors.ts'
+import { sleep } from '../core/kit/sleep.ts'
 import type { Change, Degradation, Entry, Provider } from '../core/provider.ts'
-import { sleep } from '../core/sleep.ts'
 
 export interface PolledOptions {
   /** From the end of one look to the beginning of the next, in milliseconds. Default 30,000; a fifth more or less. */

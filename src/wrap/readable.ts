@@ -1,13 +1,13 @@
 import { extname, join } from 'node:path'
-import { workerLimits } from '../core/child-limits.ts'
-import { defined } from '../core/defined.ts'
 import { invalid, ResourceError } from '../core/errors.ts'
+import { workerLimits } from '../core/kit/child-limits.ts'
+import { defined } from '../core/kit/defined.ts'
+import { createRecent } from '../core/kit/lru.ts'
+import { createHost, type Failure, type Outcome } from '../core/kit/worker-host.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
-import { createRecent } from '../core/recent.ts'
 import { type Form, type Format, formatOf, formsOf } from './reading/formats.ts'
 import type { Reading, ReadingAnswer, ReadingJob } from './reading/job.ts'
-import { createHost, type Failure, type Outcome } from './redacted/host.ts'
 import { readWhole } from './whole.ts'
 
 export interface ReadableOptions {

@@ -1,6 +1,6 @@
+import { sleep } from '../core/kit/sleep.ts'
 import type { Change, Provider } from '../core/provider.ts'
 import type { SharedChanges, SharedLease } from '../core/shared-changes.ts'
-import { sleep } from '../core/sleep.ts'
 
 export interface SharedOptions {
   readonly changes: SharedChanges

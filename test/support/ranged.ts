@@ -1,7 +1,7 @@
 import { invalid, notFound, ResourceError } from '../../src/core/errors.ts'
+import { isText, wholeCharacters } from '../../src/core/kit/utf8.ts'
 import { comparePaths } from '../../src/core/path.ts'
 import type { Content, Provider } from '../../src/core/provider.ts'
-import { isText, wholeCharacters } from '../../src/core/utf8.ts'
 
 export interface Ranged extends Provider {
   /** How many bytes were read of each path. */

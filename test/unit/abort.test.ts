@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { followAbort, followFor } from '../../src/core/abort.ts'
+import { followAbort, followFor } from '../../src/core/kit/abort.ts'
 
 const listenersOf = (signal: AbortSignal) => getEventListeners(signal, 'abort').length
 const aborted = (signal: AbortSignal) =>

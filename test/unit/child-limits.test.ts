@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { childLimits, pdfiumMemoryBytes, workerLimits } from '../../src/core/child-limits.ts'
+import { childLimits, pdfiumMemoryBytes, workerLimits } from '../../src/core/kit/child-limits.ts'
 
 const root = join(import.meta.dirname, '../..')
 const page = readFileSync(join(root, 'docs/limits.md'), 'utf8')

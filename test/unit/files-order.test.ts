@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { createRecent } from '../../src/core/kit/lru.ts'
 import { comparePaths } from '../../src/core/path.ts'
-import { createRecent } from '../../src/core/recent.ts'
 import { indexAfter, sortNames } from '../../src/providers/files/order.ts'
 
 test('names are sorted like their bytes in any number, and each is there once', async () => {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { CommandError } from '../exit.ts'
 import { fileOf, isOurs, openHostFile, serversOf } from './change.ts'
 import { joined } from './places.ts'

@@ -1,4 +1,4 @@
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { Json, JsonObject } from '../host-files/values.ts'
 import { type OwnPackage, shortDescription } from './own-package.ts'
 

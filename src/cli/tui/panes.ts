@@ -1,5 +1,5 @@
-import { defined } from '../../core/defined.ts'
 import { piecesOf } from '../../core/found.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { formatSize } from '../format.ts'
 import { readableUri } from '../text.ts'
 import { countOf, isPicked } from './budget.ts'

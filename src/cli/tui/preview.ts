@@ -1,4 +1,4 @@
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { cellsOf, type Row, wrap } from './cells.ts'
 import { highlight, type Language } from './highlight.ts'
 import { marked } from './match.ts'

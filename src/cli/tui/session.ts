@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { constants } from 'node:os'
 import type { ReadStream, WriteStream } from 'node:tty'
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { CommandError, exitCodes, explain } from '../exit.ts'
 import type { Io } from '../io.ts'
 import type { Source } from '../source.ts'

@@ -1,6 +1,6 @@
 import type { Format, Level } from '../../context/index.ts'
-import { defined } from '../../core/defined.ts'
 import type { FoundHit } from '../../core/found.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { Page, Resource } from '../../core/view.ts'
 import type { Editor } from './editor.ts'
 import type { Input } from './input.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { defined } from '../../core/defined.ts'
 import type { HttpUrl } from '../../core/http-url.ts'
 import { formatHttpUrl, httpUrlBelow, originOf, resolveHttpUrl } from '../../core/http-url.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
 import type { Entry } from '../../core/provider.ts'
 import { unreachable } from '../http/client.ts'

@@ -1,6 +1,6 @@
 import { isResourceError } from '../../core/errors.ts'
+import { createRecent } from '../../core/kit/lru.ts'
 import type { Log } from '../../core/log.ts'
-import { createRecent } from '../../core/recent.ts'
 import { createDirectoryFacts } from './directory-facts.ts'
 import { compileIgnores, type Ignores, ignoreEverything } from './ignores.ts'
 import { lookAt } from './look.ts'

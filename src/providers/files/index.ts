@@ -1,7 +1,7 @@
 import { notFound, ResourceError } from '../../core/errors.ts'
+import { requireKeys } from '../../core/kit/required.ts'
 import { baseName } from '../../core/path.ts'
 import type { Content, Context, Provider, ReadRequest, Template } from '../../core/provider.ts'
-import { requireKeys } from '../../core/required.ts'
 import { createHeadings } from './describe.ts'
 import { createIgnoreFiles } from './ignore-files.ts'
 import { createLister } from './list.ts'

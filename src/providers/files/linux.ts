@@ -1,6 +1,6 @@
 import * as fs from 'node:fs'
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
-import { isLocalDisk } from '../../core/local-disk.ts'
+import { isLocalDisk } from '../../core/kit/local-disk.ts'
 import { type Descriptor, handleOf, openDescriptor, openNow, statOf } from './descriptor.ts'
 import { createHot, createHotFiles, createTurns } from './hot.ts'
 import type { Handle, Place, Places } from './place.ts'

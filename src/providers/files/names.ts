@@ -1,6 +1,6 @@
 import * as fs from 'node:fs'
 import { ResourceError } from '../../core/errors.ts'
-import { createRecent } from '../../core/recent.ts'
+import { createRecent } from '../../core/kit/lru.ts'
 import { createBreath } from './breath.ts'
 import { lookAt } from './look.ts'
 import { sortNames } from './order.ts'

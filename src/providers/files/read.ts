@@ -1,9 +1,9 @@
 import type { BigIntStats } from 'node:fs'
 import { later, ResourceError } from '../../core/errors.ts'
+import { sleep } from '../../core/kit/sleep.ts'
+import { isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import type { ByteRange, Context } from '../../core/provider.ts'
 import { rangeWithin } from '../../core/range.ts'
-import { sleep } from '../../core/sleep.ts'
-import { isText, wholeCharacters } from '../../core/utf8.ts'
 import { hasStamp, tickMs } from './permit.ts'
 import type { Handle } from './place.ts'
 

@@ -1,7 +1,7 @@
 import { Agent as HttpAgent, get as httpGet, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, get as httpsGet } from 'node:https'
 import { Storage } from '@google-cloud/storage'
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { traceContext } from '../../core/trace.ts'
 import { type Endpoint, guardedLookup } from '../objects/endpoint.ts'
 import { mayAskMachine } from '../objects/machine.ts'

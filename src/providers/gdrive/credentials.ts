@@ -1,6 +1,6 @@
 import { auth } from '@googleapis/drive'
-import { defined } from '../../core/defined.ts'
 import { invalid, ResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { mayAskMachine } from '../objects/machine.ts'
 import type { Credentials, OAuthClient } from './login.ts'
 import { readRefreshToken } from './token-file.ts'

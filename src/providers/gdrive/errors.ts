@@ -1,5 +1,5 @@
-import { defined } from '../../core/defined.ts'
 import { invalid, notFound, ResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { tooLong } from './transport.ts'
 
 /** Facts of a failed request that are safe to show: never a text, which may hold parts of the request or the answer. */

@@ -1,5 +1,6 @@
-import { defined } from '../../core/defined.ts'
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
+import { requireKeys } from '../../core/kit/required.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { comparePaths, isPath } from '../../core/path.ts'
 import type {
@@ -12,7 +13,6 @@ import type {
   Provider,
   Template,
 } from '../../core/provider.ts'
-import { requireKeys } from '../../core/required.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { createClient } from './client.ts'
 import { isServed, mimeTypeOf } from './kinds.ts'

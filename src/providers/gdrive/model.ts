@@ -1,5 +1,5 @@
 import type { drive_v3 } from '@googleapis/drive'
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { mimeTypeOf } from '../files/media.ts'
 
 /** A file, folder or shortcut of Drive, with only the fields that the listing needs: there may be very many. */

@@ -1,8 +1,8 @@
 import { extname, join } from 'node:path'
-import { workerLimits } from '../../core/child-limits.ts'
 import { ResourceError } from '../../core/errors.ts'
+import { workerLimits } from '../../core/kit/child-limits.ts'
+import { createHost } from '../../core/kit/worker-host.ts'
 import type { ReadingAnswer, ReadingJob, SheetText } from '../../wrap/reading/job.ts'
-import { createHost } from '../../wrap/redacted/host.ts'
 
 export interface Sheets {
   /** Returns the sheets of a workbook, each as CSV. Throws `invalid` and `too-large`, as readings of documents do. */

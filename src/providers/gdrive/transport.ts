@@ -1,7 +1,7 @@
-import { followFor } from '../../core/abort.ts'
-import { defined } from '../../core/defined.ts'
 import { invalid } from '../../core/errors.ts'
 import { isLoopback } from '../../core/host.ts'
+import { followFor } from '../../core/kit/abort.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { traceContext } from '../../core/trace.ts'
 import { parseEndpoint } from '../objects/endpoint.ts'
 

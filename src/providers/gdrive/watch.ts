@@ -1,5 +1,5 @@
+import { createRecent } from '../../core/kit/lru.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
-import { createRecent } from '../../core/recent.ts'
 import { createLooking } from '../looking.ts'
 import type { Snapshot, State } from './snapshot.ts'
 import { differences, type Placed, placedAt } from './tree.ts'

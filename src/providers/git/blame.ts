@@ -1,5 +1,5 @@
 import { invalid, ResourceError } from '../../core/errors.ts'
-import { isText } from '../../core/utf8.ts'
+import { isText } from '../../core/kit/utf8.ts'
 import { decodeBytes } from '../../wrap/encoding/decode.ts'
 import { detectEncoding } from '../../wrap/encoding/detect.ts'
 import type { Launcher } from './launch.ts'

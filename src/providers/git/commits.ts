@@ -1,6 +1,6 @@
 import { invalid } from '../../core/errors.ts'
+import { createRecent } from '../../core/kit/lru.ts'
 import { isPath } from '../../core/path.ts'
-import { createRecent } from '../../core/recent.ts'
 import type { Launcher } from './launch.ts'
 import { missing, type Objects } from './objects.ts'
 import type { Ref } from './ref-list.ts'

@@ -1,6 +1,6 @@
+import { createRecent } from '../../core/kit/lru.ts'
 import { isPath } from '../../core/path.ts'
 import type { Completion, CompletionRequest } from '../../core/provider.ts'
-import { createRecent } from '../../core/recent.ts'
 import type { Commits } from './commits.ts'
 import type { Launcher } from './launch.ts'
 import { type LogLine, readLog } from './log.ts'

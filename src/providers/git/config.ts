@@ -1,5 +1,5 @@
-import { defined } from '../../core/defined.ts'
 import { invalid } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { type Folder, readIn } from './folder.ts'
 import type { Launcher } from './launch.ts'
 import type { ObjectFormat } from './objects.ts'

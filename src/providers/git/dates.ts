@@ -1,5 +1,5 @@
 import { isResourceError } from '../../core/errors.ts'
-import { createRecent } from '../../core/recent.ts'
+import { createRecent } from '../../core/kit/lru.ts'
 import { createAssignment, createChangeReader, type FileDates, type Step } from './dates-walk.ts'
 import type { Launcher } from './launch.ts'
 import { createSlices } from './slices.ts'

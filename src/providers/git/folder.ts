@@ -1,7 +1,7 @@
 import type { BigIntStats, Dirent } from 'node:fs'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
-import { isLocalDisk } from '../../core/local-disk.ts'
+import { isLocalDisk } from '../../core/kit/local-disk.ts'
 import { codeOf } from '../files/pool.ts'
 import { readSmallFile } from './small-file.ts'
 

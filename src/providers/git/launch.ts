@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { lstatSync } from 'node:fs'
-import { type ChildLimits, childLimits } from '../../core/child-limits.ts'
+import { type ChildLimits, childLimits } from '../../core/kit/child-limits.ts'
 import type { Log } from '../../core/log.ts'
 import { createPool } from '../files/pool.ts'
 import { spawnLimited } from '../limited-child.ts'

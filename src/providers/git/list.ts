@@ -1,4 +1,4 @@
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Entry, ListQuery } from '../../core/provider.ts'
 import { createBreath } from '../files/breath.ts'

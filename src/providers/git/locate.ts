@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
-import { defined } from '../../core/defined.ts'
 import { invalid, isResourceError, type ResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { codeOf } from '../files/pool.ts'
 import { lookAt, readSmallFile } from './small-file.ts'
 

@@ -1,5 +1,5 @@
-import { defined } from '../../core/defined.ts'
 import { invalid } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { isPath } from '../../core/path.ts'
 import type { Params } from '../../core/provider.ts'
 import type { Launcher } from './launch.ts'

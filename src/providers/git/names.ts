@@ -1,5 +1,5 @@
+import { createRecent } from '../../core/kit/lru.ts'
 import { comparePaths } from '../../core/path.ts'
-import { createRecent } from '../../core/recent.ts'
 import type { Ref } from './ref-list.ts'
 import { indexOfRef, type Range, type RefList, rangeBelow, refAt } from './ref-list.ts'
 import type { Slices } from './slices.ts'

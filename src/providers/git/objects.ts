@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
-import { createRecent } from '../../core/recent.ts'
+import { createRecent } from '../../core/kit/lru.ts'
 import { createBreath } from '../files/breath.ts'
 import { type Batch, createBatch, damaged } from './batch.ts'
 import type { Found } from './batch-reader.ts'

@@ -1,5 +1,5 @@
-import { defined } from '../../core/defined.ts'
 import { invalid, notFound } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { isPath } from '../../core/path.ts'
 import type { Content, Entry, Params } from '../../core/provider.ts'
 import { readBlame, requireBlamable } from './blame.ts'

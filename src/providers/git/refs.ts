@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto'
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { Anchors } from './anchors.ts'
 import { readHead } from './head.ts'
 import { createNames, type Names } from './names.ts'

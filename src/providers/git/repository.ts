@@ -1,7 +1,7 @@
 import { rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { defined } from '../../core/defined.ts'
 import { invalid } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { type Anchored, anchor } from './anchors.ts'
 import { checkVersion, findGit } from './binary.ts'
 import { type RepositoryConfig, readConfig } from './config.ts'

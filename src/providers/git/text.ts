@@ -1,4 +1,4 @@
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { Content } from '../../core/provider.ts'
 import { decodeBytes } from '../../wrap/encoding/decode.ts'
 import { detectEncoding } from '../../wrap/encoding/detect.ts'

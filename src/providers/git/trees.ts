@@ -1,4 +1,4 @@
-import { createRecent } from '../../core/recent.ts'
+import { createRecent } from '../../core/kit/lru.ts'
 import type { Found } from './batch-reader.ts'
 import { type Objects, wholeBytes } from './objects.ts'
 import { createSlices } from './slices.ts'

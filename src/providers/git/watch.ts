@@ -1,6 +1,6 @@
 import { isResourceError } from '../../core/errors.ts'
+import { sleep } from '../../core/kit/sleep.ts'
 import type { Degradation, Provider } from '../../core/provider.ts'
-import { sleep } from '../../core/sleep.ts'
 import { createHandles } from '../files/watch-handles.ts'
 import { createPending } from '../files/watch-pending.ts'
 import { createSchedule } from '../files/watch-schedule.ts'

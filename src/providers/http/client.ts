@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import { pipeline, type Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
-import { followFor } from '../../core/abort.ts'
 import type { Guard } from '../../core/address-guard.ts'
-import { defined } from '../../core/defined.ts'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
 import { sendGuarded } from '../../core/guarded-request.ts'
 import { type HttpUrl, originOf, resolveHttpUrl } from '../../core/http-url.ts'
+import { followFor } from '../../core/kit/abort.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { codeOf, reasonOf } from './reasons.ts'
 
 export interface ClientOptions {

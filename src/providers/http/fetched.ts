@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { invalid, notFound, ResourceError } from '../../core/errors.ts'
 import type { HttpUrl } from '../../core/http-url.ts'
 import { formatHttpUrl } from '../../core/http-url.ts'
-import { createRecent } from '../../core/recent.ts'
+import { createRecent } from '../../core/kit/lru.ts'
 import { type Answer, type Ask, type Get, unreachable } from './client.ts'
 import { type MediaType, mediaTypeOf } from './media-type.ts'
 

@@ -1,6 +1,6 @@
+import { isText } from '../../core/kit/utf8.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { Content } from '../../core/provider.ts'
-import { isText } from '../../core/utf8.ts'
 import { decodeBytes, labelOf } from '../../wrap/encoding/decode.ts'
 
 /** A media type without its parameters, in lower case, and its charset; undefined when missing or malformed. */

@@ -1,8 +1,8 @@
 import { createGuard, parseAllowed, type Resolve } from '../../core/address-guard.ts'
-import { defined } from '../../core/defined.ts'
 import { invalid, isResourceError } from '../../core/errors.ts'
 import { isLoopback } from '../../core/host.ts'
 import { type HttpUrl, originOf, parseHttpUrl } from '../../core/http-url.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { createClient, type Get } from './client.ts'
 
 /** Options of access to a web server. */

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { parseDataUri } from '../../core/data-uri.ts'
-import { defined } from '../../core/defined.ts'
 import { invalid, notFound } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
+import { requireKeys } from '../../core/kit/required.ts'
+import { isText } from '../../core/kit/utf8.ts'
 import { comparePaths, isPath, parentOf } from '../../core/path.ts'
 import type { Content, Description, Entry, Provider } from '../../core/provider.ts'
-import { requireKeys } from '../../core/required.ts'
-import { isText } from '../../core/utf8.ts'
 import { decodeBytes, labelOf } from '../../wrap/encoding/decode.ts'
 
 /** A resource that is given as it is: as text, as bytes, or as a `data:` URI. */

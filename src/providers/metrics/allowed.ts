@@ -1,6 +1,6 @@
-import { defined } from '../../core/defined.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { segmentOf } from './names.ts'
 import { parseQuery } from './promql.ts'
 import type { Source } from './source.ts'

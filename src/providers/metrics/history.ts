@@ -1,4 +1,4 @@
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { Measured } from '../../core/measurements.ts'
 import type { Labels, Metric, Series } from './source.ts'
 import { unitIn } from './units.ts'

@@ -1,4 +1,4 @@
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { Gap } from './gaps.ts'
 import { distinctLabels, formatLabels, type Shown, type ShownSeries } from './shown.ts'
 import type { At, Summary } from './summary.ts'

@@ -1,6 +1,6 @@
 import { gunzipSync, gzipSync } from 'node:zlib'
-import { defined } from '../../core/defined.ts'
 import { isResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
 import type { Store } from '../../store/store.ts'
 import type { History, Sample } from './history.ts'

@@ -1,4 +1,4 @@
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { noAnswer } from './faults.ts'
 import type { PageName } from './source.ts'
 

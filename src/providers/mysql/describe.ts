@@ -1,4 +1,4 @@
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { identityOf } from '../relational/batch.ts'
 import type { Column, ForeignKey, ObjectName, Reference, Relation } from '../relational/model.ts'
 import { roundEstimate } from '../relational/model.ts'

@@ -1,5 +1,5 @@
+import { requireKeys } from '../../core/kit/required.ts'
 import type { Provider } from '../../core/provider.ts'
-import { requireKeys } from '../../core/required.ts'
 import type { ObjectName } from '../relational/model.ts'
 import { openRelational } from '../relational/open.ts'
 import { askingAgain, createPool, type Pool } from '../relational/pool.ts'

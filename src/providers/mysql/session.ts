@@ -1,5 +1,5 @@
 import { type Connection, createConnection } from 'mysql2'
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { ServerSettings } from '../relational/server.ts'
 import { type Facts, readFacts, requireHarmless } from './account.ts'
 import { connectError, endedError, lateError, openingError, refused, statementError } from './errors.ts'

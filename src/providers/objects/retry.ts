@@ -1,4 +1,4 @@
-import { sleep } from '../../core/sleep.ts'
+import { sleep } from '../../core/kit/sleep.ts'
 
 /** Maximum number of attempts, and the maximum of the first wait and of any wait between them, in milliseconds. */
 const attempts = 3

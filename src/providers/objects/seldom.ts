@@ -1,5 +1,5 @@
+import { createRecent } from '../../core/kit/lru.ts'
 import type { Log } from '../../core/log.ts'
-import { createRecent } from '../../core/recent.ts'
 
 /** Minimum time between two equal messages, in milliseconds. */
 const everyMs = 60_000

@@ -1,5 +1,5 @@
-import { followFor } from '../../core/abort.ts'
 import { ResourceError } from '../../core/errors.ts'
+import { followFor } from '../../core/kit/abort.ts'
 import { untilAbort } from '../files/pool.ts'
 import type { ObjectStore } from './store.ts'
 import { silent } from './ways.ts'

@@ -1,4 +1,4 @@
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { Column, ForeignKey, Index, ObjectName, Reference, Relation, Trigger } from '../relational/model.ts'
 import { roundEstimate } from '../relational/model.ts'
 import { definitionOf, type ForDefinition } from './ddl.ts'

@@ -1,5 +1,5 @@
-import { defined } from '../../core/defined.ts'
 import { invalid, isResourceError, notFound } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { ObjectName } from '../relational/model.ts'
 import type { KeyQuery, Row, RowPage, RowQuery, SourceContext } from '../relational/source.ts'
 import { nameOf } from './ddl.ts'

@@ -1,8 +1,8 @@
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls'
 import pg from 'pg'
-import { defined } from '../../core/defined.ts'
 import { invalid } from '../../core/errors.ts'
 import { isLoopback } from '../../core/host.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { TlsOptions } from './options.ts'
 
 /** Address of the database server and the role. */

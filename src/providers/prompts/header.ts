@@ -1,7 +1,7 @@
 import { parseDocument } from 'yaml'
 import { z } from 'zod'
-import { defined } from '../../core/defined.ts'
 import { invalid, isResourceError, type ResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { PromptArgument } from '../../core/provider.ts'
 import { compileTemplate } from '../../core/template.ts'
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { defined } from '../../core/defined.ts'
 import { rowsMimeType } from '../../core/found.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { Content } from '../../core/provider.ts'
 import type { EnumType, Extension, ObjectName, Relation, Routine } from './model.ts'
 

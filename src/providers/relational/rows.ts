@@ -1,5 +1,5 @@
-import { defined } from '../../core/defined.ts'
 import { invalid, notFound } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { Content, EntryPart, Params } from '../../core/provider.ts'
 import { mimeTypes, schemaOf, textContent } from './documents.ts'

@@ -1,6 +1,6 @@
 import { isResourceError } from '../../core/errors.ts'
+import { sleep } from '../../core/kit/sleep.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
-import { sleep } from '../../core/sleep.ts'
 import { differences, type Snapshot, takeSnapshot } from './snapshot.ts'
 import type { Source } from './source.ts'
 

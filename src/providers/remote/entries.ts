@@ -1,5 +1,5 @@
-import { defined } from '../../core/defined.ts'
 import { pathOfForeign } from '../../core/foreign.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { baseName } from '../../core/path.ts'
 import { claimedPriority } from '../../core/priority.ts'

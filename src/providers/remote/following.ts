@@ -1,7 +1,7 @@
 import type { RemoteView } from '../../client/index.ts'
-import { untilAborted } from '../../core/abort.ts'
 import { isResourceError } from '../../core/errors.ts'
 import { foreignOf, pathOfForeign } from '../../core/foreign.ts'
+import { untilAborted } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
 import { createChangeQueue } from './change-queue.ts'

@@ -1,5 +1,5 @@
-import { followFor, untilAborted } from '../../core/abort.ts'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { followFor, untilAborted } from '../../core/kit/abort.ts'
 
 /** Something of a server that takes long to fetch, kept for a while. */
 export interface Kept<T> {

@@ -1,7 +1,7 @@
 import type { RemoteView } from '../../client/index.ts'
-import { defined } from '../../core/defined.ts'
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { pathOfForeign } from '../../core/foreign.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Change, Prompt, PromptArgument, PromptMessage, PromptPart, Prompts } from '../../core/provider.ts'
 import type { ListedPrompt, PromptContent } from '../../core/view.ts'

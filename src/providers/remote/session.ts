@@ -1,6 +1,6 @@
 import { isLost, type RemoteView } from '../../client/index.ts'
-import { untilAborted } from '../../core/abort.ts'
 import { ResourceError } from '../../core/errors.ts'
+import { untilAborted } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 
 /** The way to a server: one connection at a time, opened when it is needed. */

@@ -1,7 +1,7 @@
 import { isAnswer, type RemoteView } from '../../client/index.ts'
 import type { RemoteTool, RemoteToolResult } from '../../client/remote-tools.ts'
-import { defined } from '../../core/defined.ts'
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { ProvidedTool, ToolOutcome, ToolPart, Tools } from '../../core/provided-tool.ts'
 import type { Change } from '../../core/provider.ts'

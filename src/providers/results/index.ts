@@ -1,6 +1,6 @@
 import { notFound } from '../../core/errors.ts'
+import { requireKeys } from '../../core/kit/required.ts'
 import type { Content, Params, Provider, Template } from '../../core/provider.ts'
-import { requireKeys } from '../../core/required.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import type { Store } from '../../store/store.ts'
 import type { Analysis, NewAnalysis } from './analysis.ts'

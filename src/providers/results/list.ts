@@ -1,4 +1,4 @@
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Context, Entry, ListQuery } from '../../core/provider.ts'
 import type { Collection } from '../../store/store.ts'

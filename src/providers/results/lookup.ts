@@ -1,4 +1,4 @@
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { Collection } from '../../store/store.ts'
 import type { Analysis, TaskType } from './analysis.ts'
 import { recordPath } from './places.ts'

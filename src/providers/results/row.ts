@@ -1,5 +1,5 @@
-import { defined } from '../../core/defined.ts'
 import { ResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { Row } from '../../store/store.ts'
 import type { Analysis, TaskType } from './analysis.ts'
 import { gramsOf, hashPrompt, sampled, sampleGrams, sha256 } from './text.ts'

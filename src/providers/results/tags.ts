@@ -1,6 +1,6 @@
-import { defined } from '../../core/defined.ts'
 import { ResourceError } from '../../core/errors.ts'
-import { createRecent } from '../../core/recent.ts'
+import { defined } from '../../core/kit/defined.ts'
+import { createRecent } from '../../core/kit/lru.ts'
 import type { Collection } from '../../store/store.ts'
 import { nameOf, segmentOf } from './names.ts'
 import { tagTerm } from './row.ts'

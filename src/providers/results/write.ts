@@ -1,5 +1,5 @@
-import { defined } from '../../core/defined.ts'
 import { invalid, ResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
 import type { Scrubber } from '../../core/scrub.ts'
 import type { Collection } from '../../store/store.ts'

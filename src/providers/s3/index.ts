@@ -1,6 +1,6 @@
 import { invalid } from '../../core/errors.ts'
+import { requireKeys } from '../../core/kit/required.ts'
 import type { Provider } from '../../core/provider.ts'
-import { requireKeys } from '../../core/required.ts'
 import { parseEndpoint } from '../objects/endpoint.ts'
 import { type BucketOptions, completeOptions } from '../objects/options.ts'
 import { createObjects } from '../objects/provider.ts'

@@ -8,8 +8,8 @@ import {
   type S3Client,
 } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
-import { defined } from '../../core/defined.ts'
 import { notFound, ResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
 import type { ByteRange } from '../../core/provider.ts'
 import { createSeldom } from '../objects/seldom.ts'

@@ -1,5 +1,5 @@
-import { defined } from '../../core/defined.ts'
 import { type Found, type FoundHit, piecesOf, rowsMimeType } from '../../core/found.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { hasTextForm } from '../../search/feed-document.ts'
 import type { SearchHit } from '../../search/search-index.ts'

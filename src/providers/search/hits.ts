@@ -1,6 +1,6 @@
-import { followFor } from '../../core/abort.ts'
-import { defined } from '../../core/defined.ts'
 import { isResourceError } from '../../core/errors.ts'
+import { followFor } from '../../core/kit/abort.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { MountReader } from '../../core/mount-reader.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Allows, MountVisibility, SearchHit, SearchIndex } from '../../search/search-index.ts'

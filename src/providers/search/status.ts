@@ -1,4 +1,3 @@
-import { defined } from '../../core/defined.ts'
 import {
   idleNote,
   type SearchStatus,
@@ -6,6 +5,7 @@ import {
   searchStatusMimeType,
   searchStatusPath,
 } from '../../core/found.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { MountReader } from '../../core/mount-reader.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { FeedStatus, MountProgress } from '../../search/feed-status.ts'

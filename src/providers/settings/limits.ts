@@ -1,4 +1,4 @@
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
 
 /** How large and how deep a file of settings may be. A larger file is refused before it fills the memory. */
 export interface Limits {

@@ -1,5 +1,5 @@
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Reference, Relation } from '../relational/model.ts'
 import { roundEstimate } from '../relational/model.ts'

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import { childLimits } from '../../core/child-limits.ts'
 import type { ResourceError } from '../../core/errors.ts'
+import { childLimits } from '../../core/kit/child-limits.ts'
 import { createCatalog } from './catalog.ts'
 import { failureOf, isLost, stale } from './failures.ts'
 import { openFile } from './file.ts'

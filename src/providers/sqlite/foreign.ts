@@ -1,4 +1,4 @@
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { ForeignKey, Reference } from '../relational/model.ts'
 import type { Item } from './columns.ts'
 import { type Cells, columnsOf, type Run } from './columns.ts'

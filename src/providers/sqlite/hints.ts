@@ -1,5 +1,5 @@
 import { lstat } from 'node:fs/promises'
-import { sleep } from '../../core/sleep.ts'
+import { sleep } from '../../core/kit/sleep.ts'
 
 /** How often it is looked whether anybody touched the file, in milliseconds. */
 const interval = 500

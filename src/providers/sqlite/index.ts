@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path'
 import { invalid, isResourceError } from '../../core/errors.ts'
+import { requireKeys } from '../../core/kit/required.ts'
 import type { Provider } from '../../core/provider.ts'
-import { requireKeys } from '../../core/required.ts'
 import type { ObjectName, Relation } from '../relational/model.ts'
 import { openRelational } from '../relational/open.ts'
 import { createPool, type Pool } from '../relational/pool.ts'

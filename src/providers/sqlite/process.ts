@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { childLimits } from '../../core/child-limits.ts'
 import { ResourceError } from '../../core/errors.ts'
+import { childLimits } from '../../core/kit/child-limits.ts'
 import { spawnLimited } from '../limited-child.ts'
 import type { Answer, Question } from './child.ts'
 import { away } from './failures.ts'

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { createServiceGuard, refusedHost, type ServiceNetwork } from '../../core/address-guard.ts'
-import { defined } from '../../core/defined.ts'
 import { ResourceError } from '../../core/errors.ts'
 import { sendGuarded } from '../../core/guarded-request.ts'
 import { parseHttpUrl } from '../../core/http-url.ts'
+import { defined } from '../../core/kit/defined.ts'
 
 /** Time-out of a request to an issuer, in milliseconds. */
 const timeoutMs = 3000

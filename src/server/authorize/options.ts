@@ -1,5 +1,5 @@
 import type { ServiceNetwork } from '../../core/address-guard.ts'
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
 
 /** Authentication of clients over HTTP: by access tokens of authorization servers, or by tokens of this server's own file. */
 export interface AuthorizationOptions {

@@ -1,6 +1,6 @@
-import { followFor } from '../../core/abort.ts'
 import { openBody, type ReadFor } from '../../core/body.ts'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { followFor } from '../../core/kit/abort.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { ReadResult, ResourceContent } from '../../core/view.ts'
 import type { Gate } from '../gate.ts'

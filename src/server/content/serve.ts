@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { followFor } from '../../core/abort.ts'
 import { type Body, openBody, type ReadFor } from '../../core/body.ts'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { followFor } from '../../core/kit/abort.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Scrubber } from '../../core/scrub.ts'
 import type { Audit } from '../audit.ts'

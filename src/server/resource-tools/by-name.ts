@@ -1,4 +1,4 @@
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import type { Resource, View } from '../../core/view.ts'
 

@@ -1,6 +1,6 @@
 import { argumentsIn, readOnly } from '../../core/arguments.ts'
-import { defined } from '../../core/defined.ts'
 import { isResourceError, notFound } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { originIn, originOf } from '../../core/origin.ts'
 import type { JsonObject, Tool } from '../../core/tool.ts'
 import type { ReadResult, ResourceContent, View } from '../../core/view.ts'

@@ -1,6 +1,6 @@
 import { argumentsIn, readOnly } from '../../core/arguments.ts'
-import { defined } from '../../core/defined.ts'
 import { isResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { Tool, ToolApp } from '../../core/tool.ts'
 import { directoryMimeType, type Resource, type View } from '../../core/view.ts'
 import { lineOf, resourceSchema, shown } from './shown.ts'

@@ -1,5 +1,5 @@
 import { argumentsIn, readOnly } from '../../core/arguments.ts'
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { oneLine, shorten } from '../../core/one-line.ts'
 import type { Tool } from '../../core/tool.ts'
 import type { View } from '../../core/view.ts'

@@ -1,6 +1,6 @@
 import { argumentsIn, readOnly } from '../../core/arguments.ts'
-import { defined } from '../../core/defined.ts'
 import { invalid, isResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { type OutlineEntry, outlineOf } from '../../core/landmarks.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { estimateTokens, lengthOfTokens } from '../../core/tokens.ts'

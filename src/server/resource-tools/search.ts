@@ -1,5 +1,4 @@
 import { argumentsIn, readOnly } from '../../core/arguments.ts'
-import { defined } from '../../core/defined.ts'
 import { invalid, isResourceError } from '../../core/errors.ts'
 import {
   type Found,
@@ -11,6 +10,7 @@ import {
   searchPlaces,
   withWords,
 } from '../../core/found.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { oneLine } from '../../core/one-line.ts'
 import type { Tool, ToolAnswer } from '../../core/tool.ts'
 import type { View } from '../../core/view.ts'

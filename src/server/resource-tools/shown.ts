@@ -1,5 +1,5 @@
-import { defined } from '../../core/defined.ts'
 import { invalid } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { oneLine, shorten } from '../../core/one-line.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import { directoryMimeType, type Page, type Resource } from '../../core/view.ts'

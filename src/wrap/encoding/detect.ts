@@ -1,5 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer'
-import { wholeCharacters } from '../../core/utf8.ts'
+import { wholeCharacters } from '../../core/kit/utf8.ts'
 import { isBinary } from './binary.ts'
 import { decodeBytes, isWhole, labelOf } from './decode.ts'
 import { byChance, likelihood, type Model } from './models.ts'

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
-import { defined } from '../../core/defined.ts'
+import { defined } from '../../core/kit/defined.ts'
+import type { Failure } from '../../core/kit/worker-host.ts'
 import type { Completion, Content, ContentFacts, Entry } from '../../core/provider.ts'
 import { redactedMark } from '../../core/scrub.ts'
 import { redactPhrase } from './find.ts'
-import type { Failure } from './host.ts'
 import { findShapes } from './shapes.ts'
 
 /** The key in `_meta` that says that something was taken out of a content. */

@@ -1,6 +1,6 @@
-import { defined } from '../../core/defined.ts'
-import { wholeCharacters } from '../../core/utf8.ts'
-import type { Failure } from './host.ts'
+import { defined } from '../../core/kit/defined.ts'
+import { wholeCharacters } from '../../core/kit/utf8.ts'
+import type { Failure } from '../../core/kit/worker-host.ts'
 import { type CleanPart, contextBytes, type Window, windowBytes } from './window.ts'
 
 /** Some bytes of a text, from its beginning or a later character on. */

@@ -1,6 +1,6 @@
 import { invalid, ResourceError } from '../../core/errors.ts'
+import { wholeCharacters } from '../../core/kit/utf8.ts'
 import type { ByteRange, Content, ContentFacts, Context, Provider, ReadRequest } from '../../core/provider.ts'
-import { wholeCharacters } from '../../core/utf8.ts'
 import { changed, chunksOf, isTextPart } from '../chunks.ts'
 import { type Checkpoint, createCheckpoints } from './checkpoints.ts'
 import { type Cleaner, markedFacts } from './cleaner.ts'

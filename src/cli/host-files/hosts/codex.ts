@@ -1,4 +1,4 @@
-import { defined } from '../../../core/defined.ts'
+import { defined } from '../../../core/kit/defined.ts'
 import { joinCommand } from '../../command-line.ts'
 import { misused } from '../../exit.ts'
 import { inProject, joined, saying } from '../places.ts'

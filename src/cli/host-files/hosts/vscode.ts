@@ -1,4 +1,4 @@
-import { defined } from '../../../core/defined.ts'
+import { defined } from '../../../core/kit/defined.ts'
 import { joinCommand } from '../../command-line.ts'
 import { applicationFolder, inProject, joined } from '../places.ts'
 import { type Spelling, spellAll, spellCommand, unlessEmpty } from '../spell.ts'

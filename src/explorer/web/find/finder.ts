@@ -1,6 +1,6 @@
-import { defined } from '../../../core/defined.ts'
 import type { Found, FoundHit, FoundQuery, SearchPlace } from '../../../core/found.ts'
 import { parseFound, saidOf, withWords } from '../../../core/found.ts'
+import { defined } from '../../../core/kit/defined.ts'
 import type { View } from '../../../core/view.ts'
 import type { Place } from '../state/place.ts'
 

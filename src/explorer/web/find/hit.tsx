@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import { defined } from '../../../core/defined.ts'
 import { type FoundHit, piecesOf } from '../../../core/found.ts'
+import { defined } from '../../../core/kit/defined.ts'
 import type { Resource } from '../../../core/view.ts'
 import { mediaTypeOf } from '../preview/model/kind.ts'
 import { languageOf } from '../preview/model/language.ts'

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { defined } from '../../../core/defined.ts'
+import { defined } from '../../../core/kit/defined.ts'
 import type { FilledPrompt } from '../../../core/provider.ts'
 import type { ListedPrompt, PromptContent, Resource } from '../../../core/view.ts'
 import { lazily } from '../shell/lazily.tsx'

@@ -1,5 +1,5 @@
-import { defined } from '../../../core/defined.ts'
 import { parseSearchStatus, type SearchPlace, type SearchStatus } from '../../../core/found.ts'
+import { defined } from '../../../core/kit/defined.ts'
 import { directoryMimeType, type Resource, type View } from '../../../core/view.ts'
 
 /** Direct children of a mount or folder. */

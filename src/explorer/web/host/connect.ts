@@ -1,6 +1,6 @@
 import { cacheOf, contentsOf, cursorOf, malformed, resourcesOf, templatePageOf } from '../../../client/wire.ts'
-import { defined } from '../../../core/defined.ts'
 import { ResourceError } from '../../../core/errors.ts'
+import { defined } from '../../../core/kit/defined.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../../core/view.ts'
 import type { Connection, ToolAnswer } from '../mcp/connect.ts'

@@ -10,8 +10,8 @@ import {
   resourcePageOf,
   templatePageOf,
 } from '../../../client/wire.ts'
-import { defined } from '../../../core/defined.ts'
 import { isResourceError } from '../../../core/errors.ts'
+import { defined } from '../../../core/kit/defined.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../../core/view.ts'
 import { type Changes, type ChangesState, createChanges } from './changes.ts'
 import { type Endpoint, request } from './request.ts'

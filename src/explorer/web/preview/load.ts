@@ -1,6 +1,6 @@
 import { effect, signal, untracked } from '@preact/signals'
-import { defined } from '../../../core/defined.ts'
 import { isResourceError } from '../../../core/errors.ts'
+import { defined } from '../../../core/kit/defined.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { directoryMimeType, type Resource, type ResourceContent } from '../../../core/view.ts'
 import { healed } from '../state/healing.ts'

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { defined } from '../../../core/defined.ts'
+import { defined } from '../../../core/kit/defined.ts'
 import type { Resource } from '../../../core/view.ts'
 import { connected } from './session.ts'
 

@@ -1,4 +1,4 @@
-import { defined } from '../../../core/defined.ts'
+import { defined } from '../../../core/kit/defined.ts'
 import type { Page, Resource, View } from '../../../core/view.ts'
 import { bestRoot, type Growing, isFolder, isOnTheWay, isOther, isSame, rowsOf, type TreeNode } from './grown.ts'
 import { maxOrdered, natural } from './natural.ts'

@@ -1,4 +1,4 @@
-import { defined } from '../../../core/defined.ts'
+import { defined } from '../../../core/kit/defined.ts'
 import { directoryMimeType, type Resource, type View } from '../../../core/view.ts'
 
 /** The resource that a mount is, where its listing holds nothing but itself. `undefined`: other resources lie in it, or it is a directory. */

@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks'
-import { defined } from '../../../core/defined.ts'
+import { defined } from '../../../core/kit/defined.ts'
 import { neighbours } from '../state/known.ts'
 import { place } from '../state/place.ts'
 

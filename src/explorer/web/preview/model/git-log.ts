@@ -1,4 +1,4 @@
-import { defined } from '../../../../core/defined.ts'
+import { defined } from '../../../../core/kit/defined.ts'
 
 export interface LogLine {
   readonly id: string

@@ -1,4 +1,4 @@
-import { defined } from '../../../../core/defined.ts'
+import { defined } from '../../../../core/kit/defined.ts'
 import { formatOf, languageOf } from './language.ts'
 
 /** In which way a content is shown. */

@@ -1,4 +1,4 @@
-import { defined } from '../../../../core/defined.ts'
+import { defined } from '../../../../core/kit/defined.ts'
 import { numberOf, type Rows } from './csv.ts'
 
 /** A time series: values at times of its own. `undefined` is where another series has a time and this has none, `null` is a gap. */

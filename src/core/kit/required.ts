@@ -1,4 +1,4 @@
-import { invalid } from './errors.ts'
+import { invalid } from '../errors.ts'
 
 /** The required type of a value, in the words of the message. */
 type Wanted = 'a text' | 'a number' | 'a function' | 'an array' | 'an object'

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { ResourceError } from '../../core/errors.ts'
+import { ResourceError } from '../errors.ts'
 
 export interface HostOptions {
   /** The file that the worker runs. It posts `ready` once it is, and then one answer for each job, in order. */
