@@ -8,7 +8,7 @@ import { defined } from '../core/kit/defined.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/provider.ts'
 import { checkProvider, type Problem, type Report } from '../testing/index.ts'
-import { isTextOfUnknownEncoding } from '../wrap/encoding/detect.ts'
+import { isTextOfUnknownEncoding } from '../text/encoding/detect.ts'
 
 /** Maximum number of names below a folder that are examined to count omitted files. */
 const maxNamesCounted = 100_000

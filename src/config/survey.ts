@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { defined } from '../core/kit/defined.ts'
 import { isExcludedByDefault } from '../providers/files/excludes.ts'
-import { detectEncoding } from '../wrap/encoding/detect.ts'
+import { detectEncoding } from '../text/encoding/detect.ts'
 import { twinsOf } from '../wrap/twins.ts'
 import { type Glance, glanceAt } from './glance.ts'
 

@@ -1,5 +1,5 @@
-import type { TermCounts } from './bm25.ts'
-import { termsOf, wordsIn } from './terms.ts'
+import type { TermCounts } from '../text/bm25.ts'
+import { termsOf, wordsIn } from '../text/terms.ts'
 
 /** How often each term is in a text: the hashes of its terms in ascending order, and how often each is there. */
 export interface Bag {

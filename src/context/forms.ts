@@ -1,7 +1,7 @@
 import { defined } from '../core/kit/defined.ts'
 import { createRecent } from '../core/kit/lru.ts'
+import { outlineOf } from '../text/declarations.ts'
 import type { TextReading } from './memory.ts'
-import { outlineOf } from './outline.ts'
 import { pathOf } from './places.ts'
 import type { Reading } from './reader.ts'
 import { isXmlText, type Part, type Renderer } from './render.ts'

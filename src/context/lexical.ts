@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Resource } from '../core/view.ts'
+import { bm25, createTermCount, rarityIn, type TermCounts } from '../text/bm25.ts'
 import { bagOf, createBagCount } from './bags.ts'
-import { bm25, createTermCount, rarityIn, type TermCounts } from './bm25.ts'
 import type { Memory } from './memory.ts'
 import { pathOf } from './places.ts'
 import type { Reader, Reading } from './reader.ts'

@@ -1,5 +1,5 @@
-import { createTermCount, type TermCounts } from './bm25.ts'
-import { startsIn } from './outline.ts'
+import { createTermCount, type TermCounts } from '../text/bm25.ts'
+import { startsIn } from '../text/declarations.ts'
 import type { LineRange } from './types.ts'
 
 /** Sections in lines: the longest one, and the length from which one ends at an empty line. UTF-16 units of a line at most. */

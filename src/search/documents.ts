@@ -1,10 +1,10 @@
 import type { PartQuery, TextSet, Texts, WeightedTerm } from '../store/index.ts'
-import { classOf, word } from './characters.ts'
+import { classOf, word } from '../text/characters.ts'
+import { fold } from '../text/fold.ts'
+import { tokenize } from '../text/tokenizer.ts'
 import { documentForms } from './document-terms.ts'
-import { fold } from './fold.ts'
 import { foundOf } from './part.ts'
 import type { RatedTerm } from './rank.ts'
-import { tokenize } from './tokens.ts'
 
 /**
  * A question of several words is answered by documents first: no passage has many of its words, and a document that has them in several places

@@ -1,7 +1,7 @@
 import { defined } from '../core/kit/defined.ts'
 import type { TextFilter, TextSet, Texts, WeightedTerm } from '../store/index.ts'
+import { fold } from '../text/fold.ts'
 import { type Documents, documentsOf, documentWords } from './documents.ts'
-import { fold } from './fold.ts'
 import { type Found, foundOf, strong } from './part.ts'
 import { parseQuery, type Query } from './query.ts'
 import { createRanker, type Judged, type Ranker, type RatedTerm } from './rank.ts'

@@ -1,12 +1,12 @@
 import type { Log } from '../core/log.ts'
 import type { NewText, Store } from '../store/index.ts'
+import { edition } from '../text/tokenizer.ts'
 import type { EmbedderOptions } from './embedder.ts'
 import { openEmbedding } from './embedding.ts'
 import { findPassages } from './find.ts'
 import { textOf } from './part.ts'
 import type { SearchDocument, SearchIndex } from './search-index.ts'
 import { suggestWords } from './suggest.ts'
-import { edition } from './tokens.ts'
 import { createVisibility } from './visible.ts'
 
 export { openStore, type PostgresStore, type SqliteStore, type Store, type StoreOptions } from '../store/index.ts'

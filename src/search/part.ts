@@ -2,12 +2,12 @@ import { defined } from '../core/kit/defined.ts'
 import { baseName } from '../core/path.ts'
 import { parseAddress, parseUri } from '../core/uri.ts'
 import type { FoundPart, NewText } from '../store/index.ts'
+import { fold } from '../text/fold.ts'
+import { kindOf } from '../text/headings.ts'
+import { type Passage, passagesOf } from '../text/passages.ts'
+import { edition, tokenize } from '../text/tokenizer.ts'
 import { documentTerms } from './document-terms.ts'
-import { fold } from './fold.ts'
-import { kindOf } from './outline.ts'
-import { type Passage, passagesOf } from './passages.ts'
 import type { DocumentFacts, SearchDocument } from './search-index.ts'
-import { edition, tokenize } from './tokens.ts'
 
 /** How often a term stands in a passage that is about it: those are looked at first where a term is in too many. */
 const often = 3

@@ -1,6 +1,6 @@
-import { classOf, han, other, word } from './characters.ts'
-import { fold } from './fold.ts'
-import { type TermKind, tokenize } from './tokens.ts'
+import { classOf, han, other, word } from '../text/characters.ts'
+import { fold } from '../text/fold.ts'
+import { type TermKind, tokenize } from '../text/tokenizer.ts'
 
 /** A parsed query. */
 export interface Query {

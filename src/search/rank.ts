@@ -1,7 +1,7 @@
-import { classOf, word } from './characters.ts'
-import { type Folded, fold } from './fold.ts'
+import { classOf, word } from '../text/characters.ts'
+import { type Folded, fold } from '../text/fold.ts'
+import { type Beginnings, beginningsOf, tokenize } from '../text/tokenizer.ts'
 import type { Found } from './part.ts'
-import { type Beginnings, beginningsOf, tokenize } from './tokens.ts'
 
 /** A term of a query, with how much it counts. */
 export interface RatedTerm {

@@ -1,5 +1,5 @@
-import { classOf, word } from './characters.ts'
-import { fold } from './fold.ts'
+import { classOf, word } from '../text/characters.ts'
+import { fold } from '../text/fold.ts'
 import type { Ranker } from './rank.ts'
 import type { Snippet } from './search-index.ts'
 

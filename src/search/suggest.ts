@@ -1,10 +1,10 @@
 import { defined } from '../core/kit/defined.ts'
 import type { Texts } from '../store/index.ts'
-import { classOf, other, word } from './characters.ts'
-import { fold, widthAt } from './fold.ts'
+import { classOf, other, word } from '../text/characters.ts'
+import { fold, widthAt } from '../text/fold.ts'
+import { tokenize } from '../text/tokenizer.ts'
 import { type Found, foundOf, strong } from './part.ts'
 import type { Suggestion, SuggestQuery } from './search-index.ts'
-import { tokenize } from './tokens.ts'
 import type { Visibility, Visible } from './visible.ts'
 import { filterOf, whereTest } from './where.ts'
 

@@ -1,5 +1,5 @@
 import { type Document, isNode, parseDocument, visit } from 'yaml'
-import { splitFrontMatter } from '../wrap/front-matter.ts'
+import { splitFrontMatter } from '../text/front-matter.ts'
 
 /** The name of the file that makes a directory a skill. */
 export const skillFile = 'SKILL.md'

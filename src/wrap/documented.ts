@@ -4,10 +4,10 @@ import { defined } from '../core/kit/defined.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import { claimedPriority, requiredPriority } from '../core/priority.ts'
 import type { Content, Context, Entry, Provider } from '../core/provider.ts'
+import { type FrontMatter, frontMatterBytes, frontMatterOf } from '../text/front-matter.ts'
+import { headingIn } from '../text/heading.ts'
 import { type Alternate, createAlternates } from './alternates.ts'
 import { bytesOf } from './content.ts'
-import { type FrontMatter, frontMatterBytes, frontMatterOf } from './front-matter.ts'
-import { headingIn } from './heading.ts'
 
 export interface DocumentedOptions {
   /** Globs over the documents whose front matter is read. Listing them costs one small read each, once for each version. */

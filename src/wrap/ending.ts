@@ -1,8 +1,8 @@
 import { isResourceError, ResourceError } from '../core/errors.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
+import { markOf } from '../text/encoding/utf16.ts'
 import { changed, chunksOf, isTextPart } from './chunks.ts'
 import { bytesOf, factsOf } from './content.ts'
-import { markOf } from './encoding/utf16.ts'
 import { badTail } from './tail.ts'
 
 /** The last bytes of a resource, as one version of it had them. */

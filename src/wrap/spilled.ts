@@ -1,9 +1,9 @@
 import { isResourceError } from '../core/errors.ts'
-import { outlineOf } from '../core/landmarks.ts'
 import type { ProvidedTool, ToolLink, ToolOutcome, ToolPart, ToolRequest } from '../core/provided-tool.ts'
 import type { Context, Principal, Provider } from '../core/provider.ts'
-import { estimateTokens, lengthOfTokens } from '../core/tokens.ts'
-import { isJson, jsonLines } from './json-lines.ts'
+import { isJson, jsonLines } from '../text/json-lines.ts'
+import { outlineOf } from '../text/landmarks.ts'
+import { estimateTokens, lengthOfTokens } from '../text/token-estimate.ts'
 import type { KeptResult, Spill, SpillFile } from './spill.ts'
 
 export interface SpilledOptions {

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { fold } from '../../src/search/fold.ts'
-import { kindOf } from '../../src/search/outline.ts'
-import { passagesOf } from '../../src/search/passages.ts'
-import { stem } from '../../src/search/stem.ts'
-import { beginningsOf, tokenize } from '../../src/search/tokens.ts'
+import { fold } from '../../src/text/fold.ts'
+import { kindOf } from '../../src/text/headings.ts'
+import { passagesOf } from '../../src/text/passages.ts'
+import { stem } from '../../src/text/stem.ts'
+import { beginningsOf, tokenize } from '../../src/text/tokenizer.ts'
 import { volumeOf } from '../support/volume.ts'
 
 interface Token {

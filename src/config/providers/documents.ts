@@ -1,6 +1,6 @@
 import { isPath } from '../../core/path.ts'
-import { labelOf } from '../../wrap/encoding/decode.ts'
-import { languageOf } from '../../wrap/encoding/judge.ts'
+import { labelOf } from '../../text/encoding/decode.ts'
+import { languageOf } from '../../text/encoding/judge.ts'
 import { duration, globs, size, text } from '../fields.ts'
 import * as z from '../schema-builder.ts'
 import { refusal } from '../words.ts'

@@ -1,7 +1,7 @@
 import { invalid, ResourceError } from '../../core/errors.ts'
 import { isText } from '../../core/kit/utf8.ts'
-import { decodeBytes } from '../../wrap/encoding/decode.ts'
-import { detectEncoding } from '../../wrap/encoding/detect.ts'
+import { decodeBytes } from '../../text/encoding/decode.ts'
+import { detectEncoding } from '../../text/encoding/detect.ts'
 import type { Launcher } from './launch.ts'
 import { cutMark, oneLine, type Page, shortId } from './text.ts'
 

@@ -1,7 +1,7 @@
 import { defined } from '../../core/kit/defined.ts'
 import type { Content } from '../../core/provider.ts'
-import { decodeBytes } from '../../wrap/encoding/decode.ts'
-import { detectEncoding } from '../../wrap/encoding/detect.ts'
+import { decodeBytes } from '../../text/encoding/decode.ts'
+import { detectEncoding } from '../../text/encoding/detect.ts'
 
 /** Characters that hide adjacent text or control a terminal: control characters, and those that change the writing direction. */
 const hidden = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/gu

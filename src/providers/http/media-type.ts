@@ -1,7 +1,7 @@
 import { isText } from '../../core/kit/utf8.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { Content } from '../../core/provider.ts'
-import { decodeBytes, labelOf } from '../../wrap/encoding/decode.ts'
+import { decodeBytes, labelOf } from '../../text/encoding/decode.ts'
 
 /** A media type without its parameters, in lower case, and its charset; undefined when missing or malformed. */
 export interface MediaType {

@@ -6,7 +6,7 @@ import { requireKeys } from '../../core/kit/required.ts'
 import { isText } from '../../core/kit/utf8.ts'
 import { comparePaths, isPath, parentOf } from '../../core/path.ts'
 import type { Content, Description, Entry, Provider } from '../../core/provider.ts'
-import { decodeBytes, labelOf } from '../../wrap/encoding/decode.ts'
+import { decodeBytes, labelOf } from '../../text/encoding/decode.ts'
 
 /** A resource that is given as it is: as text, as bytes, or as a `data:` URI. */
 export type InlineResource = Description & {

@@ -1,8 +1,8 @@
 import { argumentsIn, readOnly } from '../../core/arguments.ts'
 import { defined } from '../../core/kit/defined.ts'
-import { oneLine, shorten } from '../../core/one-line.ts'
 import type { Tool } from '../../core/tool.ts'
 import type { View } from '../../core/view.ts'
+import { oneLine, shorten } from '../../text/one-line.ts'
 import { cursorSchema, limitSchema, lineOf, resourceSchema, shown, take } from './shown.ts'
 
 const limits = { least: 1, most: 200, otherwise: 50 }

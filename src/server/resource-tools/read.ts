@@ -1,11 +1,11 @@
 import { argumentsIn, readOnly } from '../../core/arguments.ts'
 import { invalid, isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
-import { type OutlineEntry, outlineOf } from '../../core/landmarks.ts'
 import { metaKeys } from '../../core/meta.ts'
-import { estimateTokens, lengthOfTokens } from '../../core/tokens.ts'
 import type { JsonObject, Tool, ToolBlock } from '../../core/tool.ts'
 import type { ResourceContent, View } from '../../core/view.ts'
+import { type OutlineEntry, outlineOf } from '../../text/landmarks.ts'
+import { estimateTokens, lengthOfTokens } from '../../text/token-estimate.ts'
 
 const tokens = { least: 100, most: 100_000, otherwise: 8000 }
 /** Maximum size of an image or a sound in an answer, in bytes. */

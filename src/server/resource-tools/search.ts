@@ -11,9 +11,9 @@ import {
   withWords,
 } from '../../core/found.ts'
 import { defined } from '../../core/kit/defined.ts'
-import { oneLine } from '../../core/one-line.ts'
 import type { Tool, ToolAnswer } from '../../core/tool.ts'
 import type { View } from '../../core/view.ts'
+import { oneLine } from '../../text/one-line.ts'
 import { byName, maxPages, type Result } from './by-name.ts'
 import { limitSchema } from './shown.ts'
 

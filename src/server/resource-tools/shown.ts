@@ -1,8 +1,8 @@
 import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
-import { oneLine, shorten } from '../../core/one-line.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import { directoryMimeType, type Page, type Resource } from '../../core/view.ts'
+import { oneLine, shorten } from '../../text/one-line.ts'
 import { formatTime, isTime } from '../time.ts'
 
 /** Maximum length of a description in a list, in characters. */

@@ -1,4 +1,4 @@
-import { createFence, declarators, isProse, modifiers } from '../core/outline.ts'
+import { createFence, declarators, isProse, modifiers } from './outline-rules.ts'
 
 const most = { lines: 80, line: 160, json: 262_144, depth: 2 }
 

@@ -1,5 +1,5 @@
 import { widthAt } from './fold.ts'
-import { type Heading, headingsOf, type Kind } from './outline.ts'
+import { type Heading, headingsOf, type Kind } from './headings.ts'
 
 /** A part of a text that is found by itself. */
 export interface Passage {
