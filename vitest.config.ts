@@ -54,7 +54,7 @@ const starters = [
   'providers/sqlite/process',
   'store/sqlite/thread',
   'wrap/readable',
-  'wrap/redacted/redactor',
+  'secrets/redactor',
 ].map((name) => ({ source: join(home, `src/${name}.ts`), bundled: join(bundle, `${name}.js`) }))
 
 /** Lets the code under test start its threads and processes from the bundle: from their source each would load a compiler first. */

@@ -15,7 +15,7 @@ const programs = [
   'providers/sqlite/child',
   'store/sqlite/worker',
   'wrap/reading/worker',
-  'wrap/redacted/worker',
+  'secrets/worker',
 ]
 
 /** The modules that `package.json` exports, and the store, which tests of processes that are killed start from. */

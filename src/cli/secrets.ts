@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { createScrubber, minSecretLength, type Scrubber } from '../core/scrub.ts'
-import { findOwn } from '../wrap/redacted/find.ts'
-import { kindOfKey } from '../wrap/redacted/keys.ts'
+import { findOwn } from '../secrets/find.ts'
+import { kindOfKey } from '../secrets/keys.ts'
 
 /** Secrets known to this process. The set grows while a configuration is read; each use removes the secrets known by then. */
 export interface Secrets extends Scrubber {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ParseError, parse } from 'jsonc-parser'
-import { redactPhrase } from '../wrap/redacted/find.ts'
+import { redactPhrase } from '../secrets/find.ts'
 
 /** An MCP server that a file of a host describes, as a mount that is to be looked at before it is used. */
 export interface DescribedServer {

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { findEncoded } from '../../src/wrap/redacted/encoded.ts'
-import { findOwn } from '../../src/wrap/redacted/find.ts'
-import { findShapes } from '../../src/wrap/redacted/shapes.ts'
-import { findTableSecrets } from '../../src/wrap/redacted/tables.ts'
+import { findEncoded } from '../../src/secrets/encoded.ts'
+import { findOwn } from '../../src/secrets/find.ts'
+import { findShapes } from '../../src/secrets/shapes.ts'
+import { findTableSecrets } from '../../src/secrets/tables.ts'
 import { volumeOf } from '../support/volume.ts'
 
 const beginnings =

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { createRedactor } from '../../src/wrap/redacted/redactor.ts'
+import { createRedactor } from '../../src/secrets/redactor.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hikidashi-redactor-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

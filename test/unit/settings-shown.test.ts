@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { answer } from '../../src/providers/settings/answer.ts'
 import { defaultLimits } from '../../src/providers/settings/limits.ts'
-import { redactPhrase } from '../../src/wrap/redacted/find.ts'
+import { redactPhrase } from '../../src/secrets/find.ts'
 
 async function asJson(text: string, steps: readonly string[] = []): Promise<string> {
   const shown = await answer({

@@ -1,4 +1,4 @@
-import { redactPhrase } from '../../wrap/redacted/find.ts'
+import { redactPhrase } from '../../secrets/find.ts'
 import type { Io } from '../io.ts'
 import { escapeLines } from '../text.ts'
 

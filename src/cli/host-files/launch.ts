@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
-import { findOwn } from '../../wrap/redacted/find.ts'
-import { kindOfKey } from '../../wrap/redacted/keys.ts'
+import { findOwn } from '../../secrets/find.ts'
+import { kindOfKey } from '../../secrets/keys.ts'
 import { misused } from '../exit.ts'
 import { npxCommand, ownCommand } from '../own-command.ts'
 import type { Launch, Piece, Value } from './types.ts'

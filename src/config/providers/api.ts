@@ -1,7 +1,7 @@
 import { isResourceError } from '../../core/errors.ts'
 import { compileRoute, type RouteOptions } from '../../providers/api/route.ts'
 import { parsePointer } from '../../providers/settings/pointer.ts'
-import { kindOfKey } from '../../wrap/redacted/keys.ts'
+import { kindOfKey } from '../../secrets/keys.ts'
 import { duration, secret, text } from '../fields.ts'
 import * as z from '../schema-builder.ts'
 import { refusal } from '../words.ts'

@@ -1,9 +1,9 @@
-import { namesCredentials } from '../../core/credential-files.ts'
 import { baseName } from '../../core/path.ts'
+import { namesCredentials } from '../../secrets/credential-files.ts'
 
 /**
  * The files and folders that are left out unless `defaultExcludes` is false: the private files of version control and tools, everything that
- * can be installed or built again, and files that commonly hold credentials (`core/credential-files.ts`). Names that are often real content
+ * can be installed or built again, and files that commonly hold credentials (`secrets/credential-files.ts`). Names that are often real content
  * (`build`, `dist`, `target`, `vendor`, `env`) are served; .gitignore decides about them.
  */
 

@@ -1,4 +1,4 @@
-import { type Layer, redactPhrase } from '../../wrap/redacted/find.ts'
+import { type Layer, redactPhrase } from '../../secrets/find.ts'
 import { parseDotenv } from './dotenv.ts'
 import type { Format } from './formats.ts'
 import { parseJson } from './json.ts'

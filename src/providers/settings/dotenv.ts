@@ -1,4 +1,4 @@
-import { looksOpaque } from '../../wrap/redacted/opaque.ts'
+import { looksOpaque } from '../../secrets/opaque.ts'
 import type { Budget } from './limits.ts'
 import { linesOf } from './lines.ts'
 import { type Entry, type Scalar, type Tree, textNode } from './tree.ts'

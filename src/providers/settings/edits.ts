@@ -1,5 +1,5 @@
 import { redactedMark } from '../../core/scrub.ts'
-import { replaceSpans, type Span } from '../../wrap/redacted/spans.ts'
+import { replaceSpans, type Span } from '../../secrets/spans.ts'
 import type { Scalar } from './tree.ts'
 
 /** A change of a text. */

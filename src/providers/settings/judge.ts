@@ -1,8 +1,8 @@
 import { compileGlobs } from '../../core/glob.ts'
-import { redactPhrase } from '../../wrap/redacted/find.ts'
-import { type KeyKind, kindOfKey } from '../../wrap/redacted/keys.ts'
-import { looksOpaque } from '../../wrap/redacted/opaque.ts'
-import { isNothing } from '../../wrap/redacted/values.ts'
+import { redactPhrase } from '../../secrets/find.ts'
+import { type KeyKind, kindOfKey } from '../../secrets/keys.ts'
+import { looksOpaque } from '../../secrets/opaque.ts'
+import { isNothing } from '../../secrets/values.ts'
 import { escapeStep } from './pointer.ts'
 import type { Entry, Node, Scalar, Table, Tree } from './tree.ts'
 

@@ -1,5 +1,5 @@
 import { redactedMark } from '../../core/scrub.ts'
-import type { Span } from '../../wrap/redacted/spans.ts'
+import type { Span } from '../../secrets/spans.ts'
 import type { Denied } from './judge.ts'
 import type { Node, Scalar } from './tree.ts'
 

@@ -3,8 +3,8 @@ import { defined } from '../../core/kit/defined.ts'
 import type { Failure } from '../../core/kit/worker-host.ts'
 import type { Completion, Content, ContentFacts, Entry } from '../../core/provider.ts'
 import { redactedMark } from '../../core/scrub.ts'
-import { redactPhrase } from './find.ts'
-import { findShapes } from './shapes.ts'
+import { redactPhrase } from '../../secrets/find.ts'
+import { findShapes } from '../../secrets/shapes.ts'
 
 /** The key in `_meta` that says that something was taken out of a content. */
 export const redactedKey = 'dev.hikidashi/redacted'

@@ -1,7 +1,7 @@
 import { defined } from '../../core/kit/defined.ts'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
 import type { Failure } from '../../core/kit/worker-host.ts'
-import { type CleanPart, contextBytes, type Window, windowBytes } from './window.ts'
+import { type CleanPart, contextBytes, type Window, windowBytes } from '../../secrets/window.ts'
 
 /** Some bytes of a text, from its beginning or a later character on. */
 export interface Piece {

@@ -1,8 +1,8 @@
 import { notFound } from '../../core/errors.ts'
 import type { Prompt, PromptMessage, PromptPart, Prompts } from '../../core/provider.ts'
+import { redactPhrase } from '../../secrets/find.ts'
 import type { Cleaner } from './cleaner.ts'
 import { cleanCompletion, cleanEntry, cleanMeta, isSecretPath, type Seal } from './facts.ts'
-import { redactPhrase } from './find.ts'
 
 /** Returns prompts with secrets removed from their descriptions and texts. Embedded resources are read, and redacted, elsewhere. */
 export function cleanPrompts(prompts: Prompts, cleaner: Cleaner, seal: Seal): Prompts {

@@ -1,8 +1,8 @@
 import { notFound } from '../../core/errors.ts'
 import type { ProvidedTool, ToolPart, Tools } from '../../core/provided-tool.ts'
+import { redactPhrase } from '../../secrets/find.ts'
 import type { Cleaner } from './cleaner.ts'
 import { cleanEntry, cleanMeta, cleanValue, isSecretPath, type Seal } from './facts.ts'
-import { redactPhrase } from './find.ts'
 
 /** Returns tools with secrets removed from their descriptions, schemas and results. */
 export function cleanTools(tools: Tools, cleaner: Cleaner, seal: Seal): Tools {

@@ -1,4 +1,4 @@
-import { baseName } from './path.ts'
+import { baseName } from '../core/path.ts'
 
 /**
  * Names of files and folders that commonly hold credentials, in lower case. docs/redaction.md lists the same names with

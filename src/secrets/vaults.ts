@@ -1,4 +1,4 @@
-import { namesCredentials } from '../../core/credential-files.ts'
+import { namesCredentials } from './credential-files.ts'
 import { foldName } from './fold.ts'
 
 /** Hashes of passwords wherever they were copied to, and the environments and command lines of processes. */
@@ -9,7 +9,7 @@ const maxPath = 4096
 
 /**
  * Whether a file is withheld as a whole for its name, or for that of a folder that it is in: it commonly holds
- * credentials (`core/credential-files.ts`), and a detector could miss one of them.
+ * credentials (`secrets/credential-files.ts`), and a detector could miss one of them.
  */
 export function isVault(path: string): boolean {
   const folded = foldName(path.length > maxPath ? path.slice(-maxPath) : path).toLowerCase()

@@ -1,4 +1,4 @@
-import { patternOf } from '../../core/pattern.ts'
+import { patternOf } from '../core/pattern.ts'
 import { type KeyKind, kindOfKey } from './keys.ts'
 import type { Span } from './spans.ts'
 import { isNothing, isPlausible } from './values.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { createRecent } from '../../core/kit/lru.ts'
+import { createRecent } from '../core/kit/lru.ts'
 
 /**
  * Remembers contents in which no secret was found, so that the same content at the same path is not looked through again. A content is known

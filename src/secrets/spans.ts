@@ -1,4 +1,4 @@
-import { redactedMark } from '../../core/scrub.ts'
+import { redactedMark } from '../core/scrub.ts'
 
 /** A part of a text that is secret, in UTF-16 code units. */
 export interface Span {

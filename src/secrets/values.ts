@@ -1,5 +1,5 @@
-import { patternOf } from '../../core/pattern.ts'
-import { redactedMark } from '../../core/scrub.ts'
+import { patternOf } from '../core/pattern.ts'
+import { redactedMark } from '../core/scrub.ts'
 import { type KeyKind, kindOfKey } from './keys.ts'
 import { looksOpaque } from './opaque.ts'
 import type { Span } from './spans.ts'

@@ -1,4 +1,4 @@
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../core/kit/defined.ts'
 import type { Span } from './spans.ts'
 
 /**

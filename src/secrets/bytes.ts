@@ -1,4 +1,4 @@
-import { isText } from '../../core/kit/utf8.ts'
+import { isText } from '../core/kit/utf8.ts'
 import { findSecrets } from './detect.ts'
 import { textsIn } from './encoded.ts'
 import type { FindOptions } from './find.ts'
