@@ -14,7 +14,7 @@ const programs = [
   'providers/settings/worker',
   'providers/sqlite/child',
   'store/sqlite/worker',
-  'wrap/reading/worker',
+  'readings/worker',
   'secrets/worker',
 ]
 

@@ -26,5 +26,5 @@ export const longFunctions: Readonly<Record<string, string>> = {
   'server/protocol/channel.ts openChannel': 'the steps of one request, in order',
   'store/sqlite/rows.ts createRows': 'the operations of one table, with their prepared statements',
   'store/sqlite/texts.ts createTexts': 'the operations of one table, with their prepared statements',
-  'wrap/reading/html.ts createPage': 'the state of one page while its tags arrive',
+  'readings/html.ts createPage': 'the state of one page while its tags arrive',
 }

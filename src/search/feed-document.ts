@@ -6,7 +6,7 @@ import type { MountReader } from '../core/mount-reader.ts'
 import { originIn } from '../core/origin.ts'
 import type { Content, Entry } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
-import { formatOf } from '../wrap/reading/formats.ts'
+import { formatOf } from '../readings/formats.ts'
 import type { SearchDocument } from './search-index.ts'
 
 /** How the documents of one mount are read. */

@@ -1,11 +1,11 @@
 import { defined } from '../core/kit/defined.ts'
 import type { Completion, CompletionRequest, Provider, Template } from '../core/provider.ts'
+import { formatOf, formsOf } from '../readings/formats.ts'
 import type { EncodingRule } from '../text/encoding/judge.ts'
 import { decoded } from './decoded.ts'
 import { documented } from './documented.ts'
 import { withMargin } from './margin.ts'
 import { type ReadableOptions, readable } from './readable.ts'
-import { formatOf, formsOf } from './reading/formats.ts'
 import { type SlicedOptions, sliced } from './sliced.ts'
 import { type TailedOptions, tailed } from './tailed.ts'
 

@@ -6,8 +6,8 @@ import { createRecent } from '../core/kit/lru.ts'
 import { createHost, type Failure, type Outcome } from '../core/kit/worker-host.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
-import { type Form, type Format, formatOf, formsOf } from './reading/formats.ts'
-import type { Reading, ReadingAnswer, ReadingJob } from './reading/job.ts'
+import { type Form, type Format, formatOf, formsOf } from '../readings/formats.ts'
+import type { Reading, ReadingAnswer, ReadingJob } from '../readings/job.ts'
 import { readWhole } from './whole.ts'
 
 export interface ReadableOptions {
@@ -69,7 +69,7 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
   const { maxBytes = 32 * 1024 * 1024, maxCharacters = 8_000_000 } = options
   const { timeoutMs = workerLimits.documents.deadlineMs, memoryMb = workerLimits.documents.memoryMb } = options
   const limits = { characters: maxCharacters, unpacked: maxBytes * unpackedPerByte }
-  const file = join(import.meta.dirname, 'reading', `worker${extname(import.meta.filename)}`)
+  const file = join(import.meta.dirname, '../readings', `worker${extname(import.meta.filename)}`)
   const host = createHost<ReadingJob, ReadingAnswer>({ file, deadlineMs: timeoutMs, memoryMb })
   const kept = createRecent<Content & { readonly text: string }>(keptCharacters, ({ text }) => text.length)
   const hopeless = createRecent<{ readonly error: ResourceError; readonly until: number }>(1000)

@@ -2,7 +2,7 @@ import { extname, join } from 'node:path'
 import { ResourceError } from '../../core/errors.ts'
 import { workerLimits } from '../../core/kit/child-limits.ts'
 import { createHost } from '../../core/kit/worker-host.ts'
-import type { ReadingAnswer, ReadingJob, SheetText } from '../../wrap/reading/job.ts'
+import type { ReadingAnswer, ReadingJob, SheetText } from '../../readings/job.ts'
 
 export interface Sheets {
   /** Returns the sheets of a workbook, each as CSV. Throws `invalid` and `too-large`, as readings of documents do. */
@@ -15,7 +15,7 @@ const limits = { characters: 8_000_000, unpacked: 256 * 2 ** 20 }
 
 /** Splits workbooks into their sheets, in the worker thread that reads documents. */
 export function createSheets(): Sheets {
-  const file = join(import.meta.dirname, '../../wrap/reading', `worker${extname(import.meta.filename)}`)
+  const file = join(import.meta.dirname, '../../readings', `worker${extname(import.meta.filename)}`)
   const host = createHost<ReadingJob, ReadingAnswer>({ file, ...workerLimits.documents })
   return {
     read: async (bytes, signal) => {

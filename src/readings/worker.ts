@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import { isResourceError } from '../../core/errors.ts'
+import { isResourceError } from '../core/errors.ts'
 import type { ReadingAnswer, ReadingJob } from './job.ts'
 import { readDocument } from './read.ts'
 

@@ -1,6 +1,6 @@
 import { Parser } from 'htmlparser2'
-import { decodeBytes } from '../../text/encoding/decode.ts'
-import { detectEncoding } from '../../text/encoding/detect.ts'
+import { decodeBytes } from '../text/encoding/decode.ts'
+import { detectEncoding } from '../text/encoding/detect.ts'
 import type { Form } from './formats.ts'
 import { type Reading, type ReadingLimits, unreadable } from './job.ts'
 import { createWriter, type Writer } from './writer.ts'

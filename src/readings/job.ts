@@ -1,4 +1,4 @@
-import { ResourceError } from '../../core/errors.ts'
+import { ResourceError } from '../core/errors.ts'
 import type { Form, Format } from './formats.ts'
 
 /** Job of the worker. */
