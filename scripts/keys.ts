@@ -1,6 +1,6 @@
 /** The tables of keys in docs/configuration.md, made from the schema that validates configurations. */
 import { configJsonSchema } from '../src/config/json-schema.ts'
-import { documentsShape } from '../src/config/providers/documents.ts'
+import { documentsShape } from '../src/schema/documents.ts'
 
 interface Schema {
   readonly type?: string | readonly string[]

@@ -1,5 +1,5 @@
 import { Argument, InvalidArgumentError, Option } from 'commander'
-import { nearest } from '../config/suggest.ts'
+import { nearest } from '../schema/nearest.ts'
 import { misused } from './exit.ts'
 import { hosts } from './host-files/hosts/index.ts'
 import { type Host, scopes } from './host-files/types.ts'

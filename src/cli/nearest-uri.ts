@@ -1,5 +1,5 @@
-import { nearest } from '../config/suggest.ts'
 import type { Resource, View } from '../core/view.ts'
+import { nearest } from '../schema/nearest.ts'
 import { pagesOf } from './pages.ts'
 
 /** Of a directory, so many children are looked at; and so long is it looked in all, in milliseconds. */

@@ -2,13 +2,13 @@ import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { isLoopback } from '../core/host.ts'
 import { parseUri } from '../core/uri.ts'
+import * as z from '../schema/builder.ts'
+import { duration, secret, text } from '../schema/fields.ts'
+import { allowAddresses } from '../schema/origin.ts'
+import { refusal } from '../schema/refusals.ts'
 import { parseDocument } from './document.ts'
-import { duration, secret, text } from './fields.ts'
 import type { Finding } from './problem.ts'
-import { allowAddresses } from './providers/origin.ts'
-import * as z from './schema-builder.ts'
 import { resolveSecret } from './secret.ts'
-import { refusal } from './words.ts'
 
 /** How clients say who they are over HTTP: the part of the schema that is about it, and what the machine must have for it. */
 

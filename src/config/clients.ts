@@ -1,6 +1,6 @@
-import { globs, text } from './fields.ts'
-import * as z from './schema-builder.ts'
-import { refusal } from './words.ts'
+import * as z from '../schema/builder.ts'
+import { globs, text } from '../schema/fields.ts'
+import { refusal } from '../schema/refusals.ts'
 
 const names = z.union([text, z.array(text).min(1)], {
   error: refusal(

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
-import { secret, secretFault } from './fields.ts'
+import * as z from '../schema/builder.ts'
+import { secret, secretFault } from '../schema/fields.ts'
 import type { Finding } from './problem.ts'
-import * as z from './schema-builder.ts'
 import { resolveSecret } from './secret.ts'
 
 /** The most secrets that open cursors at once. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { Schema } from './schema-types.ts'
-import { describeIssue } from './words.ts'
+import { describeIssue } from '../schema/refusals.ts'
+import type { Schema } from '../schema/types.ts'
 
 /** A fault of a value as zod reports it. */
 export type Issue = z.core.$ZodIssue

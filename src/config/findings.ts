@@ -1,11 +1,11 @@
 import { isResourceError } from '../core/errors.ts'
 import { overviewUri } from '../core/overview.ts'
 import { type Address, overlap, parseAddress } from '../core/uri.ts'
+import { partsOfRefusal, unknownKey } from '../schema/refusals.ts'
 import { clients } from './clients.ts'
 import type { Issue } from './explain.ts'
 import type { Finding } from './problem.ts'
 import { unsearched } from './search.ts'
-import { partsOfRefusal, unknownKey } from './words.ts'
 import { postPath } from './writing.ts'
 
 /** A finding that may be about a key rather than its value. */

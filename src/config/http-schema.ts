@@ -1,8 +1,8 @@
+import * as z from '../schema/builder.ts'
+import { count, duration, listen, size, text } from '../schema/fields.ts'
+import { httpUrl } from '../schema/origin.ts'
+import { refusal } from '../schema/refusals.ts'
 import { auth } from './auth.ts'
-import { count, duration, listen, size, text } from './fields.ts'
-import { httpUrl } from './providers/origin.ts'
-import * as z from './schema-builder.ts'
-import { refusal } from './words.ts'
 
 /** A duration of a second or more. */
 const seconds = duration.refine((ms) => ms >= 1000, {

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
 import { isLoopback } from '../core/host.ts'
+import { access as accessSchema, listen as listenSchema } from '../schema/fields.ts'
 import type { StoreOptions } from '../store/index.ts'
 import { type Auth, loadAuth } from './auth.ts'
 import { loadCursorSecrets } from './cursor-secrets.ts'
 import { parseDocument } from './document.ts'
 import type { Explained } from './explain.ts'
-import { access as accessSchema, listen as listenSchema } from './fields.ts'
 import {
   addressFindings,
   clientFindings,

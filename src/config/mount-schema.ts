@@ -1,7 +1,9 @@
+import * as z from '../schema/builder.ts'
+import { documentsShape } from '../schema/documents.ts'
+import { access, count, duration, interval, link, text } from '../schema/fields.ts'
+import { refusal } from '../schema/refusals.ts'
 import { scopes } from './auth.ts'
-import { access, count, duration, interval, link, text } from './fields.ts'
 import { apiShape } from './providers/api.ts'
-import { documentsShape } from './providers/documents.ts'
 import { envShape } from './providers/env.ts'
 import { filesShape } from './providers/files.ts'
 import { gcsShape } from './providers/gcs.ts'
@@ -21,8 +23,6 @@ import { searchShape } from './providers/search.ts'
 import { settingsShape } from './providers/settings.ts'
 import { sqliteShape } from './providers/sqlite.ts'
 import { checkWeb, webShape } from './providers/web.ts'
-import * as z from './schema-builder.ts'
-import { refusal } from './words.ts'
 
 /** Keys common to the mounts of all providers. */
 const mountShape = {

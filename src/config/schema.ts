@@ -1,11 +1,11 @@
+import * as z from '../schema/builder.ts'
+import { count, interval, size, text } from '../schema/fields.ts'
+import { refusal } from '../schema/refusals.ts'
 import { clients } from './clients.ts'
 import { cursorSecrets } from './cursor-secrets.ts'
-import { count, interval, size, text } from './fields.ts'
 import { http } from './http-schema.ts'
 import { mount } from './mount-schema.ts'
-import * as z from './schema-builder.ts'
 import { store } from './store.ts'
-import { refusal } from './words.ts'
 
 /**
  * The schema of `hikidashi.json`. Every key has a description, from which `config.schema.json` is generated. The loader checks what

@@ -1,12 +1,12 @@
 import { defined } from '../core/kit/defined.ts'
+import * as z from '../schema/builder.ts'
+import { secret, text } from '../schema/fields.ts'
+import { refusal } from '../schema/refusals.ts'
 import type { StoreOptions } from '../store/index.ts'
-import { secret, text } from './fields.ts'
 import { resolveFolder } from './folder.ts'
 import type { Finding } from './problem.ts'
-import * as z from './schema-builder.ts'
 import { resolveSecret } from './secret.ts'
 import { defaultStoreFile } from './state-folder.ts'
-import { refusal } from './words.ts'
 
 /** Settings of the store: a database for the data that the server itself keeps. */
 export const store = z

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { formatKey } from '../../src/config/problem.ts'
-import { nearest } from '../../src/config/suggest.ts'
-import { parseDuration, parseListen, parseSize } from '../../src/config/values.ts'
 import { isLoopback } from '../../src/core/host.ts'
+import { nearest } from '../../src/schema/nearest.ts'
+import { parseDuration, parseListen, parseSize } from '../../src/schema/values.ts'
 
 describe('values written as text', () => {
   test.each([

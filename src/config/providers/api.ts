@@ -1,12 +1,12 @@
 import { isResourceError } from '../../core/errors.ts'
 import { compileRoute, type RouteOptions } from '../../providers/api/route.ts'
 import { parsePointer } from '../../providers/settings/pointer.ts'
+import * as z from '../../schema/builder.ts'
+import { documentsShape } from '../../schema/documents.ts'
+import { duration, secret, text } from '../../schema/fields.ts'
+import { httpUrl, originShape } from '../../schema/origin.ts'
+import { refusal } from '../../schema/refusals.ts'
 import { kindOfKey } from '../../secrets/keys.ts'
-import { duration, secret, text } from '../fields.ts'
-import * as z from '../schema-builder.ts'
-import { refusal } from '../words.ts'
-import { documentsShape } from './documents.ts'
-import { httpUrl, originShape } from './origin.ts'
 import { describedShape } from './web.ts'
 
 const pointer = z.string().refine(isPointer, {

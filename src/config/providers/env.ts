@@ -1,6 +1,6 @@
-import { glob, text } from '../fields.ts'
-import * as z from '../schema-builder.ts'
-import { refusal } from '../words.ts'
+import * as z from '../../schema/builder.ts'
+import { glob, text } from '../../schema/fields.ts'
+import { refusal } from '../../schema/refusals.ts'
 
 /** The options of a mount whose provider is `env`. */
 export const envShape = {

@@ -1,6 +1,6 @@
-import { glob, globs, interval, size, text } from '../fields.ts'
-import * as z from '../schema-builder.ts'
-import { refusal } from '../words.ts'
+import * as z from '../../schema/builder.ts'
+import { glob, globs, interval, size, text } from '../../schema/fields.ts'
+import { refusal } from '../../schema/refusals.ts'
 
 const rule = z.strictObject({
   match: globs.describe(

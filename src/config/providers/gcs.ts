@@ -1,5 +1,5 @@
-import { text } from '../fields.ts'
-import * as z from '../schema-builder.ts'
+import * as z from '../../schema/builder.ts'
+import { text } from '../../schema/fields.ts'
 import { objectsShape } from './objects.ts'
 import { s3Shape } from './s3.ts'
 

@@ -1,7 +1,7 @@
-import { duration, interval, secret, size, text } from '../fields.ts'
-import * as z from '../schema-builder.ts'
-import { refusal } from '../words.ts'
-import { documentsShape } from './documents.ts'
+import * as z from '../../schema/builder.ts'
+import { documentsShape } from '../../schema/documents.ts'
+import { duration, interval, secret, size, text } from '../../schema/fields.ts'
+import { refusal } from '../../schema/refusals.ts'
 
 const id = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, {
   error: refusal('This is no id of Drive.', 'Write the last part of the link to the folder or shared drive.'),

@@ -1,5 +1,5 @@
-import { duration, glob, size, text } from '../fields.ts'
-import * as z from '../schema-builder.ts'
+import * as z from '../../schema/builder.ts'
+import { duration, glob, size, text } from '../../schema/fields.ts'
 import { filesShape } from './files.ts'
 
 /** The options of a mount whose provider is `git`. */

@@ -1,5 +1,5 @@
-import * as z from '../schema-builder.ts'
-import { refusal } from '../words.ts'
+import * as z from '../../schema/builder.ts'
+import { refusal } from '../../schema/refusals.ts'
 import { describedShape } from './web.ts'
 
 const base64 = z.string().regex(/^[A-Za-z0-9+/\s]*={0,2}\s*$/, {

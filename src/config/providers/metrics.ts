@@ -1,8 +1,8 @@
 import { apiAddress } from '../../providers/metrics/address.ts'
-import { duration, glob, interval, secret, size, text } from '../fields.ts'
-import * as z from '../schema-builder.ts'
-import { refusal } from '../words.ts'
-import { allowAddresses } from './origin.ts'
+import * as z from '../../schema/builder.ts'
+import { duration, glob, interval, secret, size, text } from '../../schema/fields.ts'
+import { allowAddresses } from '../../schema/origin.ts'
+import { refusal } from '../../schema/refusals.ts'
 
 const url = text.refine(isApiAddress, {
   error: refusal(

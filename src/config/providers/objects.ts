@@ -1,6 +1,6 @@
-import { duration, size, text } from '../fields.ts'
-import { refusal } from '../words.ts'
-import { documentsShape } from './documents.ts'
+import { documentsShape } from '../../schema/documents.ts'
+import { duration, size, text } from '../../schema/fields.ts'
+import { refusal } from '../../schema/refusals.ts'
 
 const [least, most] = [1000, 3_600_000]
 

@@ -1,5 +1,5 @@
-import { glob, text } from '../fields.ts'
-import * as z from '../schema-builder.ts'
+import * as z from '../../schema/builder.ts'
+import { glob, text } from '../../schema/fields.ts'
 
 /** The options of a mount whose provider is `packages`. */
 export const packagesShape = {

@@ -1,6 +1,6 @@
-import { secret, text } from '../fields.ts'
-import * as z from '../schema-builder.ts'
-import { refusal } from '../words.ts'
+import * as z from '../../schema/builder.ts'
+import { secret, text } from '../../schema/fields.ts'
+import { refusal } from '../../schema/refusals.ts'
 import { relationalShape, rowsKey, rowsShape, serverShape, viewsShape } from './relational.ts'
 
 /** The options of a mount whose provider is `postgres`. */

@@ -1,4 +1,4 @@
-import * as z from '../schema-builder.ts'
+import * as z from '../../schema/builder.ts'
 import { filesShape } from './files.ts'
 
 const { root, include, exclude, gitignore, hidden, symlinks, hardlinks, allowMounts, watch, reconcile } = filesShape

@@ -1,6 +1,6 @@
-import { count, duration, glob, interval, size, text } from '../fields.ts'
-import * as z from '../schema-builder.ts'
-import { refusal } from '../words.ts'
+import * as z from '../../schema/builder.ts'
+import { count, duration, glob, interval, size, text } from '../../schema/fields.ts'
+import { refusal } from '../../schema/refusals.ts'
 
 /** A time-out: nothing that waits for the network is given up sooner. */
 export const patience = duration.refine((ms) => ms >= 100 && ms <= 3_600_000, {

@@ -1,6 +1,6 @@
-import { count, duration, size, text } from '../fields.ts'
-import * as z from '../schema-builder.ts'
-import { refusal } from '../words.ts'
+import * as z from '../../schema/builder.ts'
+import { count, duration, size, text } from '../../schema/fields.ts'
+import { refusal } from '../../schema/refusals.ts'
 
 /** The largest analysis that may be kept, in bytes. */
 const mostBytes = 8 * 2 ** 20

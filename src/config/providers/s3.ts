@@ -1,5 +1,5 @@
-import { secret, text } from '../fields.ts'
-import * as z from '../schema-builder.ts'
+import * as z from '../../schema/builder.ts'
+import { secret, text } from '../../schema/fields.ts'
 import { objectsShape } from './objects.ts'
 
 /** The options of a mount whose provider is `s3`. */

@@ -1,6 +1,6 @@
-import { duration, size, text } from '../fields.ts'
-import * as z from '../schema-builder.ts'
-import { refusal } from '../words.ts'
+import * as z from '../../schema/builder.ts'
+import { duration, size, text } from '../../schema/fields.ts'
+import { refusal } from '../../schema/refusals.ts'
 
 const mostBytes = 64 * 2 ** 20
 

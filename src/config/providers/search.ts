@@ -1,7 +1,7 @@
-import { duration, interval, secret, size, text } from '../fields.ts'
-import * as z from '../schema-builder.ts'
-import { refusal } from '../words.ts'
-import { allowAddresses } from './origin.ts'
+import * as z from '../../schema/builder.ts'
+import { duration, interval, secret, size, text } from '../../schema/fields.ts'
+import { allowAddresses } from '../../schema/origin.ts'
+import { refusal } from '../../schema/refusals.ts'
 
 /** The most of one text that is indexed. */
 const mostBytes = 16 * 2 ** 20

@@ -1,8 +1,8 @@
 import { formats } from '../../providers/settings/formats.ts'
-import { duration, glob, size } from '../fields.ts'
-import * as z from '../schema-builder.ts'
-import { refusal } from '../words.ts'
-import { encodingShape } from './documents.ts'
+import * as z from '../../schema/builder.ts'
+import { encodingShape } from '../../schema/documents.ts'
+import { duration, glob, size } from '../../schema/fields.ts'
+import { refusal } from '../../schema/refusals.ts'
 import { filesShape } from './files.ts'
 
 /** Maximum size of a file, in bytes: the parser runs in a worker with limited memory. */

@@ -1,4 +1,4 @@
-import { text } from '../fields.ts'
+import { text } from '../../schema/fields.ts'
 import { connectionsShape, relationalShape, rowsKey, rowsShape, timeoutShape, viewsShape } from './relational.ts'
 
 /** The options of a mount whose provider is `sqlite`. */

@@ -1,8 +1,8 @@
-import { globs, text } from '../fields.ts'
-import * as z from '../schema-builder.ts'
-import { refusal } from '../words.ts'
-import { documentsShape } from './documents.ts'
-import { httpUrl, originShape } from './origin.ts'
+import * as z from '../../schema/builder.ts'
+import { documentsShape } from '../../schema/documents.ts'
+import { globs, text } from '../../schema/fields.ts'
+import { httpUrl, originShape } from '../../schema/origin.ts'
+import { refusal } from '../../schema/refusals.ts'
 
 const path = z.string().regex(/^(?!\/)(?!.*\/$)[^?#]*$/, {
   error: refusal(

@@ -1,9 +1,9 @@
 import { isResourceError } from '../core/errors.ts'
 import { compileGlob } from '../core/glob.ts'
 import { compileTemplate } from '../core/template.ts'
-import * as z from './schema-builder.ts'
+import * as z from './builder.ts'
+import { refusal } from './refusals.ts'
 import { parseDuration, parseListen, parseSize } from './values.ts'
-import { refusal } from './words.ts'
 
 /** The kinds of value that the schema is made of. Each refuses in its own words: what is wrong, and what to do. */
 

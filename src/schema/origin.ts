@@ -1,8 +1,8 @@
-import { addressBlock } from '../../core/address.ts'
-import { isHttpUrl } from '../../core/http-url.ts'
-import { duration, size, text } from '../fields.ts'
-import * as z from '../schema-builder.ts'
-import { refusal } from '../words.ts'
+import { addressBlock } from '../core/address.ts'
+import { isHttpUrl } from '../core/http-url.ts'
+import * as z from './builder.ts'
+import { duration, size, text } from './fields.ts'
+import { refusal } from './refusals.ts'
 
 export const httpUrl = text.refine(isHttpUrl, {
   error: refusal(

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { nearest } from './suggest.ts'
+import { nearest } from './nearest.ts'
 
 /**
  * Creates the message with which the schema refuses a value. It has two parts: the fault and the fix. The schema library has one

@@ -19,9 +19,9 @@ import type {
   Sized,
   Step,
   Text,
-} from './schema-types.ts'
+} from './types.ts'
 
-export type * from './schema-types.ts'
+export type * from './types.ts'
 
 /** Return value of a transformation that has added an issue. */
 export const NEVER = undefined as never

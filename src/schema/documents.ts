@@ -1,9 +1,9 @@
-import { isPath } from '../../core/path.ts'
-import { labelOf } from '../../text/encoding/decode.ts'
-import { languageOf } from '../../text/encoding/judge.ts'
-import { duration, globs, size, text } from '../fields.ts'
-import * as z from '../schema-builder.ts'
-import { refusal } from '../words.ts'
+import { isPath } from '../core/path.ts'
+import { labelOf } from '../text/encoding/decode.ts'
+import { languageOf } from '../text/encoding/judge.ts'
+import * as z from './builder.ts'
+import { duration, globs, size, text } from './fields.ts'
+import { refusal } from './refusals.ts'
 
 const tag = /^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$/
 
