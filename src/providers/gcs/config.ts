@@ -1,7 +1,7 @@
 import * as z from '../../schema/builder.ts'
 import { text } from '../../schema/fields.ts'
-import { objectsShape } from './objects.ts'
-import { s3Shape } from './s3.ts'
+import { objectsShape } from '../objects/config.ts'
+import { s3Shape } from '../s3/config.ts'
 
 /** The options of a mount whose provider is `gcs`. */
 export const gcsShape = {

@@ -1,13 +1,13 @@
 import { isResourceError } from '../../core/errors.ts'
-import { compileRoute, type RouteOptions } from '../../providers/api/route.ts'
-import { parsePointer } from '../../providers/settings/pointer.ts'
 import * as z from '../../schema/builder.ts'
 import { documentsShape } from '../../schema/documents.ts'
 import { duration, secret, text } from '../../schema/fields.ts'
 import { httpUrl, originShape } from '../../schema/origin.ts'
 import { refusal } from '../../schema/refusals.ts'
 import { kindOfKey } from '../../secrets/keys.ts'
-import { describedShape } from './web.ts'
+import { parsePointer } from '../settings/pointer.ts'
+import { describedShape } from '../web/config.ts'
+import { compileRoute, type RouteOptions } from './route.ts'
 
 const pointer = z.string().refine(isPointer, {
   error: refusal('This is no JSON pointer.', 'Write one such as "/data/items"; "" is the whole.'),

@@ -1,5 +1,5 @@
 import * as z from '../../schema/builder.ts'
-import { filesShape } from './files.ts'
+import { filesShape } from '../files/config.ts'
 
 const { root, include, exclude, gitignore, hidden, symlinks, hardlinks, allowMounts, watch, reconcile } = filesShape
 

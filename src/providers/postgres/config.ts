@@ -1,7 +1,7 @@
 import * as z from '../../schema/builder.ts'
 import { secret, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { relationalShape, rowsKey, rowsShape, serverShape, viewsShape } from './relational.ts'
+import { relationalShape, rowsKey, rowsShape, serverShape, viewsShape } from '../relational/config.ts'
 
 /** The options of a mount whose provider is `postgres`. */
 export const postgresShape = {

@@ -1,8 +1,8 @@
-import { apiAddress } from '../../providers/metrics/address.ts'
 import * as z from '../../schema/builder.ts'
 import { duration, glob, interval, secret, size, text } from '../../schema/fields.ts'
 import { allowAddresses } from '../../schema/origin.ts'
 import { refusal } from '../../schema/refusals.ts'
+import { apiAddress } from './address.ts'
 
 const url = text.refine(isApiAddress, {
   error: refusal(

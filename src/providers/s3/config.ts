@@ -1,6 +1,6 @@
 import * as z from '../../schema/builder.ts'
 import { secret, text } from '../../schema/fields.ts'
-import { objectsShape } from './objects.ts'
+import { objectsShape } from '../objects/config.ts'
 
 /** The options of a mount whose provider is `s3`. */
 export const s3Shape = {

@@ -1,9 +1,9 @@
-import { formats } from '../../providers/settings/formats.ts'
 import * as z from '../../schema/builder.ts'
 import { encodingShape } from '../../schema/documents.ts'
 import { duration, glob, size } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { filesShape } from './files.ts'
+import { filesShape } from '../files/config.ts'
+import { formats } from './formats.ts'
 
 /** Maximum size of a file, in bytes: the parser runs in a worker with limited memory. */
 const mostBytes = 8 * 2 ** 20

@@ -1,6 +1,6 @@
 import * as z from '../../schema/builder.ts'
 import { secret, text } from '../../schema/fields.ts'
-import { relationalShape, rowsKey, rowsShape, serverShape, viewsShape } from './relational.ts'
+import { relationalShape, rowsKey, rowsShape, serverShape, viewsShape } from '../relational/config.ts'
 
 /** The options of a mount whose provider is `mysql`. */
 export const mysqlShape = {

@@ -1,5 +1,12 @@
 import { text } from '../../schema/fields.ts'
-import { connectionsShape, relationalShape, rowsKey, rowsShape, timeoutShape, viewsShape } from './relational.ts'
+import {
+  connectionsShape,
+  relationalShape,
+  rowsKey,
+  rowsShape,
+  timeoutShape,
+  viewsShape,
+} from '../relational/config.ts'
 
 /** The options of a mount whose provider is `sqlite`. */
 export const sqliteShape = {

@@ -1,6 +1,6 @@
 import * as z from '../../schema/builder.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { describedShape } from './web.ts'
+import { describedShape } from '../web/config.ts'
 
 const base64 = z.string().regex(/^[A-Za-z0-9+/\s]*={0,2}\s*$/, {
   error: refusal('This is not base64.', 'Write the bytes in base64 (RFC 4648), with "+" and "/".'),

@@ -1,7 +1,7 @@
-import { isServerUrl } from '../../providers/remote/target.ts'
 import * as z from '../../schema/builder.ts'
 import { duration, interval, secret, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
+import { isServerUrl } from './target.ts'
 
 const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, {
   error: refusal('This is not the name of a variable.', 'Write one such as "API_TOKEN".'),
