@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { addToken } from '../src/server/authorize/token-file.ts'
+import { addToken } from '../src/server/auth/token-file.ts'
 import { fixed, progress, table } from './support.ts'
 
 // Many clients over HTTP, each with a token and a connection of its own, that read now and then: first in peace, then beside one

@@ -1,6 +1,6 @@
-import { codes, ProtocolError } from '../src/server/errors.ts'
-import { isObject } from '../src/server/messages.ts'
+import { codes, ProtocolError } from '../src/server/protocol/errors.ts'
 import { protocolKeys } from '../src/server/protocol/keys.ts'
+import { isObject } from '../src/server/protocol/messages.ts'
 import type { ExtraMethod } from '../src/server/protocol/method.ts'
 
 /**

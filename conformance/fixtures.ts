@@ -3,7 +3,7 @@ import { notFound } from '../src/core/errors.ts'
 import { sleep } from '../src/core/kit/sleep.ts'
 import type { Change, Content, Entry, Provider, Template } from '../src/core/provider.ts'
 import { inline } from '../src/providers/inline/index.ts'
-import { type HttpService, serveHttp } from '../src/server/http.ts'
+import { type HttpService, serveHttp } from '../src/server/http/serve-http.ts'
 import { describedSkills, withSkills } from '../src/skills/index.ts'
 import { diagnostics } from './diagnostics.ts'
 

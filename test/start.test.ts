@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createCatalog } from '../src/core/catalog.ts'
-import { serveStdio } from '../src/server/stdio.ts'
+import { serveStdio } from '../src/server/stdio/serve-stdio.ts'
 import { main } from './support/cli.ts'
 
 /**

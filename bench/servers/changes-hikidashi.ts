@@ -1,7 +1,7 @@
 import { createCatalog } from '../../src/core/catalog.ts'
 import { notFound } from '../../src/core/errors.ts'
 import type { Change, Provider } from '../../src/core/provider.ts'
-import { serveHttp } from '../../src/server/http.ts'
+import { serveHttp } from '../../src/server/http/serve-http.ts'
 import { serveWriting } from './writing.ts'
 
 let changed: Change[] = []

@@ -1,7 +1,7 @@
 import { createCatalog } from '../../src/core/catalog.ts'
 import { fileAddress } from '../../src/core/uri.ts'
 import { files } from '../../src/providers/files/index.ts'
-import { serveStdio } from '../../src/server/stdio.ts'
+import { serveStdio } from '../../src/server/stdio/serve-stdio.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
 
 const root = process.argv[2] ?? '.'

@@ -84,7 +84,7 @@ async function authorize(address: string | undefined, { config, open, wait }: Au
       },
       ...defined({ endpoint }),
     })
-    const { replaceFile } = await import('../server/authorize/token-file.ts')
+    const { replaceFile } = await import('../server/auth/token-file.ts')
     await mkdir(dirname(file), { recursive: true, mode: 0o700 }).catch(() => {})
     await replaceFile(file, `${JSON.stringify(grant, undefined, 2)}\n`)
     io.say(`hikidashi may read Drive. The permission is in ${file}: keep it as a password is kept.`)

@@ -9,7 +9,7 @@ import type { Opening } from '../core/opening.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import { type Listen, parseListen } from '../schema/values.ts'
 import type { AuditFile, HttpOptions, ServeOptions as Service } from '../server/index.ts'
-import { serveStdio } from '../server/stdio.ts'
+import { serveStdio } from '../server/stdio/serve-stdio.ts'
 import { type Announcer, createAnnouncer } from './announce.ts'
 import { exitCodeHelp, failed } from './exit.ts'
 import { openPage, pageOf } from './explorer.ts'
@@ -185,7 +185,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
 /** The audit log of a configuration. It lies in no folder that is served: nobody reads there what others asked for. */
 async function openAudit({ config }: Local, log: Log, scrubber: Scrubber): Promise<AuditFile | undefined> {
   if (config?.audit === undefined) return undefined
-  const { openAuditFile } = await import('../server/audit-file.ts')
+  const { openAuditFile } = await import('../server/telemetry/audit-file.ts')
   const { file, ...options } = config.audit
   return openAuditFile({ ...options, file: resolve(config.folder, file), scrubber, log }).catch((error: unknown) => {
     throw isResourceError(error) ? failed(error.message) : error
@@ -225,7 +225,7 @@ async function serveOverHttp(
   stop: AbortSignal,
   announce: Announcer,
 ): Promise<void> {
-  const { serveHttp } = await import('../server/http.ts')
+  const { serveHttp } = await import('../server/http/serve-http.ts')
   relaxHeap()
   const running = await serveHttp(options).catch((error: unknown) => {
     // A port that is taken is no fault of the command line.

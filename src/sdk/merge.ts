@@ -1,4 +1,4 @@
-import { ProtocolError } from '../server/errors.ts'
+import { ProtocolError } from '../server/protocol/errors.ts'
 import type { SdkContext, SdkHandler, SdkRequest, SdkResult } from './sdk-server.ts'
 
 export interface Merging {

@@ -1,15 +1,21 @@
-export type { Audit, AuditRecord } from './audit.ts'
-export { type AuditFile, type AuditFileOptions, openAuditFile } from './audit-file.ts'
-export type { AuthorizationOptions, Issuer, RoleRule, ScopeRule } from './authorize/options.ts'
-export type { Identity } from './bind.ts'
-export type { ContentLinkOptions } from './content/links.ts'
-export { ProtocolError } from './errors.ts'
-export { createHandler, type Handler, type HandlerCall, type HandlerOptions, type HandlerSource } from './handler.ts'
-export { type HttpOptions, type HttpService, serveHttp } from './http.ts'
-export { defaultLimits, type HttpLimits, type PrincipalLimits } from './limits.ts'
-export { type Meter, type MeterName, meterNames } from './meter.ts'
-export type { Postings } from './postings.ts'
+export { defaultLimits, type HttpLimits, type PrincipalLimits } from './admission/limits.ts'
+export type { AuthorizationOptions, Issuer, RoleRule, ScopeRule } from './auth/options.ts'
+export type { ContentLinkOptions } from './http/content/links.ts'
+export {
+  createHandler,
+  type Handler,
+  type HandlerCall,
+  type HandlerOptions,
+  type HandlerSource,
+} from './http/handler.ts'
+export type { Postings } from './http/postings.ts'
+export { type HttpOptions, type HttpService, serveHttp } from './http/serve-http.ts'
+export type { Identity } from './protocol/bind.ts'
+export { ProtocolError } from './protocol/errors.ts'
 export type { Call, ExtraMethod } from './protocol/method.ts'
-export { revisions } from './revisions.ts'
+export { revisions } from './protocol/revisions.ts'
 export { localPrincipal, type ServeOptions } from './serve.ts'
-export { type StdioOptions, serveStdio } from './stdio.ts'
+export { type StdioOptions, serveStdio } from './stdio/serve-stdio.ts'
+export type { Audit, AuditRecord } from './telemetry/audit.ts'
+export { type AuditFile, type AuditFileOptions, openAuditFile } from './telemetry/audit-file.ts'
+export { type Meter, type MeterName, meterNames } from './telemetry/meter.ts'

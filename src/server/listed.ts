@@ -1,9 +1,9 @@
 import { metaKeys } from '../core/meta.ts'
 import type { Page, Resource } from '../core/view.ts'
-import { escapeLineEnds, type JsonText, jsonTextKey } from './json.ts'
-import { type Revision, since } from './revisions.ts'
-import { formatTime, isTime } from './time.ts'
-import { isMimeType, resourcesToWire, resourceToWire } from './wire.ts'
+import { escapeLineEnds, type JsonText, jsonTextKey } from './protocol/json.ts'
+import { type Revision, since } from './protocol/revisions.ts'
+import { formatTime, isTime } from './protocol/time.ts'
+import { isMimeType, resourcesToWire, resourceToWire } from './protocol/wire.ts'
 
 /** Number of resources that are joined to one text, and time for which they are written before other requests get their turn, in milliseconds. */
 const [groupLength, sliceMs] = [128, 4]

@@ -2,7 +2,13 @@ import { describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { cleanText } from '../../src/core/untrusted.ts'
-import { promptsToWire, promptToWire, readToWire, resourcesToWire, templatesToWire } from '../../src/server/wire.ts'
+import {
+  promptsToWire,
+  promptToWire,
+  readToWire,
+  resourcesToWire,
+  templatesToWire,
+} from '../../src/server/protocol/wire.ts'
 import { memory } from '../support/memory.ts'
 
 const point = (...codes: readonly number[]) => String.fromCodePoint(...codes)

@@ -19,7 +19,7 @@ import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
-import { addToken } from '../../src/server/authorize/token-file.ts'
+import { addToken } from '../../src/server/auth/token-file.ts'
 import { type Postgres, startPostgres } from '../support/postgres.ts'
 import { requires } from '../support/require.ts'
 

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { addToken } from '../../src/server/authorize/token-file.ts'
+import { addToken } from '../../src/server/auth/token-file.ts'
 import { type Running, start } from '../support/cli.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
 

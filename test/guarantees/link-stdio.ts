@@ -1,5 +1,5 @@
 import { PassThrough, type Readable, type Writable } from 'node:stream'
-import { type StdioOptions, serveStdio } from '../../src/server/stdio.ts'
+import { type StdioOptions, serveStdio } from '../../src/server/stdio/serve-stdio.ts'
 import { clientInfo, type Ear, type Link, type Message, newest, requestOf, subscriptionOf } from './link.ts'
 
 /** A client's ends of the two pipes to its server. */

@@ -1,7 +1,7 @@
 import { Agent } from 'node:http'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Principal } from '../../src/core/provider.ts'
-import { type HttpService, serveHttp } from '../../src/server/http.ts'
+import { type HttpService, serveHttp } from '../../src/server/http/serve-http.ts'
 import { pause } from '../support/live.ts'
 import { type Client, createClient, makeTrouble } from './client.ts'
 import { createHistory, createPatience, createRandom, type Fact, type Random } from './history.ts'

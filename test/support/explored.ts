@@ -5,8 +5,8 @@ import { afterAll } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { MountOptions } from '../../src/core/mount.ts'
 import { createPage } from '../../src/explorer/index.ts'
-import { addToken } from '../../src/server/authorize/token-file.ts'
-import { serveHttp } from '../../src/server/http.ts'
+import { addToken } from '../../src/server/auth/token-file.ts'
+import { serveHttp } from '../../src/server/http/serve-http.ts'
 
 export interface ExploredHere {
   /** The address of the page. */

@@ -1,6 +1,6 @@
 import { afterEach } from 'vitest'
 import type { Provider } from '../../src/core/provider.ts'
-import { type HttpOptions, type HttpService, serveHttp } from '../../src/server/http.ts'
+import { type HttpOptions, type HttpService, serveHttp } from '../../src/server/http/serve-http.ts'
 import { memory } from './memory.ts'
 
 const facts = { name: 'test', version: '1', log: () => {}, host: '127.0.0.1', port: 0 }

@@ -7,7 +7,7 @@ import { afterEach } from 'vitest'
 import { connect, type RemoteView, type Target } from '../../src/client/index.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Subscription, ViewChange } from '../../src/core/view.ts'
-import { serveHttp } from '../../src/server/http.ts'
+import { serveHttp } from '../../src/server/http/serve-http.ts'
 // @ts-expect-error: the fixtures are JavaScript, since they run as programs of their own.
 import { createNewLiveServer, createOldLiveServer } from '../fixtures/mcp/live.mjs'
 import { type Live, live } from './live.ts'

@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { createAddresses, networkOf } from '../../src/server/addresses.ts'
-import { completeLimits } from '../../src/server/limits.ts'
+import { createAddresses, networkOf } from '../../src/server/admission/addresses.ts'
+import { completeLimits } from '../../src/server/admission/limits.ts'
 
 const socketFrom = (remoteAddress: string | undefined) => Object.assign(new EventEmitter(), { remoteAddress }) as Socket
 const create = (given: { newConnections?: number; badTokens?: number }) => createAddresses(completeLimits(given, false))

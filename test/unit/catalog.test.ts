@@ -6,7 +6,7 @@ import { createPaging, pageLength } from '../../src/core/paging.ts'
 import type { Principal, Provider } from '../../src/core/provider.ts'
 import { compileTemplate } from '../../src/core/template.ts'
 import type { Page, Resource, View } from '../../src/core/view.ts'
-import { resourcesToWire } from '../../src/server/wire.ts'
+import { resourcesToWire } from '../../src/server/protocol/wire.ts'
 import { type Memory, memory } from '../support/memory.ts'
 
 const alice: Principal = { id: 'alice', roles: ['reader'] }

@@ -5,7 +5,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { afterEach, describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Provider } from '../../src/core/provider.ts'
-import { createHandler, type Handler, type HandlerOptions } from '../../src/server/handler.ts'
+import { createHandler, type Handler, type HandlerOptions } from '../../src/server/http/handler.ts'
 import { createHeld } from '../support/http-service.ts'
 import { live } from '../support/live.ts'
 import { memory } from '../support/memory.ts'

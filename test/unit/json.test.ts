@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ResourceError } from '../../src/core/errors.ts'
-import { encodeJsonInPieces, formatJson, JsonError, parseJson } from '../../src/server/json.ts'
+import { encodeJsonInPieces, formatJson, JsonError, parseJson } from '../../src/server/protocol/json.ts'
 import { volumeOf } from '../support/volume.ts'
 
 const parse = (text: string) => parseJson(Buffer.from(text))

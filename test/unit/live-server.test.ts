@@ -3,8 +3,8 @@ import { PassThrough } from 'node:stream'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { ChangeLimits } from '../../src/core/changes.ts'
-import { type HttpService, serveHttp } from '../../src/server/http.ts'
-import { serveStdio } from '../../src/server/stdio.ts'
+import { type HttpService, serveHttp } from '../../src/server/http/serve-http.ts'
+import { serveStdio } from '../../src/server/stdio/serve-stdio.ts'
 import { type Live, live, pause, until } from '../support/live.ts'
 
 interface Message {

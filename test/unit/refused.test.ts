@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { AuditRecord } from '../../src/server/audit.ts'
-import { createRefusalAudit } from '../../src/server/refused.ts'
+import { createRefusalAudit } from '../../src/server/admission/refused.ts'
+import type { AuditRecord } from '../../src/server/telemetry/audit.ts'
 
 function create() {
   const records: AuditRecord[] = []

@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { ownerOf } from '../../src/server/authorize/caller.ts'
-import type { Connection } from '../../src/server/connection.ts'
-import { createSessions } from '../../src/server/sessions.ts'
+import { ownerOf } from '../../src/server/auth/caller.ts'
+import { createSessions } from '../../src/server/http/sessions.ts'
+import type { Connection } from '../../src/server/protocol/connection.ts'
 
 afterEach(() => void vi.useRealTimers())
 

@@ -4,12 +4,12 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterEach, expect, test } from 'vitest'
-import { createAddresses } from '../../src/server/addresses.ts'
-import { completeLimits } from '../../src/server/limits.ts'
-import { createLiveness } from '../../src/server/liveness.ts'
-import { createMeter } from '../../src/server/meter.ts'
-import { inTurn } from '../../src/server/pipeline.ts'
-import { listen, watchSockets } from '../../src/server/sockets.ts'
+import { createAddresses } from '../../src/server/admission/addresses.ts'
+import { completeLimits } from '../../src/server/admission/limits.ts'
+import { createLiveness } from '../../src/server/admission/liveness.ts'
+import { listen, watchSockets } from '../../src/server/admission/sockets.ts'
+import { inTurn } from '../../src/server/http/pipeline.ts'
+import { createMeter } from '../../src/server/telemetry/meter.ts'
 
 const ends: (() => unknown)[] = []
 afterEach(() => {

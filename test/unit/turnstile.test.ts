@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { completeLimits, defaultLimits } from '../../src/server/limits.ts'
-import { createMeter } from '../../src/server/meter.ts'
-import { createTurnstile } from '../../src/server/turnstile.ts'
+import { completeLimits, defaultLimits } from '../../src/server/admission/limits.ts'
+import { createTurnstile } from '../../src/server/admission/turnstile.ts'
+import { createMeter } from '../../src/server/telemetry/meter.ts'
 
 // Nothing comes back while the test runs.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))

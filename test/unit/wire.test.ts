@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Resource, ResourceContent } from '../../src/core/view.ts'
-import { revisions } from '../../src/server/revisions.ts'
-import { promptToWire, readToWire, resourceToWire } from '../../src/server/wire.ts'
+import { revisions } from '../../src/server/protocol/revisions.ts'
+import { promptToWire, readToWire, resourceToWire } from '../../src/server/protocol/wire.ts'
 
 const rich: Resource = {
   uri: 'file:///r/a',

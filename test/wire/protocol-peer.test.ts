@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/index.ts'
-import { codes, ProtocolError } from '../../src/server/errors.ts'
-import { isObject, type Request, type Response } from '../../src/server/messages.ts'
 import { type Channel, type Era, openChannel, type Served } from '../../src/server/protocol/channel.ts'
+import { codes, ProtocolError } from '../../src/server/protocol/errors.ts'
+import { isObject, type Request, type Response } from '../../src/server/protocol/messages.ts'
 import type { Method } from '../../src/server/protocol/method.ts'
-import { revisions } from '../../src/server/revisions.ts'
+import { revisions } from '../../src/server/protocol/revisions.ts'
 import { memory } from '../support/memory.ts'
 import { openPeer, type Peer } from '../support/protocol-peer.ts'
 

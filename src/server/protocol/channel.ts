@@ -1,15 +1,12 @@
 import type { Log } from '../../core/log.ts'
 import { hasTelemetry, type TraceContext, traceContextIn } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
-import { type ClientName, clientIn } from '../clients.ts'
-import type { LinkFor } from '../content/link.ts'
-import type { Sending } from '../content/sending.ts'
-import type { Egress } from '../egress.ts'
-import { codes, ProtocolError, type WireError, wireError } from '../errors.ts'
-import type { Pass } from '../gate.ts'
-import { failure, isObject, type Notification, type Request, type Response } from '../messages.ts'
-import { type ServedOpening, whenWorkable } from '../opening.ts'
-import { assumed, modern, type Revision } from '../revisions.ts'
+import type { Pass } from '../admission/gate.ts'
+import type { LinkFor } from '../http/content/link.ts'
+import type { Sending } from '../http/content/sending.ts'
+import { type ClientName, clientIn } from './clients.ts'
+import type { Egress } from './egress.ts'
+import { codes, ProtocolError, type WireError, wireError } from './errors.ts'
 import {
   discoverResult,
   type Handshake,
@@ -19,9 +16,12 @@ import {
   shakeHands,
 } from './handshake.ts'
 import { wantsLog } from './logging.ts'
+import { failure, isObject, type Notification, type Request, type Response } from './messages.ts'
 import type { Call, Method } from './method.ts'
+import { type ServedOpening, whenWorkable } from './opening.ts'
 import { withProgress } from './progress.ts'
 import { completeResult } from './results.ts'
+import { assumed, modern, type Revision } from './revisions.ts'
 import { tracedRequest } from './traced.ts'
 
 /** The two ways to begin: every request is independent (2026-07-28), or `initialize` comes first. */

@@ -1,8 +1,8 @@
-import { codes, invalidParams, type WireError } from '../errors.ts'
-import { isObject, type Notification, type Request } from '../messages.ts'
-import { modern, type Revision, revisions } from '../revisions.ts'
+import { codes, invalidParams, type WireError } from './errors.ts'
 import { protocolKeys } from './keys.ts'
 import { isLogLevel } from './logging.ts'
+import { isObject, type Notification, type Request } from './messages.ts'
+import { modern, type Revision, revisions } from './revisions.ts'
 
 /** Returns the revision that a message declares in its `_meta` (since 2026-07-28); undefined in older messages. */
 export function claimedRevision({ params }: Request | Notification): unknown {

@@ -1,10 +1,10 @@
-import type { ClientName } from '../clients.ts'
-import { invalidParams, type WireError } from '../errors.ts'
-import { isObject } from '../messages.ts'
-import type { Params } from '../params.ts'
-import { isRevision, modern, type Revision, revisions, since } from '../revisions.ts'
+import type { ClientName } from './clients.ts'
+import { invalidParams, type WireError } from './errors.ts'
+import { isObject } from './messages.ts'
 import type { Result } from './method.ts'
+import type { Params } from './params.ts'
 import type { ServerInfo } from './results.ts'
+import { isRevision, modern, type Revision, revisions, since } from './revisions.ts'
 
 /** The capabilities that a server declares, by name, each with its supported features. */
 export type Capabilities = Readonly<Record<string, Readonly<Record<string, unknown>>>>

@@ -1,13 +1,13 @@
 import type { ToolProgress } from '../../core/provided-tool.ts'
 import type { View } from '../../core/view.ts'
-import type { ClientName } from '../clients.ts'
-import type { LinkFor } from '../content/link.ts'
-import type { Sending } from '../content/sending.ts'
-import type { Pass } from '../gate.ts'
-import type { Notification } from '../messages.ts'
-import type { Params } from '../params.ts'
-import type { Revision } from '../revisions.ts'
+import type { Pass } from '../admission/gate.ts'
+import type { LinkFor } from '../http/content/link.ts'
+import type { Sending } from '../http/content/sending.ts'
+import type { ClientName } from './clients.ts'
 import type { LogLevel } from './logging.ts'
+import type { Notification } from './messages.ts'
+import type { Params } from './params.ts'
+import type { Revision } from './revisions.ts'
 
 /** The result of a method: the member `result` of a JSON-RPC response. */
 export type Result = Record<string, unknown>

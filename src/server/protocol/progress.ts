@@ -1,4 +1,4 @@
-import { isObject } from '../messages.ts'
+import { isObject } from './messages.ts'
 import type { Call, Method } from './method.ts'
 
 /** Time from the start to the first notification, and from one notification to the next, in milliseconds. */

@@ -1,7 +1,7 @@
-import { isObject } from '../messages.ts'
-import { modern, type Revision } from '../revisions.ts'
 import { protocolKeys } from './keys.ts'
+import { isObject } from './messages.ts'
 import type { Result } from './method.ts'
+import { modern, type Revision } from './revisions.ts'
 
 /** Name and version of the server, as `initialize` and `_meta` contain them. */
 export interface ServerInfo {

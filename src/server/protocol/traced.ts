@@ -1,7 +1,7 @@
 import { type TraceContext, traced } from '../../core/trace.ts'
-import type { Request } from '../messages.ts'
-import type { Revision } from '../revisions.ts'
+import type { Request } from './messages.ts'
 import type { Result } from './method.ts'
+import type { Revision } from './revisions.ts'
 
 /** Names of tools and prompts that a span shows. Clients may send any other. */
 const shownName = /^[\w./ -]{1,64}$/

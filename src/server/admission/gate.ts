@@ -1,0 +1,276 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ResourceError } from '../../core/errors.ts'
+
+/**
+ * A semaphore with a queue: limits how many tasks run and how many wait, and refuses the rest at once. Shares take turns, however
+ * many tasks each brings. A task that turns out to be large continues in a lane of its own with few slots, so that small tasks do
+ * not wait for it.
+ */
+export interface Gate {
+  /**
+   * Runs a task when its turn comes.
+   *
+   * @param share Key of the share that the task belongs to.
+   */
+  run<T>(
+    task: (pass: Pass) => Promise<T>,
+    share?: string,
+  ): Promise<{ readonly value: T } | { readonly refused: Crowded }>
+  /** Number of tasks that run, and that wait, at the moment, including the lane of large ones. */
+  readonly running: number
+  readonly waiting: number
+}
+
+/** Handle of a running task. */
+export interface Pass {
+  /**
+   * Await it before fetching a large content: resolves when there is memory for it. Meanwhile the task occupies no slot.
+   *
+   * @throws ResourceError `unavailable` when too many tasks wait for that already.
+   */
+  room(): Promise<void>
+  /**
+   * Await it before writing a large content, whether it waited for `room` or not: resolves in a turn of the event loop that no
+   * other large task gets.
+   *
+   * @throws ResourceError as `room` does.
+   */
+  turn(): Promise<void>
+  /** Await it between pieces of a large content: resolves as `turn` does. */
+  breath(): Promise<void>
+  /**
+   * Tells the gate how to learn when the reader has taken the answer: until then a large task keeps its slot in the lane, for at most three
+   * seconds. So nobody can hold many large answers in memory by not reading them.
+   */
+  until(taken: () => Promise<unknown>): void
+}
+
+/** Slots of the lane of large tasks. Each task costs the event loop some milliseconds per megabyte, and several times its size in memory. */
+const largeSlots = 4
+/** How long a large answer keeps its slot while its reader does not take it, in milliseconds. */
+const maxKeptMs = 3000
+/** How long a large task lets small ones go first, in milliseconds. */
+const smallFirstMs = 20
+
+/** @param most Limits of one share. Default: no limits of its own. */
+export function createGate(concurrent: number, waiting: number, most: PlaceCount = { concurrent, waiting }): Gate {
+  const places = createPlaces({ concurrent, waiting }, most)
+  const shared = most.concurrent < concurrent
+  const lane = createPlaces(
+    { concurrent: Math.min(largeSlots, concurrent), waiting },
+    { concurrent: Math.min(shared ? largeSlots / 2 : largeSlots, most.concurrent), waiting: most.waiting },
+  )
+  let last: Promise<void> = Promise.resolve()
+  /** Number of tasks that keep a slot while they wait for the lane. */
+  let idle = 0
+
+  /** Resolves in a turn of the event loop of its own, if possible one in which no small task runs. */
+  const turn = (): Promise<void> => {
+    last = last.then(async () => {
+      const begun = performance.now()
+      do await new Promise((resolve) => setImmediate(resolve))
+      while (places.taken > idle && performance.now() - begun < smallFirstMs)
+    })
+    return last
+  }
+
+  const keepIdle = (place: Claim): Claim => {
+    idle++
+    let left = false
+    return {
+      ...place,
+      leave: () => {
+        if (!left) idle--
+        left = true
+        place.leave()
+      },
+    }
+  }
+
+  return {
+    run: async (task, share = '') => {
+      const first = places.take(share)
+      if ('refused' in first) return first
+      let claim: Claim = first
+      let isLarge = false
+      let ended = false
+      let kept: (() => Promise<unknown>) | undefined
+      /** @param keep Whether the task keeps its slot until it has one in the lane. */
+      const enterLane = async (keep: boolean): Promise<void> => {
+        // The caller is gone.
+        if (ended) throw tooMuch()
+        if (isLarge) return claim.entered
+        const next = lane.take(share)
+        if ('refused' in next) throw tooMuch()
+        isLarge = true
+        const own = keep ? keepIdle(claim) : claim
+        claim = both(own, next)
+        if (!keep) own.leave()
+        await next.entered
+        own.leave()
+      }
+      const pass: Pass = {
+        room: async () => {
+          await enterLane(false)
+          await turn()
+        },
+        turn: async () => {
+          // Its content is in memory already: it keeps its slot until its turn.
+          await enterLane(true)
+          await turn()
+        },
+        breath: turn,
+        until: (taken) => {
+          kept = taken
+        },
+      }
+      try {
+        if (first.entered !== undefined) await first.entered
+        return { value: await task(pass) }
+      } finally {
+        ended = true
+        if (!isLarge || kept === undefined) claim.leave()
+        else void Promise.race([kept(), sleep(maxKeptMs, undefined, { ref: false })]).finally(claim.leave)
+      }
+    },
+    get running() {
+      return places.taken + lane.taken
+    },
+    get waiting() {
+      return places.waiting + lane.waiting
+    },
+  }
+}
+
+/** Combines two slots that are released together. */
+function both(one: Claim, other: Claim): Claim {
+  return {
+    entered: other.entered,
+    leave: () => {
+      one.leave()
+      other.leave()
+    },
+  }
+}
+
+function tooMuch(): ResourceError {
+  return new ResourceError('unavailable', 'too many large answers are waited for', { retryAfter: 1 })
+}
+
+/** Why there is no slot: the share is exhausted, or the whole semaphore. */
+export type Crowded = 'share' | 'busy'
+
+interface PlaceCount {
+  /** Maximum number of claims that hold a slot at once. */
+  readonly concurrent: number
+  /** Maximum number of claims that wait for one. */
+  readonly waiting: number
+}
+
+/** A fair semaphore with a bounded queue: shares take turns, however many claims each of them has. */
+interface Places {
+  /** Returns at once: a claim with a slot, a claim that waits for one, or the reason for a refusal. */
+  take(share: string): Claim | { readonly refused: Crowded }
+  /** Number of claims that hold a slot, and that wait for one, at the moment. */
+  readonly taken: number
+  readonly waiting: number
+}
+
+interface Claim {
+  /** Resolves when the claim gets its slot; undefined when it has one already. After `leave`, it may never resolve. */
+  readonly entered: Promise<void> | undefined
+  /** Releases the slot, or leaves the queue. Further calls do nothing. */
+  leave(): void
+}
+
+interface Share {
+  running: number
+  readonly queue: Set<() => void>
+}
+
+/** @param most Limits of one share. Default: those of the semaphore. */
+function createPlaces({ concurrent, waiting }: PlaceCount, most: PlaceCount = { concurrent, waiting }): Places {
+  let running = 0
+  let queued = 0
+  /** The shares with running or waiting claims, in the order of their turns. */
+  const shares = new Map<string, Share>()
+
+  const enter = (key: string, share: Share): void => {
+    running++
+    share.running++
+    // A share that had its turn goes to the end.
+    shares.delete(key)
+    shares.set(key, share)
+  }
+
+  const leave = (key: string, share: Share): void => {
+    running--
+    share.running--
+    // Shares that came while it ran go before it, too.
+    shares.delete(key)
+    if (share.running > 0 || share.queue.size > 0) shares.set(key, share)
+    admit()
+  }
+
+  const nextInTurn = (): readonly [string, Share] | undefined => {
+    for (const [key, share] of shares) if (share.queue.size > 0 && share.running < most.concurrent) return [key, share]
+    return undefined
+  }
+
+  /** Admits waiting claims while there are free slots. */
+  const admit = (): void => {
+    while (queued > 0 && running < concurrent) {
+      const next = nextInTurn()
+      if (next === undefined) return
+      const [admitted] = next[1].queue
+      if (admitted === undefined) return
+      queued--
+      next[1].queue.delete(admitted)
+      enter(...next)
+      admitted()
+    }
+  }
+
+  return {
+    take: (key) => {
+      const share: Share = shares.get(key) ?? { running: 0, queue: new Set() }
+      let left = false
+      const leaveOnce = () => {
+        if (left) return
+        left = true
+        leave(key, share)
+      }
+      if (running < concurrent && share.running < most.concurrent) {
+        enter(key, share)
+        return { entered: undefined, leave: leaveOnce }
+      }
+      if (share.queue.size >= most.waiting || queued >= waiting) {
+        // When a share may use the whole semaphore, the semaphore itself is exhausted.
+        const own = share.queue.size >= most.waiting && most.waiting < waiting
+        return { refused: own ? 'share' : 'busy' }
+      }
+      queued++
+      shares.set(key, share)
+      let admitted: (() => void) | undefined
+      const entered = new Promise<void>((resolve) => {
+        admitted = resolve
+        share.queue.add(resolve)
+      })
+      return {
+        entered,
+        leave: () => {
+          if (admitted === undefined || !share.queue.delete(admitted)) return leaveOnce()
+          left = true
+          queued--
+          if (share.running === 0 && share.queue.size === 0) shares.delete(key)
+        },
+      }
+    },
+    get taken() {
+      return running
+    },
+    get waiting() {
+      return queued
+    },
+  }
+}

@@ -1,0 +1,49 @@
+import type { Principal } from '../../core/provider.ts'
+import { codes } from '../protocol/errors.ts'
+import { failure, isObject, type RequestId, type Response } from '../protocol/messages.ts'
+import type { Meter } from '../telemetry/meter.ts'
+import type { Crowded } from './gate.ts'
+import type { TurnedAway } from './refused.ts'
+
+/** Answers that tell a client to retry later, in JSON-RPC and in HTTP. */
+
+export type Overload = Crowded | 'rate'
+
+const messages: Readonly<Record<Overload, string>> = {
+  rate: 'There were too many requests. Try again later.',
+  share: 'Too many requests of this client are in flight. Try again later.',
+  busy: 'Too many requests are in flight. Try again later.',
+}
+
+/** Returns the answer to a request that is refused because of overload. `retryAfter` is in seconds. */
+export function overloaded(id: RequestId | null, reason: Overload, retryAfter = 1): Response {
+  const data = { reason, retryAfter: Math.max(1, Math.ceil(retryAfter)) }
+  return failure(id, { code: codes.internal, message: messages[reason], data })
+}
+
+/** Returns the HTTP status and the header `Retry-After` of an answer that contains a time to retry; undefined for other answers. */
+export function statusOfOverload(
+  answer: Response,
+): { readonly status: 429 | 503; readonly headers: Readonly<Record<string, string>> } | undefined {
+  const { reason, retryAfter } = ('error' in answer ? answer.error.data : undefined) ?? {}
+  if (typeof retryAfter !== 'number') return undefined
+  // 429: this client sends too much. 503: the server is overloaded.
+  return { status: reason === 'rate' || reason === 'share' ? 429 : 503, headers: { 'Retry-After': String(retryAfter) } }
+}
+
+export interface OverloadFacts {
+  readonly meter: Meter
+  readonly onRefused: ((refusal: TurnedAway) => void) | undefined
+  readonly principal: Principal
+  /** The body of the request. */
+  readonly body: unknown
+}
+
+/** Counts and records an answer if it reports an overload by this client, or of the server. Other answers are ignored. */
+export function countOverload(answer: unknown, { meter, onRefused, principal, body }: OverloadFacts): void {
+  const data = isObject(answer) && isObject(answer.error) ? answer.error.data : undefined
+  const reason = isObject(data) ? data.reason : undefined
+  if (reason !== 'share' && reason !== 'busy') return
+  meter.count(reason === 'share' ? 'refusedShare' : 'refusedBusy')
+  onRefused?.({ outcome: reason, status: reason === 'share' ? 429 : 503, principal: principal.id, body })
+}

@@ -1,0 +1,81 @@
+import { setMaxListeners } from 'node:events'
+import type { Principal } from '../../core/provider.ts'
+import type { LinkFor } from '../http/content/link.ts'
+
+/** An authenticated caller, for as long as its credentials are valid. */
+export interface Caller {
+  readonly principal: Principal
+  /** Key of the share of the concurrency limits that it uses. */
+  readonly share?: string
+  /** Digest of the credentials. Undefined without authentication. */
+  readonly credential?: string
+  /** Creates links to contents that are too large for an answer. Undefined when there are none. */
+  readonly linkFor?: LinkFor | undefined
+  /** Calls `end` when the credentials are no longer valid. Returns a function that cancels this. */
+  untilEnd(end: () => void): () => void
+}
+
+/** Creates a caller without authentication. */
+export function alwaysCaller(principal: Principal): Caller {
+  return { principal, untilEnd: () => () => {} }
+}
+
+/** A signal that aborts when a caller's credentials end, or when another signal does. */
+export interface Lifetime {
+  readonly signal: AbortSignal
+  /** Removes the listeners from both. */
+  release(): void
+}
+
+export function lifetimeOf(caller: Caller, other: AbortSignal): Lifetime {
+  const controller = new AbortController()
+  const end = () => controller.abort()
+  const forget = caller.untilEnd(end)
+  // Any number of streams may end with the service.
+  setMaxListeners(0, other)
+  other.addEventListener('abort', end)
+  if (other.aborted) end()
+  return {
+    signal: controller.signal,
+    release: () => {
+      forget()
+      other.removeEventListener('abort', end)
+    },
+  }
+}
+
+/** Maximum delay of a timer in Node, in milliseconds. */
+const maxTimerMs = 2 ** 31 - 1
+
+/** Calls a function at a time, in milliseconds since 1970, however far away. Returns a function that cancels it. */
+export function callAt(time: number, call: () => void): () => void {
+  let timer: NodeJS.Timeout | undefined
+  const wait = () => {
+    const left = time - Date.now()
+    timer = left > 0 ? setTimeout(wait, Math.min(left, maxTimerMs)) : setTimeout(call, 0)
+  }
+  if (time !== Number.POSITIVE_INFINITY) wait()
+  return () => clearTimeout(timer)
+}
+
+/** The owner of a session: always the same principal, with the rights of the latest token. */
+export interface Owner extends Principal {
+  renew(latest: Principal): void
+}
+
+/** Creates an owner whose roles and scopes are always the current ones: a session outlives the tokens that it is used with. */
+export function ownerOf(first: Principal): Owner {
+  let { roles, scopes } = first
+  return {
+    id: first.id,
+    get roles() {
+      return roles
+    },
+    get scopes() {
+      return scopes
+    },
+    renew: (latest) => {
+      ;({ roles, scopes } = latest)
+    },
+  }
+}

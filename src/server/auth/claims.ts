@@ -1,0 +1,79 @@
+import { isObject } from '../protocol/messages.ts'
+import { type Issuer, leeway, type RoleRule } from './options.ts'
+import { impliedBy } from './scopes.ts'
+import type { Verdict } from './verdict.ts'
+
+export type Claims = Readonly<Record<string, unknown>>
+
+/** Maximum length of a principal's name, in characters. */
+const maxSubject = 1024
+
+/** Checks the claims of a token whose issuer is already verified: times, binding, client. Returns the principal and the expiry. */
+export function judgeClaims(
+  claims: Claims,
+  issuer: Issuer,
+  implies: Readonly<Record<string, readonly string[]>>,
+): Verdict {
+  const fault = timeFault(claims, issuer) ?? bindingFault(claims) ?? clientFault(claims, issuer)
+  if (fault !== undefined) return { fault }
+  const id = principalId(claims, issuer)
+  if (id === undefined) return { fault: 'it names neither a subject nor a client' }
+  const roles = [...new Set((issuer.roles ?? []).flatMap((rule) => rolesBy(rule, claims)))].sort()
+  const principal = { id, roles, scopes: impliedBy(scopesIn(claims), implies) }
+  const exp = claims.exp === undefined ? Number.POSITIVE_INFINITY : Number(claims.exp) * 1000
+  // A token that is accepted only because of the leeway expires at its end.
+  return { grant: { principal, expires: exp > Date.now() ? exp : exp + leeway } }
+}
+
+function timeFault({ exp, nbf, iat }: Claims, { maxAge }: Issuer): string | undefined {
+  const now = Date.now()
+  for (const [name, time] of Object.entries({ exp, nbf, iat }))
+    if (time !== undefined && !(Number.isSafeInteger(time) && Number(time) >= 0)) return `its ${name} is not a time`
+  if (exp !== undefined && Number(exp) * 1000 + leeway <= now) return 'it has expired'
+  if (nbf !== undefined && Number(nbf) * 1000 - leeway > now) return 'it is not good yet'
+  if (iat !== undefined && Number(iat) * 1000 - leeway > now) return 'it was issued in the future'
+  if (maxAge !== undefined && !(Number(iat) * 1000 + maxAge + leeway > now)) return 'it was issued too long ago'
+  return undefined
+}
+
+/** Returns the fault of a token that is bound to a key (RFC 9449, RFC 8705): it is valid only with a proof, which this server does not support. */
+function bindingFault({ cnf, token_type: type }: Claims): string | undefined {
+  if (cnf !== undefined) return 'it is bound to a key'
+  if (type !== undefined && !/^bearer$/i.test(String(type))) return 'it is not a bearer token'
+  return undefined
+}
+
+function clientFault({ client_id: client, azp }: Claims, { clients }: Issuer): string | undefined {
+  if (clients === undefined) return undefined
+  const named = [client, azp].filter((one) => one !== undefined)
+  const isTaken = named.length > 0 && named.every((one) => typeof one === 'string' && clients.includes(one))
+  return isTaken ? undefined : 'it is for a client that is not taken here'
+}
+
+/** Returns an id that is unique over all issuers: two of them may give the same subject to two people. */
+function principalId({ sub, client_id: client }: Claims, { issuer }: Issuer): string | undefined {
+  const name = sub ?? client
+  if (typeof name !== 'string' || name === '' || name.length > maxSubject || !name.isWellFormed()) return undefined
+  return JSON.stringify(sub === undefined ? [issuer, 'client', name] : [issuer, name])
+}
+
+/** Reads `scope` (RFC 9068) or `scp`: a text separated by spaces, or an array. Names are compared literally. */
+function scopesIn({ scope, scp }: Claims): readonly string[] {
+  const given = scope ?? scp
+  return wordsIn(given).filter((word) => word !== '')
+}
+
+function rolesBy(rule: RoleRule, claims: Claims): readonly string[] {
+  if ('roles' in rule) return rule.roles
+  let value: unknown = claims
+  for (const name of rule.claim) value = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
+  const isScope = rule.claim.length === 1 && ['scope', 'scp'].includes(rule.claim[0] ?? '')
+  const values = isScope ? wordsIn(value) : [value].flat().filter((one) => typeof one === 'string')
+  const { map } = rule
+  return map === undefined ? values : values.flatMap((one) => (Object.hasOwn(map, one) ? (map[one] ?? []) : []))
+}
+
+function wordsIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return value.split(' ')
+  return Array.isArray(value) ? value.filter((word) => typeof word === 'string') : []
+}

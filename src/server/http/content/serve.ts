@@ -1,0 +1,247 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Body, openBody, type ReadFor } from '../../../core/body.ts'
+import { isResourceError, ResourceError } from '../../../core/errors.ts'
+import { followFor } from '../../../core/kit/abort.ts'
+import type { Principal } from '../../../core/provider.ts'
+import type { Scrubber } from '../../../core/scrub.ts'
+import type { Crowded } from '../../admission/gate.ts'
+import { overloaded } from '../../admission/overload.ts'
+import { alwaysCaller } from '../../auth/caller.ts'
+import { wireError } from '../../protocol/errors.ts'
+import { failure } from '../../protocol/messages.ts'
+import { type ServedOpening, waitUntilOpen } from '../../protocol/opening.ts'
+import { modern } from '../../protocol/revisions.ts'
+import type { ServeOptions } from '../../serve.ts'
+import type { Audit } from '../../telemetry/audit.ts'
+import type { Endpoint } from '../endpoint.ts'
+import { nothingHere, statusOf } from '../postings.ts'
+import { refuse, replyJson, taken } from '../reply.ts'
+import { type ContentLinks, contentPath } from './links.ts'
+import { matchesTag, rangeOf } from './range.ts'
+
+interface ContentServerOptions extends Pick<ServeOptions, 'view' | 'scrubber' | 'audit' | 'log'> {
+  readonly opening?: ServedOpening | undefined
+}
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+
+/** Types that a browser may show by itself. Every other type is sent as bytes, so that no content runs as a page of this server. */
+const shownTypes = /^(?:image\/(?!svg)|audio\/|video\/|application\/pdf$)/
+
+/** Types of contents that are no text. */
+const binaryTypes = /^(?:image\/(?!svg)|audio\/|video\/|font\/|application\/(?:octet-stream|pdf|zip|gzip|wasm)$)/
+
+/**
+ * Serves the targets of signed links: GET and HEAD, with ranges and entity tags (RFC 9110, sections 13 and 14). The link stands in
+ * for authentication; rate limits, scopes, access rules, redaction and audit apply as to every read.
+ */
+export function createContentServer(
+  links: ContentLinks,
+  { limits, gate, entrance, onRefused, addresses }: Endpoint,
+  { view, scrubber, audit, log, opening }: ContentServerOptions,
+): Answer {
+  return async (request, response) => {
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      return refuse(response, 405, 'The method is not allowed here.', { Allow: 'GET, HEAD' })
+    const target = links.open(request.url ?? contentPath)
+    if (target === undefined) {
+      onRefused({ outcome: 'no-link', status: 404, address: addresses.of(request.socket) })
+      return refuse(response, 404, nothingHere)
+    }
+    const { principal, uri } = target
+    const caller = await entrance.admit(alwaysCaller(principal), request, response)
+    if (caller === undefined) return
+    const asked = { jsonrpc: '2.0', id: 0, method: 'resources/read', params: { uri } }
+    if (!entrance.permits(caller, asked, response)) return
+    if (!(await waitUntilOpen(opening, response, limits.timeout))) return
+
+    const gone = new AbortController()
+    response.once('close', () => {
+      if (!response.writableFinished) gone.abort()
+    })
+    const seen = view(principal)
+    const read: ReadFor = async (place, options) => {
+      const waiting = followFor(gone.signal, limits.timeout)
+      try {
+        const ran = await gate.run((pass) => {
+          // A part is followed by others, so it does not keep its slot until it is taken.
+          if (place === uri) pass.until(() => taken(response))
+          return seen.read(place, { ...options, signal: waiting.signal, room: pass.room })
+        }, caller.share)
+        if ('refused' in ran) throw new Refused(ran.refused)
+        return ran.value
+      } finally {
+        waiting.release()
+      }
+    }
+    const record = createRecord(audit, principal, uri)
+    try {
+      const body = await openBody(read, uri, {})
+      record('ok', await send({ request, response, uri, scrubber }, body))
+    } catch (error) {
+      record(gone.signal.aborted ? 'cancelled' : isResourceError(error) ? error.kind : 'internal', 0)
+      if (response.headersSent) return void response.destroy()
+      if (gone.signal.aborted) return
+      if (error instanceof Refused) {
+        const later = overloaded(null, error.crowded)
+        return replyJson(response, 503, later, { 'Retry-After': '5' })
+      }
+      if (isResourceError(error, 'not-found')) return refuse(response, 404, nothingHere)
+      const later = isResourceError(error, 'unavailable') ? { 'Retry-After': '5' } : {}
+      replyJson(response, statusOf(error), failure(null, wireError(error, modern, undefined, log)), later)
+    }
+  }
+}
+
+/** The gate refused a read: too many requests are in flight. */
+class Refused extends Error {
+  readonly crowded: Crowded
+  constructor(crowded: Crowded) {
+    super(crowded)
+    this.crowded = crowded
+  }
+}
+
+interface Sending {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly uri: string
+  readonly scrubber: Scrubber | undefined
+}
+
+/** Headers of every content. A browser saves it, or shows it inside of a page; it never runs as a page of this origin. */
+const safeHeaders = {
+  'X-Content-Type-Options': 'nosniff',
+  'Content-Security-Policy': "default-src 'none'; sandbox",
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'Cache-Control': 'private, no-cache',
+}
+
+/** Sends a body, and resolves to the number of bytes sent. The client takes it at its own pace. */
+async function send({ request, response, uri, scrubber }: Sending, body: Body): Promise<number> {
+  const { etag, mimeType } = body
+  const length = isExact(body, scrubber) ? body.length : undefined
+  const tag = etag === undefined ? {} : { ETag: etag }
+  if (matchesTag(request.headers['if-none-match'], etag)) {
+    body.release()
+    response.writeHead(304, { ...safeHeaders, ...tag }).end()
+    return 0
+  }
+  const condition = request.headers['if-range']
+  const isAsked = condition === undefined || (etag !== undefined && condition === etag)
+  const span = length !== undefined && isAsked ? rangeOf(request.headers.range, length) : undefined
+  if (span === 'unsatisfiable') {
+    body.release()
+    refuse(response, 416, 'The range begins after the end.', { 'Content-Range': `bytes */${length}` })
+    return 0
+  }
+  const sent = span === undefined ? length : span.end - span.start
+  const pieces = clean(body.bytes(span?.start, span?.end), scrubber)
+  // A source that fails at once is answered with an error, not with a connection that is cut after the head.
+  const first = request.method === 'HEAD' ? undefined : await pieces.next()
+  response.writeHead(span === undefined ? 200 : 206, {
+    ...safeHeaders,
+    ...tag,
+    'Accept-Ranges': length === undefined ? 'none' : 'bytes',
+    'Content-Type': mimeType !== undefined && shownTypes.test(mimeType) ? mimeType : 'application/octet-stream',
+    'Content-Disposition': `attachment; filename*=UTF-8''${encodeRfc5987(nameOf(uri))}`,
+    ...(sent === undefined ? {} : { 'Content-Length': sent }),
+    ...(span === undefined ? {} : { 'Content-Range': `bytes ${span.start}-${span.end - 1}/${length}` }),
+  })
+  if (first === undefined) {
+    body.release()
+    response.end()
+    return 0
+  }
+  const written = await write(response, resumed(first, pieces), sent)
+  response.end()
+  return written
+}
+
+/** Writes pieces as fast as the client takes them. */
+async function write(
+  response: ServerResponse,
+  pieces: AsyncIterable<Uint8Array>,
+  promised: number | undefined,
+): Promise<number> {
+  let written = 0
+  for await (const piece of pieces) {
+    written += piece.length
+    // Redaction has changed its length, or the source is of another size than it said.
+    if (promised !== undefined && written > promised) break
+    if (response.destroyed) throw clientGone()
+    if (piece.length > 0 && !response.write(piece))
+      await new Promise<void>((resolve) => {
+        const next = () => {
+          response.off('drain', next).off('close', next)
+          resolve()
+        }
+        response.on('drain', next).on('close', next)
+      })
+  }
+  if (promised !== undefined && written !== promised)
+    throw new ResourceError('unavailable', 'The content is not as long as it was said to be.')
+  return written
+}
+
+/** Yields a result that was taken before, and what follows it. */
+async function* resumed(
+  first: IteratorResult<Uint8Array, void>,
+  rest: AsyncGenerator<Uint8Array, void>,
+): AsyncGenerator<Uint8Array> {
+  if (first.done === true) return
+  yield first.value
+  yield* rest
+}
+
+const clientGone = () => new ResourceError('unavailable', 'The client is gone.')
+
+async function* clean(
+  pieces: AsyncIterable<Uint8Array>,
+  scrubber: Scrubber | undefined,
+): AsyncGenerator<Uint8Array, void> {
+  if (scrubber === undefined) return yield* pieces
+  const stream = scrubber.stream()
+  for await (const piece of pieces) yield stream.push(piece)
+  yield stream.end()
+}
+
+/** Whether the length of a body is known before it is sent: the removal of a known secret changes that of a text. */
+function isExact({ mimeType = 'application/octet-stream' }: Body, scrubber: Scrubber | undefined): boolean {
+  return scrubber === undefined || binaryTypes.test(mimeType)
+}
+
+/** The last segment of the path of a URI, as the name of a file. */
+function nameOf(uri: string): string {
+  const [, last = ''] = /([^/]*)\/*$/.exec(uri) ?? []
+  try {
+    return decodeURIComponent(last).replace(/[\p{C}/\\]/gu, '_') || 'content'
+  } catch {
+    return 'content'
+  }
+}
+
+/** Encodes a text for a parameter of a header (RFC 5987, section 3.2.1). */
+function encodeRfc5987(text: string): string {
+  return encodeURIComponent(text.toWellFormed()).replace(
+    /['()*]/g,
+    (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+}
+
+/** Creates a function that records the end of a read in the audit log. */
+function createRecord(audit: Audit | undefined, principal: Principal, uri: string) {
+  const begun = performance.now()
+  return (outcome: string, bytes: number): void =>
+    audit?.({
+      time: new Date().toISOString(),
+      principal: principal.id,
+      transport: 'http',
+      verb: 'read',
+      uri,
+      outcome,
+      ...(outcome === 'ok' ? { bytes } : {}),
+      ms: Math.round((performance.now() - begun) * 10) / 10,
+    })
+}

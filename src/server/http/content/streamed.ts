@@ -1,0 +1,86 @@
+import type { ServerResponse } from 'node:http'
+import { codes } from '../../protocol/errors.ts'
+import { blobStreamKey, isBlobStream, type StreamedMessage, tooLong } from '../../protocol/json.ts'
+import { failure, type Response } from '../../protocol/messages.ts'
+
+/** Number of bytes that are encoded at once: base64 of a multiple of three has no padding, and a string of 64 KiB is short-lived in the heap. */
+const groupBytes = 48 * 1024
+
+/**
+ * Sends a message whose one content is a stream, in base64, as fast as the client takes it. The answer has no length: if the source fails, or the
+ * client is gone, the connection is cut before its last chunk, so no client takes it for complete.
+ *
+ * @param refuse Answers with an error, for a message that would be longer than `limit` bytes.
+ */
+export async function writeStreamed(
+  response: ServerResponse,
+  { head, blob, tail }: StreamedMessage,
+  headers: Readonly<Record<string, string>>,
+  limit: number,
+  refuse: (error: Error) => void,
+): Promise<void> {
+  const pieces = blob[blobStreamKey][Symbol.asyncIterator]()
+  try {
+    const around = Buffer.byteLength(head) + Buffer.byteLength(tail)
+    if (around + base64Length(blob.length) > limit) return refuse(tooLong(limit))
+    if (response.headersSent || response.destroyed) return
+    response.writeHead(200, headers)
+    response.write(head)
+    let written = around
+    let rest: Uint8Array = new Uint8Array()
+    for (let next = await pieces.next(); next.done !== true; next = await pieces.next()) {
+      const bytes =
+        rest.length === 0
+          ? Buffer.from(next.value.buffer, next.value.byteOffset, next.value.length)
+          : Buffer.concat([rest, next.value])
+      const whole = bytes.length - (bytes.length % 3)
+      for (let from = 0; from < whole; from += groupBytes) {
+        const text = bytes.toString('base64', from, Math.min(whole, from + groupBytes))
+        written += text.length
+        // Redaction can make it longer than it was.
+        if (written > limit) return void response.destroy()
+        if (!response.write(text, 'latin1')) await drained(response)
+        if (response.destroyed) return
+      }
+      rest = Uint8Array.prototype.slice.call(bytes, whole)
+    }
+    response.end(`${Buffer.from(rest).toString('base64')}${tail}`)
+  } catch {
+    response.destroy()
+  } finally {
+    await pieces.return?.()
+  }
+}
+
+const base64Length = (bytes: number) => 4 * Math.ceil(bytes / 3)
+
+/** Resolves when the client has taken what was written, or is gone. */
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    if (response.destroyed) return resolve()
+    const done = () => {
+      response.off('drain', done).off('close', done)
+      resolve()
+    }
+    response.on('drain', done).on('close', done)
+  })
+}
+
+/** Returns the same answer with its content as a string. If the source fails, the answer is an error. */
+export async function collected(answer: Response): Promise<Response> {
+  if (!('result' in answer) || !Array.isArray(answer.result.contents)) return answer
+  const contents: unknown[] = []
+  try {
+    for (const content of answer.result.contents as readonly Readonly<Record<string, unknown>>[]) {
+      if (!isBlobStream(content.blob)) contents.push(content)
+      else {
+        const bytes: Uint8Array[] = []
+        for await (const piece of content.blob[blobStreamKey]) bytes.push(piece)
+        contents.push({ ...content, blob: Buffer.concat(bytes).toString('base64') })
+      }
+    }
+  } catch {
+    return failure(answer.id, { code: codes.internal, message: 'The content could not be read to its end.' })
+  }
+  return { ...answer, result: { ...answer.result, contents } }
+}

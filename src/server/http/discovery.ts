@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { invalid } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
+import { canonicalResource } from '../auth/metadata.ts'
+import { revisions } from '../protocol/revisions.ts'
+import { matchesTag } from './content/range.ts'
+import { refuse, replyFile } from './reply.ts'
+
+/** Public facts of a server, which anyone may know before they connect to it. */
+export interface PublicOptions {
+  /** Unique name: a domain in reverse and a name in it, such as `org.example/context`. */
+  readonly name: string
+  /** URL of the MCP endpoint, as clients reach it. */
+  readonly url: string
+  /** Description, of 100 characters at most. */
+  readonly description: string
+  /** Name for people. */
+  readonly title?: string
+  /** URL of a page about the server. */
+  readonly websiteUrl?: string
+}
+
+/** Path of the catalog of a domain (AI Catalog 1.0). */
+export const catalogPath = '/.well-known/ai-catalog.json'
+
+/** Names in a server card: a namespace, a slash, and a name in it. */
+const cardName = /^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/
+
+const cardType = 'application/mcp-server-card+json'
+
+/** Both documents are public: web pages of every origin may read them. */
+const open = {
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Allow-Methods': 'GET',
+  'Access-Control-Allow-Headers': 'Content-Type, If-None-Match',
+  'Access-Control-Expose-Headers': 'ETag',
+}
+
+interface PublicDocument {
+  readonly body: Buffer
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/**
+ * Returns a function that answers requests for the server card, at `<path>/server-card`, and for the catalog that names it. It
+ * returns false for any other request. No document says what is mounted.
+ *
+ * @param path Path of the MCP endpoint in this server: a proxy in front of it may use another one.
+ * @throws ResourceError `invalid` for a name, a URL or a description that no card may have.
+ */
+export function createDiscovery(given: PublicOptions, version: string, path: string) {
+  const { name, description, title, websiteUrl } = given
+  if (!cardName.test(name) || name.length > 200)
+    throw invalid(`${JSON.stringify(name)} is no name of a public server, such as "org.example/context".`, 'public')
+  if (description.length === 0 || description.length > 100)
+    throw invalid('The description of a public server has 1 to 100 characters.', 'public')
+  const url = canonicalResource(given.url)
+  const card = {
+    $schema: 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json',
+    name,
+    version,
+    description,
+    ...defined({ title, websiteUrl }),
+    remotes: [{ type: 'streamable-http', url, supportedProtocolVersions: revisions.filter(isOverHttp) }],
+  }
+  const [namespace = '', local = ''] = name.split('/')
+  const publisher = namespace.split('.').reverse().join('.')
+  const entry = { identifier: `urn:air:${publisher}:mcp:${local}`, type: cardType, url: `${url}/server-card` }
+  const documents = new Map<string, PublicDocument>([
+    [`${path === '/' ? '' : path}/server-card`, documentOf(card, cardType)],
+    [catalogPath, documentOf({ specVersion: '1.0', entries: [entry] }, 'application/ai-catalog+json')],
+  ])
+
+  return (request: IncomingMessage, response: ServerResponse): boolean => {
+    const document = documents.get(request.url ?? '')
+    if (document === undefined) return false
+    const { method, headers } = request
+    if (method === 'OPTIONS') replyFile(response, 204, Buffer.alloc(0), open)
+    else if (method !== 'GET' && method !== 'HEAD')
+      refuse(response, 405, 'The method is not allowed here.', { Allow: 'GET, HEAD, OPTIONS' })
+    else if (matchesTag(headers['if-none-match'], document.headers.ETag))
+      replyFile(response, 304, Buffer.alloc(0), document.headers)
+    else replyFile(response, 200, document.body, document.headers)
+    return true
+  }
+}
+
+/** Revisions that Streamable HTTP serves: those before 2025-03-26 have another transport. */
+const isOverHttp = (revision: string) => revision >= '2025-03-26'
+
+function documentOf(document: object, type: string): PublicDocument {
+  const body = Buffer.from(JSON.stringify(document))
+  const tag = createHash('sha256').update(body).digest('base64url').slice(0, 22)
+  return { body, headers: { ...open, 'Content-Type': type, 'Cache-Control': 'public, max-age=3600', ETag: `"${tag}"` } }
+}

@@ -1,0 +1,126 @@
+import type { IncomingMessage } from 'node:http'
+import { invalid } from '../../core/errors.ts'
+import { isLoopback } from '../../core/host.ts'
+
+/** Returns why a request is refused by its headers alone; undefined when it is not. */
+export type Guard = (request: IncomingMessage) => { readonly status: 400 | 403; readonly message: string } | undefined
+
+export interface GuardOptions {
+  readonly host: string
+  readonly port: number
+  /** Hosts that requests may name besides those of the loopback, as `name` or `name:port`, exactly. */
+  readonly allowedHosts?: readonly string[]
+  /** Origins of web pages that may send requests besides those of the loopback, as `scheme://host[:port]`, exactly. */
+  readonly allowedOrigins?: readonly string[]
+}
+
+const loopback = ['localhost', '127.0.0.1', '[::1]']
+
+/**
+ * Creates the guard against web pages that attack this machine (DNS rebinding, cross-site requests): `Host` must be in the allow
+ * list, and `Origin` too if there is one. Both are compared literally, never parsed.
+ *
+ * @throws ResourceError `invalid` when the server listens beyond the loopback and no host is allowed by name.
+ */
+export function createGuard({ host, port, allowedHosts = [], allowedOrigins = [] }: GuardOptions): Guard {
+  if (!isLoopback(host) && allowedHosts.length === 0)
+    throw invalid(
+      `Listening on ${host} needs a list of the host names that clients will use: set http.allowedHosts, such as ["context.example.org"].`,
+      'allowed-hosts',
+    )
+  const hosts = new Set([
+    ...loopback.map((name) => `${name}:${port}`),
+    ...allowedHosts.map((name) => name.toLowerCase()),
+  ])
+  if (port === 80) for (const name of loopback) hosts.add(name)
+  const origins = new Set([...loopback.map((name) => `http://${name}:${port}`), ...allowedOrigins])
+  if (port === 80) for (const name of loopback) origins.add(`http://${name}`)
+
+  return guardBy(
+    (named) => hosts.has(named),
+    (origin) => origins.has(origin),
+  )
+}
+
+/**
+ * Creates the same guard for an existing server whose port is unknown: hosts of the loopback may have any port, and a page of the
+ * loopback may send requests only to its own host and port.
+ */
+export function createMountedGuard({
+  allowedHosts = [],
+  allowedOrigins = [],
+}: Pick<GuardOptions, 'allowedHosts' | 'allowedOrigins'>): Guard {
+  const hosts = new Set(allowedHosts.map((name) => name.toLowerCase()))
+  const origins = new Set(allowedOrigins)
+  const isOwn = (named: string) => /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/.test(named)
+  return guardBy(
+    (named) => isOwn(named) || hosts.has(named),
+    (origin, named) => origins.has(origin) || (isOwn(named) && origin === `http://${named}`),
+  )
+}
+
+function guardBy(isHost: (named: string) => boolean, isOrigin: (origin: string, named: string) => boolean): Guard {
+  return (request) => {
+    const hosts = valuesOf(request, 'host')
+    const [hostHeader] = hosts
+    if (hosts.length > 1 || hostHeader === undefined)
+      return { status: 400, message: 'The request needs one Host header.' }
+    const named = hostHeader.toLowerCase()
+    if (!isHost(named)) return { status: 403, message: 'This Host is not served here.' }
+    const from = valuesOf(request, 'origin')
+    if (from.length > 0 && !(from.length === 1 && isOrigin(from[0] ?? '', named)))
+      return { status: 403, message: 'This Origin may not ask here.' }
+    return undefined
+  }
+}
+
+/** The values of a request by the names of its headers in lower case, under a key of ours. */
+const valuesKey = Symbol('values of headers')
+
+const noValues: readonly string[] = []
+
+/** Returns every value of a header, unchanged: Node keeps only one value of some headers. */
+export function valuesOf(request: IncomingMessage, name: string): readonly string[] {
+  // Seven headers are looked at: one pass for all of them saves 4 µs.
+  const known = request as IncomingMessage & { [valuesKey]?: ReadonlyMap<string, readonly string[]> }
+  known[valuesKey] ??= headerValues(request.rawHeaders)
+  return known[valuesKey].get(name) ?? noValues
+}
+
+function headerValues(raw: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const values = new Map<string, string[]>()
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i]?.toLowerCase() ?? ''
+    const others = values.get(name)
+    if (others === undefined) values.set(name, [raw[i + 1] ?? ''])
+    else others.push(raw[i + 1] ?? '')
+  }
+  return values
+}
+
+/** Returns why a body is refused: only unencoded JSON in UTF-8 is accepted. Forms and plain text, which any web page may send, are refused. */
+export function mediaFault(request: IncomingMessage): string | undefined {
+  const types = valuesOf(request, 'content-type')
+  const [type = ''] = types
+  if (types.length !== 1 || !/^application\/json[ \t]*(?:;[ \t]*charset="?utf-8"?[ \t]*)?$/i.test(type))
+    return 'The Content-Type is not application/json in UTF-8.'
+  if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') return 'A Content-Encoding is not supported.'
+  return undefined
+}
+
+/** Whether the client accepts one of the two forms of an answer. Without a header it accepts both. */
+export function accepts(request: IncomingMessage): boolean {
+  const accept = request.headers.accept
+  if (accept === undefined) return true
+  if (accept === lastAccepted) return true
+  const isAccepted = accept.split(',').some((range) => {
+    const [type = '', ...params] = range.split(';').map((part) => part.trim().toLowerCase())
+    const refused = params.some((param) => /^q=0(?:\.0*)?$/.test(param))
+    return !refused && /^(?:\*\/\*|application\/(?:json|\*)|text\/(?:event-stream|\*))$/.test(type)
+  })
+  if (isAccepted) lastAccepted = accept
+  return isAccepted
+}
+
+/** The last header that was found acceptable: most clients send the same, and to judge it takes 2 µs. */
+let lastAccepted: string | undefined

@@ -1,0 +1,236 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Principal } from '../../core/provider.ts'
+import type { Gate } from '../admission/gate.ts'
+import type { ServedLimits } from '../admission/limits.ts'
+import { countOverload, statusOfOverload } from '../admission/overload.ts'
+import { type Caller, ownerOf } from '../auth/caller.ts'
+import { type Connection, createConnection } from '../protocol/connection.ts'
+import { codes, type WireError } from '../protocol/errors.ts'
+import { failure, isObject, type RequestId, type Response } from '../protocol/messages.ts'
+import { isRevision, legacyRevisions } from '../protocol/revisions.ts'
+import { type Announcements, openView, type ServedOptions } from '../serve.ts'
+import type { Meter } from '../telemetry/meter.ts'
+import { createMailbox } from './mailbox.ts'
+import {
+  type EventStream,
+  offerLink,
+  openEventStream,
+  refuse,
+  replyEmpty,
+  replyJson,
+  replyLong,
+  taken,
+} from './reply.ts'
+import { createSessions, type Session } from './sessions.ts'
+import { traceOf } from './trace-header.ts'
+
+/** HTTP for the revisions before 2026-07-28: with sessions. */
+export interface LegacyHttp {
+  /** Streamable HTTP (2025-03-26 to 2025-11-25): a message, or a batch in revisions that have batches. */
+  post(request: IncomingMessage, response: ServerResponse, caller: Caller, body: unknown): Promise<void>
+  /** `GET`: the stream on which the server sends messages of its own accord. */
+  openStream(request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void>
+  /** `DELETE`: the client ends its session. */
+  end(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<void>
+  /** HTTP+SSE (2024-11-05): the stream that carries all answers. */
+  openSse(request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void>
+  postSse(request: IncomingMessage, response: ServerResponse, principal: Principal, body: unknown): Promise<void>
+  /** Ends the streams, which would never end by themselves. Requests in flight continue. */
+  drain(): void
+  close(): Promise<void>
+}
+
+const idHeader = 'Mcp-Session-Id'
+
+export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: ServedLimits, meter: Meter): LegacyHttp {
+  const { perPrincipal, sessionIdle: idle } = limits
+  const { onRefused } = options
+  const { sessions: most } = limits
+  const sessions = createSessions({ most, mostOf: perPrincipal?.sessions ?? most, idle, replica: options.replica })
+  const streams = new Set<EventStream>()
+
+  const connect = (principal: Principal, announcements: Announcements): Connection => {
+    // When all clients are one principal, each session has a share of its own.
+    const share = perPrincipal === undefined ? randomUUID() : principal.id
+    // Streamable HTTP handles messages of 2026-07-28 elsewhere, and HTTP+SSE does not serve that revision.
+    const own = { ...options, share, offered: legacyRevisions }
+    return createConnection((era) => openView(options, principal, era, announcements), gate, own)
+  }
+
+  const sessionOf = (request: IncomingMessage, response: ServerResponse, principal: Principal): Session | undefined => {
+    const id = request.headers['mcp-session-id']
+    if (typeof id !== 'string')
+      return void refuse(response, 400, `The header ${idHeader} is missing. Begin with initialize.`)
+    const session = sessions.find(id, principal)
+    if (session === undefined) return void refuse(response, 404, 'There is no such session. Begin with initialize.')
+    const version = request.headers['mcp-protocol-version']
+    // A client may name another revision than the session's (2025-06-18, basic/transports, protocol version header).
+    if (version !== undefined && !isRevision(version))
+      return void refuse(response, 400, 'The header MCP-Protocol-Version names a revision that is not served.')
+    return session
+  }
+
+  const countOverloads = (answers: unknown, principal: Principal, body: unknown): void => {
+    for (const answer of [answers].flat()) countOverload(answer, { meter, onRefused, principal, body })
+  }
+
+  const replyFull = (response: ServerResponse, id: RequestId | null, principal: Principal, body?: unknown): void => {
+    meter.count('refusedSessions')
+    onRefused?.({ outcome: 'sessions', status: 503, principal: principal.id, body })
+    replyJson(response, 503, failure(id, tooManySessions), { 'Retry-After': '5' })
+  }
+
+  /** Answers one body in JSON, or in a stream if a notification precedes the answer. */
+  const exchange = async (
+    connection: Connection,
+    response: ServerResponse,
+    { principal, linkFor }: Caller,
+    body: unknown,
+    headers: () => Readonly<Record<string, string>> = () => ({}),
+  ) => {
+    let stream: EventStream | undefined
+    if (isObject(body) && isObject(body.params) && typeof body.method === 'string')
+      offerLink(response, { method: body.method, params: body.params }, linkFor)
+    // In these revisions a disconnect does not cancel the request.
+    const answer = await connection.receive(body, {
+      trace: traceOf(response),
+      taken: () => taken(response),
+      raw: true,
+      linkFor,
+      onNotification: (message) => {
+        stream ??= openEventStream(response, headers())
+        stream.send(message)
+      },
+    })
+    countOverloads(answer, principal, body)
+    if (answer === undefined) {
+      if (stream === undefined) replyEmpty(response, 202, headers())
+      else stream.end()
+    } else if (stream === undefined) {
+      const later = Array.isArray(answer) ? undefined : statusOfOverload(answer as Response)
+      await replyLong(response, later?.status ?? statusOf(answer), answer, { ...headers(), ...later?.headers })
+    } else {
+      for (const message of [answer].flat()) stream.send(message)
+      stream.end()
+    }
+  }
+
+  const initialize = async (response: ServerResponse, caller: Caller, body: { readonly id?: unknown }) => {
+    const { principal } = caller
+    const id = typeof body.id === 'string' || typeof body.id === 'number' ? body.id : null
+    const mailbox = createMailbox(randomUUID())
+    const owner = ownerOf(principal)
+    const connection = connect(owner, {
+      write: mailbox.deliver,
+      // The missed notifications cannot be recovered: the client must begin again.
+      onLost: () => void (session === undefined || sessions.close(session)),
+    })
+    const session = sessions.open(owner, connection, mailbox)
+    if (session === undefined) return replyFull(response, id, principal, body)
+    try {
+      await exchange(connection, response, caller, body, () =>
+        connection.revision === undefined ? {} : { [idHeader]: session.id },
+      )
+    } finally {
+      // Do not keep a session without a negotiated revision.
+      if (connection.revision === undefined) await sessions.close(session)
+    }
+  }
+
+  return {
+    post: async (request, response, caller, body) => {
+      const isInitialize = isObject(body) && body.method === 'initialize'
+      if (isInitialize && request.headers['mcp-session-id'] === undefined) return initialize(response, caller, body)
+      const session = sessionOf(request, response, caller.principal)
+      if (session === undefined) return
+      if (isInitialize) return refuse(response, 400, 'The session has begun already.')
+      await exchange(session.connection, response, caller, body)
+    },
+
+    openStream: async (request, response, caller) => {
+      if (!(request.headers.accept ?? '*/*').match(/\*\/\*|text\/(?:\*|event-stream)/))
+        return refuse(response, 406, 'The Accept header does not allow an event stream.')
+      const session = sessionOf(request, response, caller.principal)
+      if (session === undefined) return
+      const lastId = request.headers['last-event-id']
+      // A client that names its last event has lost its stream, even if this server has not noticed.
+      if (session.stream !== undefined && lastId === undefined)
+        return refuse(response, 409, 'The session has such a stream already.')
+      session.stream?.end()
+      const stream = openEventStream(response, { [idHeader]: session.id })
+      session.stream = stream
+      streams.add(stream)
+      const forget = caller.untilEnd(stream.end)
+      response.on('close', () => {
+        forget()
+        streams.delete(stream)
+        session.mailbox?.detach(stream)
+        if (session.stream === stream) session.stream = undefined
+      })
+      const whole = session.mailbox?.attach(stream, typeof lastId === 'string' ? lastId : undefined)
+      if (whole === false) session.connection.retell()
+    },
+
+    end: async (request, response, principal) => {
+      const session = sessionOf(request, response, principal)
+      if (session === undefined) return
+      await sessions.close(session)
+      replyEmpty(response, 204)
+    },
+
+    openSse: async (request, response, caller) => {
+      if (request.method !== 'GET') return refuse(response, 405, 'The method is not allowed here.', { Allow: 'GET' })
+      let stream: EventStream | undefined
+      const write = async (message: unknown): Promise<void> => {
+        stream?.send(message)
+        await stream?.ready()
+      }
+      const owner = ownerOf(caller.principal)
+      const session = sessions.open(owner, connect(owner, { write, onLost: () => response.destroy() }))
+      if (session === undefined) return replyFull(response, null, caller.principal)
+      const opened = openEventStream(response)
+      stream = opened
+      session.stream = opened
+      streams.add(opened)
+      const forget = caller.untilEnd(opened.end)
+      response.on('close', () => {
+        forget()
+        streams.delete(opened)
+        void sessions.close(session)
+      })
+      // Relative, so that it cannot point elsewhere, whatever the Host header names.
+      opened.send(`/messages?sessionId=${session.id}`, 'endpoint')
+    },
+
+    postSse: async (request, response, principal, body) => {
+      const id = new URLSearchParams((request.url ?? '').split('?')[1]).get('sessionId')
+      const session = id === null ? undefined : sessions.find(id, principal)
+      if (session?.stream === undefined) return refuse(response, 404, 'There is no such session.')
+      replyEmpty(response, 202)
+      const answer = await session.connection.receive(body, {
+        trace: traceOf(response),
+        onNotification: (message) => void session.stream?.send(message),
+      })
+      countOverloads(answer, principal, body)
+      if (answer !== undefined) session.stream?.send(answer)
+    },
+
+    drain: () => {
+      for (const stream of streams) stream.end()
+    },
+    close: () => sessions.closeAll(),
+  }
+}
+
+/** Returns the HTTP status of an answer: in these revisions errors have 200, except for a body that is not a message. */
+function statusOf(answer: unknown): number {
+  if (!isObject(answer) || answer.id !== null || !isObject(answer.error)) return 200
+  return answer.error.code === codes.invalidRequest ? 400 : 200
+}
+
+const tooManySessions: WireError = {
+  code: codes.internal,
+  message: 'There are too many sessions. Try again later.',
+  data: { reason: 'busy' },
+}

@@ -1,0 +1,259 @@
+import { setMaxListeners } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Principal } from '../../core/provider.ts'
+import type { Gate, Pass } from '../admission/gate.ts'
+import { countOverload, overloaded, statusOfOverload } from '../admission/overload.ts'
+import { type Caller, lifetimeOf } from '../auth/caller.ts'
+import { type Cancellation, type Channel, cancelRequest } from '../protocol/channel.ts'
+import { claimedRevision, envelopeFault } from '../protocol/envelope.ts'
+import { codes, type WireError } from '../protocol/errors.ts'
+import { isBlobStream } from '../protocol/json.ts'
+import { listen } from '../protocol/listen.ts'
+import { classify, failure, isObject, type Request, type RequestId, type Response } from '../protocol/messages.ts'
+import { passesGate } from '../protocol/opening.ts'
+import { modern } from '../protocol/revisions.ts'
+import { openView, type ServedOptions } from '../serve.ts'
+import type { Meter } from '../telemetry/meter.ts'
+import type { Sending } from './content/sending.ts'
+import { headerFault, versionMismatch } from './headers.ts'
+import { type EventStream, offerLink, openEventStream, replyEmpty, replyJson, replyLong, taken } from './reply.ts'
+import { traceOf } from './trace-header.ts'
+
+/** HTTP for 2026-07-28: every POST is independent. */
+export interface ModernHttp {
+  /** Whether a request is of this revision: its body says so, or only its header (then the request is invalid). */
+  isModern(request: IncomingMessage, body: unknown): boolean
+  post(request: IncomingMessage, response: ServerResponse, caller: Caller, body: unknown): Promise<void>
+  /** Ends the streams of changes, each with its result. */
+  drain(): void
+  close(): Promise<void>
+}
+
+/** Maximum number of principals whose channel is kept for their next request. */
+const maxChannels = 1000
+
+export function createModernHttp(options: ServedOptions, gate: Gate, meter: Meter): ModernHttp {
+  const channels = new Map<string, Promise<Channel>>()
+  const closing = new AbortController()
+  // It has one listener per stream.
+  setMaxListeners(0, closing.signal)
+
+  const channelOf = (principal: Principal): Promise<Channel> => {
+    const key = keyOf(principal)
+    let channel = channels.get(key)
+    if (channel === undefined) {
+      if (channels.size >= maxChannels) evictOldest(channels)
+      channel = openView(options, principal, 'modern')
+    }
+    // Move it to the end: the map is an LRU cache.
+    channels.delete(key)
+    channels.set(key, channel)
+    return channel
+  }
+
+  const answer = async (message: Request, response: ServerResponse, caller: Caller): Promise<void> => {
+    // A disconnect cancels the request (2026-07-28, basic/patterns/cancellation).
+    const cancellation: Cancellation = { isCancelled: false, onCancel: undefined }
+    response.on('close', () => {
+      // Not after the answer: an abort captures a stack, which would keep the whole request in memory until a full collection.
+      if (!response.writableFinished) cancelRequest(cancellation)
+    })
+    let stream: EventStream | undefined
+    const channel = await channelOf(caller.principal)
+    if (message.method === 'subscriptions/listen') {
+      const lifetime = lifetimeOf(caller, closing.signal)
+      const controller = new AbortController()
+      cancellation.onCancel = () => controller.abort()
+      if (cancellation.isCancelled) controller.abort()
+      const unclean = await listen(message, {
+        view: channel.view,
+        server: { name: options.name, version: options.version },
+        write: async (notification) => {
+          stream ??= openEventStream(response)
+          stream.send(notification)
+          await stream.ready()
+        },
+        signal: controller.signal,
+        closing: lifetime.signal,
+        log: options.log,
+      }).finally(lifetime.release)
+      const answered = unclean === undefined ? undefined : channel.egress(unclean, message)
+      return endListening(response, stream, answered)
+    }
+    offerLink(response, message, caller.linkFor)
+    const sending = sendingTo(response, gate, caller, options)
+    let streamed: Response | undefined
+    const ask = async (pass?: Pass): Promise<void> => {
+      pass?.until(() => taken(response))
+      const answered = await channel.request(message, {
+        ...(pass && { pass }),
+        raw: true,
+        sending,
+        linkFor: caller.linkFor,
+        trace: traceOf(response),
+        cancellation,
+        // An answer becomes a stream only when a notification precedes it.
+        onNotification: (notification) => {
+          stream ??= openEventStream(response)
+          stream.send(notification)
+        },
+      })
+      if (answered === undefined) return
+      streamed = holdsStream(answered) ? answered : undefined
+      if (streamed !== undefined) return
+      if (stream === undefined) return replyAnswer(response, answered, pass?.breath)
+      stream.send(answered)
+      stream.end()
+    }
+    if (passesGate(message.method)) return ask()
+    const ran = await gate.run(ask, caller.share)
+    // Its parts are read in slots of their own, so a slow reader occupies none.
+    if (streamed !== undefined) return sendStreamed(response, streamed, stream)
+    if (!('refused' in ran)) return
+    const refused = overloaded(message.id, ran.refused)
+    countOverload(refused, { meter, onRefused: options.onRefused, principal: caller.principal, body: message })
+    await replyAnswer(response, refused)
+  }
+
+  return {
+    isModern,
+    post: async (request, response, caller, body) => {
+      const reject = (id: RequestId | null, error: WireError, status = 400) =>
+        replyJson(response, status, failure(id, error))
+      if (Array.isArray(body))
+        return reject(null, { code: codes.invalidRequest, message: 'There are no batches in this protocol revision.' })
+      const inbound = classify(body)
+      switch (inbound.kind) {
+        case 'faulty':
+          return replyJson(response, 400, inbound.answer)
+        case 'response':
+          return reject(null, { code: codes.invalidRequest, message: 'The server has asked nothing.' })
+        case 'notification': {
+          const fault = claimedRevision(inbound.message) === undefined ? undefined : envelopeFault(inbound.message)
+          return fault === undefined ? replyEmpty(response, 202) : reject(null, fault)
+        }
+        case 'request': {
+          const { message } = inbound
+          // Check the version first: a client of another version must learn that, regardless of other faults.
+          const mismatch = versionMismatch(request, claimedRevision(message))
+          const fault = mismatch ?? envelopeFault(message) ?? headerFault(request, message)
+          return fault === undefined ? answer(message, response, caller) : reject(message.id, fault)
+        }
+      }
+    },
+    drain: () => closing.abort(),
+    close: async () => {
+      await Promise.allSettled([...channels.values()].map(async (channel) => (await channel).close()))
+      channels.clear()
+    },
+  }
+}
+
+/** The keys of principals, which are the same objects for all requests of most callers. To make one takes 1 µs. */
+const keys = new WeakMap<Principal, string>()
+
+function keyOf(principal: Principal): string {
+  const key = keys.get(principal) ?? JSON.stringify([principal.id, principal.roles, principal.scopes])
+  keys.set(principal, key)
+  return key
+}
+
+function evictOldest(channels: Map<string, Promise<Channel>>): void {
+  for (const [key, channel] of channels) {
+    channels.delete(key)
+    // A request in flight on it loses its answer only if it outlives the next thousand principals.
+    setTimeout(() => void channel.then((open) => open.close()), 60_000).unref()
+    return
+  }
+}
+
+/** Returns the HTTP status of an error (2026-07-28, basic/transports): answers of methods have 200, including errors. */
+function statusOf(code: number): number {
+  switch (code) {
+    case codes.methodNotFound:
+      return 404
+    case codes.invalidRequest:
+    case codes.missingCapability:
+    case codes.unsupportedVersion:
+    case codes.headerMismatch:
+      return 400
+    default:
+      return 200
+  }
+}
+
+/** Answers for a stream that could not be opened. When other subscriptions exhaust a limit, the client may retry later. */
+function replyUnopened(response: ServerResponse, answer: Response): void {
+  const { reason, of } = ('error' in answer ? answer.error.data : undefined) ?? {}
+  const later = reason === 'too-many-subscriptions' && of !== 'subscription'
+  replyJson(response, later ? 429 : 200, answer, later ? { 'Retry-After': '5' } : {})
+}
+
+function isModern(request: IncomingMessage, body: unknown): boolean {
+  if (isObject(body) && isObject(body.params) && isObject(body.params._meta)) {
+    if ('io.modelcontextprotocol/protocolVersion' in body.params._meta) return true
+  }
+  return request.headers['mcp-protocol-version'] === modern
+}
+
+function endListening(response: ServerResponse, stream: EventStream | undefined, answer: Response | undefined): void {
+  if (answer === undefined) response.destroy()
+  else if (stream === undefined) replyUnopened(response, answer)
+  else {
+    stream.send(answer)
+    stream.end()
+  }
+}
+
+/** How an answer is sent whose content is read meanwhile. Few answers are, so the signal is made when it is asked for. */
+function sendingTo(
+  response: ServerResponse,
+  gate: Gate,
+  { share }: Caller,
+  { timeout: timeoutMs = 120_000 }: ServedOptions,
+): Sending {
+  let controller: AbortController | undefined
+  const signalOf = (): AbortSignal => {
+    if (controller !== undefined) return controller.signal
+    const own = new AbortController()
+    controller = own
+    if (response.destroyed) own.abort()
+    // Not after the answer: an abort captures a stack.
+    else response.once('close', () => response.writableFinished || own.abort())
+    return own.signal
+  }
+  return {
+    get signal() {
+      return signalOf()
+    },
+    gate,
+    share,
+    timeoutMs,
+  }
+}
+
+function holdsStream(answer: Response): boolean {
+  return 'result' in answer && Array.isArray(answer.result.contents) && isBlobStream(answer.result.contents[0]?.blob)
+}
+
+/** Sends an answer whose content is a stream. After a notification it is an event, which is made as a whole. */
+async function sendStreamed(
+  response: ServerResponse,
+  answer: Response,
+  stream: EventStream | undefined,
+): Promise<void> {
+  if (stream === undefined) return replyAnswer(response, answer)
+  const { collected } = await import('./content/streamed.ts')
+  stream.send(await collected(answer))
+  stream.end()
+}
+
+function replyAnswer(
+  response: ServerResponse,
+  answer: Response,
+  breath?: () => Promise<void>,
+): Promise<void> | undefined {
+  const later = statusOfOverload(answer)
+  const status = later?.status ?? ('error' in answer ? statusOf(answer.error.code) : 200)
+  return replyLong(response, status, answer, later?.headers, breath)
+}

@@ -1,0 +1,260 @@
+import type { ServerResponse } from 'node:http'
+import { codes } from '../protocol/errors.ts'
+import { type StreamedMessage, streamedMessage } from '../protocol/json.ts'
+import {
+  encodeMessage,
+  failure,
+  formatMessage,
+  formatUnwritten,
+  holdsLong,
+  type Request,
+} from '../protocol/messages.ts'
+import type { ContentLink, LinkFor } from './content/link.ts'
+
+/** Headers of every answer: no cache stores it, and no browser guesses another type. */
+const common = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
+
+/** Maximum length of an answer, in bytes, and maximum time in which its client must read it, in milliseconds. */
+export interface AnswerLimits {
+  readonly answer: number
+  readonly slow: number
+}
+
+const noLimits: AnswerLimits = { answer: Number.POSITIVE_INFINITY, slow: 60_000 }
+
+/**
+ * Facts about an answer, under keys of ours on the response. A response is short-lived: entries of a `WeakMap` would cost the collector of
+ * garbage more than all else that is done with them.
+ */
+const limitsKey = Symbol('limits')
+const linkKey = Symbol('link')
+type Answer = ServerResponse & { [limitsKey]?: AnswerLimits; [linkKey]?: () => ContentLink | undefined }
+
+/** Sets the limits of an answer, before it is sent. */
+export function limitAnswer(response: ServerResponse, own: AnswerLimits): void {
+  ;(response as Answer)[limitsKey] = own
+}
+
+/**
+ * Offers a link to what is read, in the error that replaces the answer if it is longer than the limit. A part of a resource has no
+ * link.
+ */
+export function offerLink(
+  response: ServerResponse,
+  { method, params }: Pick<Request, 'method' | 'params'>,
+  linkFor: LinkFor | undefined,
+): void {
+  const uri = method === 'resources/read' ? params?.uri : undefined
+  if (linkFor !== undefined && typeof uri === 'string' && !uri.includes('?'))
+    (response as Answer)[linkKey] = () => linkFor(uri)
+}
+
+/** Whether an answer is sent and its reader has taken it, or is gone. */
+export function isTaken(response: ServerResponse): boolean {
+  return response.writableFinished || response.destroyed
+}
+
+/** Resolves when an answer is sent and its reader has taken it, or is gone. Never rejects. */
+export function taken(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    if (isTaken(response)) return resolve()
+    response.once('finish', resolve).once('close', resolve)
+  })
+}
+
+const limitsOf = (response: Answer) => response[limitsKey] ?? noLimits
+
+export function replyJson(response: Answer, status: number, body: unknown, headers?: Headers): void {
+  replyJsonText(response, status, formatMessage(body, limitsOf(response).answer, response[linkKey]), headers)
+}
+
+/**
+ * Sends JSON that may be long. Returns undefined when it is written already, or else a promise that resolves when it is.
+ *
+ * @param breath Resolves in the turn of the event loop for the next piece of it.
+ */
+export function replyLong(
+  response: Answer,
+  status: number,
+  body: unknown,
+  headers?: Headers,
+  breath?: () => Promise<void>,
+): Promise<void> | undefined {
+  const { answer } = limitsOf(response)
+  const streamed = streamedMessage(body)
+  if (streamed !== undefined) return replyStreamed(response, status, body, streamed, headers)
+  if (!holdsLong(body)) return void replyJson(response, status, body, headers)
+  return encodeMessage(body, answer, response[linkKey], breath).then((bytes) =>
+    replyBytes(response, status, bytes, bytes.length, headers),
+  )
+}
+
+/** Sends JSON with a content that is read while it is sent. */
+async function replyStreamed(
+  response: Answer,
+  status: number,
+  body: unknown,
+  message: StreamedMessage,
+  headers?: Headers,
+): Promise<void> {
+  const { answer } = limitsOf(response)
+  const { writeStreamed } = await import('./content/streamed.ts')
+  const refuse = (error: Error) =>
+    replyJsonText(response, status, formatUnwritten(body, error, response[linkKey]), headers)
+  await writeStreamed(response, message, { ...common, 'Content-Type': 'application/json', ...headers }, answer, refuse)
+}
+
+type Headers = Readonly<Record<string, string>>
+
+/** Length up to which Node writes a text and the headers as one piece, in characters: for a longer one it would copy three times as much. */
+const maxTextLength = 8 * 1024
+
+function replyJsonText(response: ServerResponse, status: number, json: string, headers?: Headers): void {
+  const body = json.length > maxTextLength ? Buffer.from(json) : json
+  replyBytes(response, status, body, Buffer.byteLength(body), headers)
+}
+
+function replyBytes(
+  response: ServerResponse,
+  status: number,
+  body: Buffer | string,
+  length: number,
+  headers?: Headers,
+): void {
+  if (response.headersSent || response.destroyed) return
+  response.writeHead(status, {
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    'Content-Type': 'application/json',
+    'Content-Length': length,
+    ...headers,
+  })
+  response.end(body)
+  cutWhenSlow(response)
+}
+
+/** Sends a file of a page, whose headers include its caching. For HEAD, Node leaves the body out. */
+export function replyFile(response: ServerResponse, status: number, bytes: Uint8Array, headers: Headers): void {
+  if (response.headersSent || response.destroyed) return
+  // Without a body, the length would be that of a body that is not sent.
+  const length = status === 304 || status === 204 ? {} : { 'Content-Length': bytes.length }
+  response.writeHead(status, { ...common, ...length, ...headers })
+  response.end(bytes)
+  cutWhenSlow(response)
+}
+
+/** Sends a text that is not a message. For HEAD, Node leaves the body out. */
+export function replyText(response: ServerResponse, text: string, type: string): void {
+  if (response.headersSent || response.destroyed) return
+  const bytes = Buffer.from(text)
+  response.writeHead(200, { ...common, 'Content-Type': type, 'Content-Length': bytes.length })
+  response.end(bytes)
+  cutWhenSlow(response)
+}
+
+export function replyEmpty(
+  response: ServerResponse,
+  status: number,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  if (response.headersSent || response.destroyed) return
+  response.writeHead(status, { ...common, 'Content-Length': 0, ...headers })
+  response.end()
+}
+
+/** Sends a refusal that concerns no single message, so it has no id. */
+export function refuse(
+  response: ServerResponse,
+  status: number,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  replyJson(response, status, failure(null, { code: codes.invalidRequest, message }), headers)
+}
+
+/** A stream of server-sent events. Each message is one event; comments keep the connection from looking idle. */
+export interface EventStream {
+  /** Writes a message, with an id if one is given. Returns false when the reader is gone, or too slow. */
+  send(message: unknown, event?: string, id?: string): boolean
+  /** Resolves when the reader has taken everything written. Rejects when it is gone. */
+  ready(): Promise<void>
+  end(): void
+}
+
+/** Maximum number of bytes that wait for a slow reader. Beyond it, its stream is cut. */
+const maxWaitingBytes = 16 * 1024 * 1024
+const heartbeatIntervalMs = 15_000
+
+export function openEventStream(response: ServerResponse, headers: Readonly<Record<string, string>> = {}): EventStream {
+  response.writeHead(200, {
+    ...common,
+    'Cache-Control': 'no-store, no-transform',
+    'Content-Type': 'text/event-stream',
+    'X-Accel-Buffering': 'no',
+    ...headers,
+  })
+  response.flushHeaders()
+  const write = (text: string): boolean => {
+    if (response.destroyed || response.writableEnded) return false
+    if (response.writableLength > maxWaitingBytes) {
+      response.destroy()
+      return false
+    }
+    response.write(text)
+    return true
+  }
+  const timer = setInterval(() => write(': still here\n\n'), heartbeatIntervalMs)
+  response.on('close', () => clearInterval(timer))
+  return {
+    // JSON has no raw line breaks, so one line of data holds all of it.
+    send: (message, event = 'message', id) => {
+      const data =
+        typeof message === 'string'
+          ? message
+          : formatMessage(message, limitsOf(response).answer, (response as Answer)[linkKey])
+      return write(`${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`)
+    },
+    ready: async () => {
+      if (response.writableNeedDrain && !response.destroyed)
+        await new Promise<void>((resolve) => {
+          const done = () => {
+            response.off('drain', done).off('close', done)
+            resolve()
+          }
+          response.on('drain', done).on('close', done)
+        })
+      if (response.destroyed || response.writableEnded) throw new Error('the reader of the stream is gone')
+    },
+    end: () => {
+      clearInterval(timer)
+      response.end()
+      cutWhenSlow(response)
+    },
+  }
+}
+
+/** Maximum number of bytes that wait for all slow readers together. Beyond it, the reader that has taken longest is cut. */
+const maxUnreadBytes = 256 * 1024 * 1024
+/** Answers that are written completely and not yet read, oldest first, each with the function that removes it. */
+const unread = new Map<ServerResponse, () => void>()
+let unreadBytes = 0
+
+function cutWhenSlow(response: ServerResponse): void {
+  if (response.writableFinished) return
+  const bytes = response.writableLength
+  const timer = setTimeout(() => response.destroy(), limitsOf(response).slow)
+  timer.unref()
+  const forget = () => {
+    clearTimeout(timer)
+    if (unread.delete(response)) unreadBytes -= bytes
+  }
+  unread.set(response, forget)
+  unreadBytes += bytes
+  response.once('close', forget)
+  response.once('finish', forget)
+  for (const [oldest, forgetIt] of unread) {
+    if (unreadBytes <= maxUnreadBytes || oldest === response) break
+    forgetIt()
+    oldest.destroy()
+  }
+}

@@ -1,0 +1,250 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { DegradedMount } from '../../core/changes.ts'
+import { invalid } from '../../core/errors.ts'
+import { isLoopback } from '../../core/host.ts'
+import { requireKeys } from '../../core/kit/required.ts'
+import { deadlinesOf } from '../admission/limits.ts'
+import { createLiveness } from '../admission/liveness.ts'
+import { createRoom } from '../admission/room.ts'
+import { listen, watchSockets } from '../admission/sockets.ts'
+import type { Caller } from '../auth/caller.ts'
+import { createAuthorizer } from '../auth/index.ts'
+import { createEgress } from '../protocol/egress.ts'
+import { waitUntilOpen } from '../protocol/opening.ts'
+import { auditedPosting } from '../telemetry/audit.ts'
+import type { Meter } from '../telemetry/meter.ts'
+import { type ContentLinkOptions, type ContentLinks, contentPath, createContentLinks } from './content/links.ts'
+import { createContentServer } from './content/serve.ts'
+import { createDiscovery, type PublicOptions } from './discovery.ts'
+import { createEndpoint, type EndpointOptions } from './endpoint.ts'
+import { createExposed, metricsPath } from './exposed.ts'
+import { createGuard, type Guard } from './guard.ts'
+import { serveHealth } from './health.ts'
+import { createLlms, llmsPath, type WriteLlms } from './llms.ts'
+import { type Pages, servePages } from './pages.ts'
+import { inTurn } from './pipeline.ts'
+import { nothingHere, type Postings, postedTo, servePosting } from './postings.ts'
+import { refuse } from './reply.ts'
+
+export interface HttpOptions extends EndpointOptions {
+  readonly host: string
+  /** Port. 0 means any free port. */
+  readonly port: number
+  /** Path of the MCP endpoint. Default `/mcp`. */
+  readonly path?: string
+  /** Whether the server may listen beyond the loopback without authentication. */
+  readonly insecure?: boolean
+  /** Whether to also serve the HTTP+SSE transport of 2024-11-05, at `/sse` and `/messages`. Default false. */
+  readonly sse?: boolean
+  /** Returns the mounts whose notifications of changes are degraded: `/readyz` returns their number by reason. */
+  readonly degraded?: () => readonly DegradedMount[]
+  /** Endpoints besides MCP that accept posts. Default none. */
+  readonly postings?: Postings
+  /**
+   * Signed links to contents that are too large for an answer, below `/content/`: in the error of such a read (`data.link`), and in
+   * the metadata of a content of which only the beginning was read. False: no links. Default: links of 5 minutes.
+   */
+  readonly contentLinks?: ContentLinkOptions | false
+  /** Pages for people, besides MCP: called for every request that passes the guard, before authentication. */
+  readonly pages?: Pages
+  /** Writes `/llms.txt` for a principal, served with the access of the MCP endpoint. Default: there is none. */
+  readonly llms?: WriteLlms
+  /** Public facts of the server, in a server card and a catalog that anyone may read. Default: there are none. */
+  readonly public?: PublicOptions
+  /**
+   * Whether to serve `measurements` at `/metrics`: without authentication to requests from this machine, otherwise to all callers
+   * or those with one of these roles. Default false.
+   */
+  readonly metrics?: boolean | { readonly roles?: readonly string[] | undefined }
+}
+
+export interface HttpService {
+  /** URL of the MCP endpoint, such as `http://127.0.0.1:8787/mcp`. */
+  readonly url: string
+  /** Counters of handled and refused requests. */
+  readonly meter: Meter
+  /** Accepts no new requests, answers those in flight, and ends. */
+  close(): Promise<void>
+}
+
+/**
+ * Serves many clients over HTTP: 2026-07-28 without sessions, 2025-03-26 to 2025-11-25 with them, and 2024-11-05 if enabled.
+ *
+ * @throws ResourceError `invalid` when it must not, or cannot, listen on the address.
+ */
+export async function serveHttp(options: HttpOptions): Promise<HttpService> {
+  requireKeys('serveHttp({ name, version, view, host, port })', options, {
+    name: 'a text',
+    version: 'a text',
+    view: 'a function',
+    host: 'a text',
+    port: 'a number',
+  })
+  const endpoint = createEndpoint(options, options.auth !== undefined)
+  const { limits, gate, meter, addresses, entrance, onRefused, legacyHttp } = endpoint
+  const path = options.path ?? '/mcp'
+  const looks = 2
+  const liveness = createLiveness({ interval: limits.stalled / (looks + 1), looks })
+  const routes = new Set([path, ...(options.sse ? ['/sse', '/messages'] : [])])
+  let guard: Guard = () => ({ status: 403, message: 'Not ready' })
+  let draining = false
+  const egress = createEgress(options.scrubber)
+  const links = options.contentLinks === false ? undefined : createContentLinks(options.contentLinks ?? {}, limits.path)
+  const serveContent = links === undefined ? undefined : createContentServer(links, endpoint, options)
+  const { measurements, metrics } = options
+  const serveDiscovery = options.public && createDiscovery(options.public, options.version, path)
+  const exposed =
+    measurements === undefined || metrics === undefined || metrics === false
+      ? undefined
+      : createExposed({
+          measurements,
+          ...(metrics === true || metrics.roles === undefined ? {} : { roles: metrics.roles }),
+          ...(options.auth === undefined ? {} : { entrance }),
+        })
+
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (!endpoint.takesPath(request, response)) return
+    if (serveHealth(request, response, { ...options, draining })) return
+    // The metadata and the server card are public, for web pages of every origin.
+    if (endpoint.serveMetadata(request, response) || serveDiscovery?.(request, response)) return
+    const refused = guard(request)
+    if (refused !== undefined) {
+      onRefused({ outcome: 'host', status: refused.status, address: addresses.of(request.socket) })
+      return refuse(response, refused.status, refused.message)
+    }
+    if (options.pages !== undefined && (await servePages(options.pages, request, response))) return
+    if (request.url === llmsPath && serveLlms !== undefined) return serveLlms(request, response)
+    if (request.url === metricsPath && exposed !== undefined) return exposed(request, response)
+    if (serveContent !== undefined && request.url?.startsWith(contentPath)) return serveContent(request, response)
+    const place = pathOf(request.url ?? '')
+    const posted = postedTo(request, options.postings)
+    if (!routes.has(place) && posted === undefined) return refuse(response, 404, nothingHere)
+    const known = await entrance.callerOf(request, response)
+    if (known === undefined) return
+    const caller = links === undefined ? known : withLinks(known, request, links)
+    const route = options.sse ? place : request.url
+    if (route === path) return endpoint.serveMcp(request, response, caller)
+    if (posted !== undefined) return servePosts(request, response, caller, posted)
+    if (options.sse && route === '/sse') return legacyHttp.openSse(request, response, caller)
+    if (options.sse && route === '/messages') {
+      const message = await endpoint.readPermitted(request, response, caller)
+      return message === undefined ? undefined : legacyHttp.postSse(request, response, caller.principal, message.value)
+    }
+    return refuse(response, 404, nothingHere)
+  }
+
+  const servePosts = async (request: IncomingMessage, response: ServerResponse, caller: Caller, at: string) => {
+    if (!(await waitUntilOpen(options.opening, response, limits.timeout))) return
+    const posting = options.postings?.at(at, caller.principal)
+    if (posting === undefined) return refuse(response, 404, nothingHere)
+    const message = await endpoint.readPermitted(request, response, caller)
+    if (message === undefined) return
+    const { audit, log } = options
+    const facts = { principal: caller.principal, transport: 'http' as const, revision: () => undefined }
+    const recorded = audit === undefined ? posting : auditedPosting(posting, at, audit, facts)
+    await servePosting(recorded, message.value, response, caller, { gate, egress, log, timeout: limits.timeout })
+  }
+
+  /** Adds the links. Their base is found out when one is asked for, which few requests do. */
+  const withLinks = (caller: Caller, request: IncomingMessage, from: ContentLinks): Caller => ({
+    ...caller,
+    linkFor: (uri) => from.linkFor(caller, baseOf(request))(uri),
+  })
+
+  /** The URL of the endpoint, as clients reach it; undefined when the configuration does not name it. */
+  const resource = options.auth?.resource ?? options.public?.url
+  /**
+   * The URL at which the caller reaches this server, without a final slash: the one of its tokens or of the server card, or else the
+   * one of its request, whose host the guard has checked. Empty behind a proxy, whose scheme is unknown: then links are relative to
+   * the URL of the endpoint.
+   */
+  const baseOf = ({ headers: { host = '' } }: IncomingMessage) => {
+    if (resource === undefined) return isLoopback(host.replace(/:\d+$/, '')) ? `http://${host}` : ''
+    // A proxy may serve everything below a path of its own.
+    return resource.endsWith(path) ? resource.slice(0, -path.length) : resource.replace(/(?<=[^/])\/[^/]*$/, '')
+  }
+
+  const serveLlms =
+    options.llms &&
+    createLlms({
+      write: options.llms,
+      ...{ entrance, scrubber: options.scrubber, audit: options.audit },
+      endpointOf: (request) => resource ?? `${baseOf(request)}${path}`,
+    })
+
+  const { take, answering } = inTurn(
+    (request, response) => endpoint.safely(response, () => handle(request, response)),
+    {
+      onPause: () => meter.count('pausedPipelines'),
+      onCut: () => meter.count('cutPipelines'),
+      onLeft: addresses.waste,
+    },
+  )
+
+  const server = createServer(
+    {
+      maxHeaderSize: limits.headers,
+      ...deadlinesOf(limits),
+      keepAliveTimeout: 10_000,
+    },
+    (request, response) => {
+      meter.count('requests')
+      room.asked(request.socket)
+      take(request, response)
+    },
+  )
+  const room = createRoom(limits, addresses.of)
+  // The margin serves connections that are being refused.
+  server.maxConnections = limits.connections + 128
+  meter.gauge('connections', () => liveness.size)
+  const sockets = watchSockets(server, { liveness, addresses, meter, onRefused, answering, room })
+  // This call only validates: the guard itself needs the port, which the system may choose.
+  createGuard({ ...options, port: options.port })
+  if (!isLoopback(options.host) && options.auth === undefined && options.insecure !== true)
+    throw invalid(
+      `Other machines can ask at ${options.host}, and nobody would be asked who they are. Set http.auth: issuers of tokens, or a file of them.`,
+      'insecure',
+    )
+  // Backlog for bursts of connections; the system drops connections beyond it.
+  const address = await listen(server, options.host, options.port, Math.max(511, limits.connections * 2))
+  const name = options.host.includes(':') ? `[${options.host}]` : options.host
+  const url = `http://${name}:${address.port}${path}`
+  if (options.auth !== undefined) {
+    const at = isLoopback(options.host) ? { url } : {}
+    const opened = createAuthorizer({ ...options, ...options.auth, ...at, path })
+    endpoint.authorize(
+      await opened.catch((error: unknown) => {
+        server.close()
+        throw error
+      }),
+    )
+  }
+  // From here on requests pass the guard.
+  guard = createGuard({ ...options, port: address.port })
+
+  return {
+    url,
+    meter,
+    close: async () => {
+      draining = true
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      sockets.closeIdle()
+      endpoint.drain()
+      const timer = setTimeout(() => server.closeAllConnections(), limits.drain)
+      // Close connections that become idle while the server drains.
+      const idle = setInterval(sockets.closeIdle, 50)
+      await closed
+      clearTimeout(timer)
+      clearInterval(idle)
+      liveness.close()
+      links?.close()
+      await endpoint.close()
+    },
+  }
+}
+
+/** Returns a URL of a request without its query. */
+function pathOf(url: string): string {
+  const mark = url.indexOf('?')
+  return mark === -1 ? url : url.slice(0, mark)
+}

@@ -1,0 +1,155 @@
+import { invalid, notFound } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
+import type { Log } from '../../core/log.ts'
+import { metaKeys } from '../../core/meta.ts'
+import type { ReadOptions, Subscription, View } from '../../core/view.ts'
+import { resourcesToText } from '../listed.ts'
+import { type Toolbox, toolMethods, withApps } from '../tools/tools.ts'
+import type { Served } from './channel.ts'
+import { isObject } from './messages.ts'
+import type { ExtraMethod, Method } from './method.ts'
+import { filledIn, optionalString, requiredString } from './params.ts'
+import { completePrompt, promptMethods } from './prompts.ts'
+import { skillMethods, skillsCapability, withPlainDirectories } from './skills.ts'
+import { completionToWire, readToWire, resourcesToWire, templatesToWire } from './wire.ts'
+
+/** The description of a server, and its additional methods. */
+export interface Identity {
+  readonly name: string
+  readonly version: string
+  readonly title?: string
+  readonly instructions?: string
+  /**
+   * Methods besides those of resources, by name, such as `prompts/get`; the capabilities are declared already. They replace the
+   * server's own methods, except that `completion/complete` is called for prompts only. A `ProtocolError` that one throws is sent
+   * unchanged; any other error becomes a fixed answer, as everywhere.
+   */
+  readonly methods?: Readonly<Record<string, ExtraMethod>>
+}
+
+/** Objects that are bound together with a view. */
+export interface Bound {
+  /** The subscription of the one client of a pipe or session, in the revisions that have sessions. */
+  readonly subscription?: Subscription | undefined
+  readonly toolbox?: Toolbox | undefined
+}
+
+/** Returns the capabilities for a view: `subscribe` and `listChanged` when some source can notify. */
+export function capabilitiesOf(view: View) {
+  return {
+    resources: view.live === true ? { subscribe: true, listChanged: true } : {},
+    completions: {},
+    // Some hosts refuse a server without these two lists, even if the lists are empty.
+    tools: view.tools?.live === true ? { listChanged: true } : {},
+    prompts: view.prompts?.live === true ? { listChanged: true } : {},
+    extensions: skillsCapability,
+  }
+}
+
+/** Binds a view to the methods that a channel serves, in every revision. It holds no state between requests. */
+export function bind(view: View, identity: Identity, log: Log, { subscription, toolbox }: Bound = {}): Served {
+  const { name, version, title, instructions } = identity
+  return {
+    server: { name, version, ...defined({ title }) },
+    capabilities: capabilitiesOf(view),
+    instructions,
+    methods: new Map(
+      Object.entries({
+        ...toolMethods(toolbox, log),
+        ...resourceMethods,
+        'resources/read': withApps(readMethod, toolbox),
+        ...promptMethods,
+        ...skillMethods,
+        ...completionMethods(identity),
+        ...extraMethods(identity.methods),
+        ...watchingOf(subscription),
+      }),
+    ),
+    onInitialized: () => {
+      for (const adding of [subscription?.addList(), subscription?.addPrompts?.(), subscription?.addTools?.()])
+        adding?.catch((error) => log('warn', 'nobody watches', { error }))
+    },
+  }
+}
+
+/** Returns the two methods that only the revisions with sessions have. */
+function watchingOf(subscription: Subscription | undefined): Readonly<Record<string, Method>> {
+  if (subscription === undefined) return {}
+  return {
+    'resources/subscribe': async ({ params, signal }) => {
+      const honoured = await subscription.add([requiredString(params, 'uri')], { signal })
+      if (honoured.length === 0) throw notFound('nothing to be heard of')
+      return {}
+    },
+    'resources/unsubscribe': async ({ params }) => {
+      subscription.remove(requiredString(params, 'uri'))
+      return {}
+    },
+  }
+}
+
+const readMethod: Method = async ({ params, revision, signal, view, pass: { room, turn }, linkFor, sending }) => {
+  const uri = requiredString(params, 'uri')
+  const large: ReadOptions['large'] = async (size, readPart) => {
+    if (sending === undefined) return undefined
+    const { openLarge } = await import('../http/content/sending.ts')
+    return openLarge(uri, size, readPart, sending)
+  }
+  const read = view.read(uri, sending === undefined ? { signal, room } : { signal, room, large })
+  const streams = sending !== undefined
+  if (linkFor === undefined) return readToWire(await read, revision, turn, streams)
+  const result = await read.catch(async (error: unknown) => {
+    const { linkedError } = await import('../http/content/with-link.ts')
+    throw linkedError(error, uri, linkFor)
+  })
+  if (result.contents[0]?.meta?.[metaKeys.truncated] !== true) return readToWire(result, revision, turn, streams)
+  const { linkedResult } = await import('../http/content/with-link.ts')
+  return readToWire(linkedResult(result, uri, linkFor), revision, turn, streams)
+}
+
+const resourceMethods: Readonly<Record<string, Method>> = {
+  'resources/list': async ({ params, revision, signal, view, raw }) => {
+    const cursor = optionalString(params, 'cursor')
+    const page = await view.list(cursor === undefined ? {} : { cursor }, { signal })
+    const mounts = cursor === undefined ? await view.mounts({ signal }) : undefined
+    const result = await (raw ? resourcesToText : resourcesToWire)(page, revision, mounts)
+    if (revision !== '2024-10-07') return result
+    return { ...result, ...templatesToWire(await view.templates({}, { signal }), revision) }
+  },
+  'resources/templates/list': async ({ params, revision, signal, view }) => {
+    const cursor = optionalString(params, 'cursor')
+    return templatesToWire(await view.templates(cursor === undefined ? {} : { cursor }, { signal }), revision)
+  },
+  'resources/directory/read': async ({ params, revision, signal, view, raw }) => {
+    const uri = requiredString(params, 'uri')
+    const cursor = optionalString(params, 'cursor')
+    const page = await view.directory(cursor === undefined ? { uri } : { uri, cursor }, { signal })
+    return (raw ? resourcesToText : resourcesToWire)(withPlainDirectories(page), revision)
+  },
+}
+
+function completionMethods(identity: Identity): Readonly<Record<string, Method>> {
+  return {
+    'completion/complete': async (call) => {
+      const { params, signal, view } = call
+      const { ref, argument, context } = params
+      if (!isObject(ref) || !isObject(argument)) throw invalid('The params need ref and argument.', 'params')
+      const ofPrompts = identity.methods?.['completion/complete']
+      if (ref.type === 'ref/prompt' && ofPrompts !== undefined) return ofPrompts(params, call)
+      const isPrompt = ref.type === 'ref/prompt'
+      if (!isPrompt && ref.type !== 'ref/resource')
+        throw invalid('The type of ref is neither ref/resource nor ref/prompt.', 'params')
+      const request = {
+        argument: { name: requiredString(argument, 'name'), value: requiredString(argument, 'value') },
+        arguments: filledIn(context),
+      }
+      if (isPrompt) return completePrompt(view, { name: requiredString(ref, 'name'), ...request }, signal)
+      return completionToWire(await view.complete({ uriTemplate: requiredString(ref, 'uri'), ...request }, { signal }))
+    },
+  }
+}
+
+function extraMethods(methods: Identity['methods'] = {}): Readonly<Record<string, Method>> {
+  const entries = Object.entries(methods).filter(([name]) => name !== 'completion/complete')
+  return Object.fromEntries(entries.map(([name, method]) => [name, (call) => method(call.params, call)]))
+}

@@ -1,0 +1,259 @@
+import type { Log } from '../../core/log.ts'
+import type { TraceContext } from '../../core/trace.ts'
+import { createGate, type Gate, type Pass } from '../admission/gate.ts'
+import { overloaded } from '../admission/overload.ts'
+import type { LinkFor } from '../http/content/link.ts'
+import { type Cancellation, type Channel, cancelRequest } from './channel.ts'
+import { claimedRevision, envelopeFault } from './envelope.ts'
+import { codes, type WireError, wireError } from './errors.ts'
+import { formatJson } from './json.ts'
+import { listen } from './listen.ts'
+import { classify, failure, idKey, type Notification, type Request, type RequestId, type Response } from './messages.ts'
+import { passesGate } from './opening.ts'
+import { assumed, hasBatches, modern, type Revision } from './revisions.ts'
+
+/** Maximum number of messages in one batch. */
+const maxBatch = 50
+/** Maximum size of all answers to one batch, in bytes. Answers beyond it become errors. */
+const maxBatchBytes = 8 * 1024 * 1024
+
+export interface ReceiveOptions {
+  /** Whether the answer to a single message is formatted with `formatMessage` or `encodeMessage`. See `RequestOptions.raw`. Default false. */
+  readonly raw?: boolean
+  readonly onNotification?: (message: Notification) => void
+  /** Writes a notification of a `subscriptions/listen`; resolves when there is room for more. */
+  readonly write?: (message: Notification) => Promise<void>
+  /** Takes the answer of a single request, or of a batch, which then keeps its slot in the gate until it is written. */
+  readonly deliver?: ((answer: Response | readonly Response[]) => Promise<void>) | undefined
+  /** Resolves when the reader has taken the answer; undefined when that cannot be known. */
+  readonly taken?: () => Promise<unknown>
+  /** Creates links to contents that are too large for an answer. */
+  readonly linkFor?: LinkFor | undefined
+  /** Trace context of the transport. */
+  readonly trace?: TraceContext | undefined
+}
+
+const tooLong: WireError = {
+  code: codes.invalidParams,
+  message: `The answers to the batch are longer than ${maxBatchBytes} bytes together. Ask for this one alone.`,
+  data: { reason: 'too-large', limit: maxBatchBytes },
+}
+
+const unwritable: WireError = { code: codes.internal, message: 'Internal error' }
+
+const tooSlow: WireError = {
+  code: codes.internal,
+  message: 'The client takes what it is told too slowly. Read everything again, and listen anew.',
+  data: { reason: 'too-slow' },
+}
+
+/**
+ * A long-lived client: a pipe, or a session. Each message itself tells its era, so a client may probe with one and continue with
+ * the other; nothing is remembered of the probe.
+ */
+export interface Connection {
+  /** Answers one JSON value, a message or a batch. Resolves to undefined when there is no answer. */
+  receive(value: unknown, options?: ReceiveOptions): Promise<Response | readonly Response[] | undefined>
+  /** Ends the streams of changes, each with its result; other requests continue. */
+  drain(): void
+  /** Notifies the client again about everything that it listens to. */
+  retell(): void
+  /** The revision that `initialize` negotiated; undefined before. */
+  readonly revision: Revision | undefined
+  /** Number of requests without an answer. */
+  readonly pending: number
+  /** Number of them that are streams of changes, which get their answer at their end. */
+  readonly listening: number
+  /** Cancels all requests without an answer. */
+  close(): Promise<void>
+}
+
+/**
+ * @param open Opens the channel of an era; called once for each era that is needed.
+ * @param server Name and version for the result of a `subscriptions/listen`, the share of the gate to use, and the revisions that
+ * the transport serves (default all).
+ */
+export function createConnection(
+  open: (era: 'modern' | 'legacy') => Promise<Channel>,
+  gate: Gate,
+  server: {
+    readonly name: string
+    readonly version: string
+    readonly log: Log
+    readonly share?: string
+    readonly offered?: readonly Revision[]
+  },
+): Connection {
+  const closing = new AbortController()
+  // A mutex: each batch holds many answers in memory.
+  const batches = createGate(1, Number.POSITIVE_INFINITY)
+  const channels = new Map<string, Promise<Channel>>()
+  const inFlight = new Map<string, Cancellation>()
+  let listening = 0
+  // Do not replace this by a closure made where requests are answered: it would keep the last of them in memory.
+  let legacy: Channel | undefined
+
+  const channelFor = (era: 'modern' | 'legacy'): Promise<Channel> => {
+    let channel = channels.get(era)
+    if (channel === undefined) {
+      channel = open(era)
+      channels.set(era, channel)
+    }
+    return channel
+  }
+
+  const answer = async (request: Request, options: ReceiveOptions): Promise<Response | undefined> => {
+    const claims = claimedRevision(request) !== undefined
+    const fault = claims ? envelopeFault(request, server.offered) : undefined
+    if (fault !== undefined) return failure(request.id, fault)
+    const key = idKey(request.id)
+    if (inFlight.has(key))
+      return failure(request.id, { code: codes.invalidRequest, message: 'A request with this id is still in flight.' })
+    const cancellation: Cancellation = { isCancelled: false, onCancel: undefined }
+    inFlight.set(key, cancellation)
+    const { onNotification, deliver, linkFor, raw = false } = options
+    try {
+      let channel: Channel
+      try {
+        channel = await channelFor(claims ? 'modern' : 'legacy')
+      } catch (error) {
+        return failure(request.id, wireError(error, claims ? modern : assumed, undefined, server.log))
+      }
+      if (!claims) legacy = channel
+      if (claims && request.method === 'subscriptions/listen') {
+        const { name, version, log } = server
+        const write = options.write ?? (async () => {})
+        const identity = { name, version }
+        const controller = new AbortController()
+        const { signal } = controller
+        cancellation.onCancel = () => controller.abort()
+        if (cancellation.isCancelled) controller.abort()
+        listening++
+        const response = await listen(request, {
+          ...{ view: channel.view, server: identity, write, signal, closing: closing.signal, log },
+        }).finally(() => listening--)
+        if (response === undefined) return signal.aborted ? undefined : failure(request.id, tooSlow)
+        const answered = channel.egress(response, request)
+        if ('error' in response || deliver === undefined) return answered
+        await deliver(answered)
+        // According to the specification of cancellation, a pipe also gets this notification at the end of a stream. It must
+        // follow the result: before it, a client would take it for the loss of the stream.
+        const params = { requestId: request.id }
+        await write({ jsonrpc: '2.0', method: 'notifications/cancelled', params })
+        return undefined
+      }
+      const ask = async (pass?: Pass) => {
+        const own = {
+          cancellation,
+          raw,
+          linkFor,
+          trace: options.trace,
+          ...(pass && { pass }),
+          ...(onNotification && { onNotification }),
+        }
+        const response = await channel.request(request, own)
+        if (response === undefined || deliver === undefined) return response
+        await deliver(response)
+        return undefined
+      }
+      if (passesGate(request.method)) return await ask()
+      const ran = await gate.run(async (pass) => {
+        if (options.taken !== undefined) pass.until(options.taken)
+        return ask(pass)
+      }, server.share)
+      return 'refused' in ran ? overloaded(request.id, ran.refused) : ran.value
+    } finally {
+      inFlight.delete(key)
+    }
+  }
+
+  const cancel = (key: string): void => {
+    const cancellation = inFlight.get(key)
+    if (cancellation !== undefined) cancelRequest(cancellation)
+  }
+
+  const hear = async (notification: Notification): Promise<void> => {
+    if (notification.method === 'notifications/cancelled') {
+      const id = notification.params?.requestId
+      if (typeof id === 'string' || typeof id === 'number') cancel(idKey(id satisfies RequestId))
+      return
+    }
+    const claims = claimedRevision(notification) !== undefined
+    if (claims && envelopeFault(notification, server.offered) !== undefined) return
+    const channel = await channelFor(claims ? 'modern' : 'legacy')
+    channel.notify(notification)
+  }
+
+  const receiveOne = async (value: unknown, options: ReceiveOptions): Promise<Response | undefined> => {
+    const inbound = classify(value)
+    switch (inbound.kind) {
+      case 'faulty':
+        return inbound.answer
+      case 'response':
+        // The server sends no requests to clients, so it expects no answers.
+        return undefined
+      case 'notification':
+        await hear(inbound.message)
+        return undefined
+      case 'request':
+        return answer(inbound.message, options)
+    }
+  }
+
+  const receiveBatch = async (values: readonly unknown[], options: ReceiveOptions) => {
+    const refused = (message: string) => failure(null, { code: codes.invalidRequest, message })
+    const agreed = legacy?.revision
+    if (agreed === undefined || !hasBatches(agreed)) return refused('There are no batches in this protocol revision.')
+    if (values.length === 0) return refused('The batch is empty.')
+    if (values.length > maxBatch) return refused(`The batch has more than ${maxBatch} messages.`)
+    const { deliver, taken: _, raw: __, ...rest } = options
+    const ran = await batches.run(async () => {
+      const responses: Response[] = []
+      let left = maxBatchBytes
+      const answerOne = async (value: unknown) => {
+        const response = await receiveOne(value, rest)
+        if (response === undefined) return
+        const size = 'error' in response ? 0 : sizeOf(response)
+        if (size === undefined) return void responses.push(failure(response.id, unwritable))
+        responses.push(size <= left ? response : failure(response.id, tooLong))
+        if (size <= left) left -= size
+      }
+      await Promise.all(values.map(answerOne))
+      if (responses.length === 0 || deliver === undefined) return responses
+      await deliver(responses)
+      return []
+    })
+    return 'refused' in ran || ran.value.length === 0 ? undefined : ran.value
+  }
+
+  return {
+    receive: async (value, options = {}) =>
+      Array.isArray(value) ? receiveBatch(value, options) : receiveOne(value, options),
+    drain: () => closing.abort(),
+    retell: () => {
+      for (const channel of channels.values()) void channel.then((open) => open.retell())
+    },
+    get revision() {
+      return legacy?.revision
+    },
+    get pending() {
+      return inFlight.size
+    },
+    get listening() {
+      return listening
+    },
+    close: async () => {
+      for (const cancellation of inFlight.values()) cancelRequest(cancellation)
+      await Promise.allSettled([...channels.values()].map(async (channel) => (await channel).close()))
+    },
+  }
+}
+
+/** Returns the size of an answer, in bytes; undefined when it cannot be written because it is nested too deeply. */
+function sizeOf(answer: Response): number | undefined {
+  try {
+    return Buffer.byteLength(formatJson(answer))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,111 @@
+import { setMaxListeners } from 'node:events'
+import { invalid } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import type { Subscription, View } from '../../core/view.ts'
+import { codes, type WireError, wireError } from './errors.ts'
+import { protocolKeys } from './keys.ts'
+import { failure, isObject, type Notification, type Request, type Response } from './messages.ts'
+import { createOutbox } from './outbox.ts'
+import { modern } from './revisions.ts'
+
+export interface ListenOptions {
+  readonly view: View
+  readonly server: { readonly name: string; readonly version: string }
+  /** Writes one message on the stream; resolves when there is room for the next. */
+  readonly write: (message: Notification) => Promise<void>
+  /** Aborts when the client has cancelled, or is gone. */
+  readonly signal: AbortSignal
+  /** Aborts when the service ends: then the stream gets its result. */
+  readonly closing: AbortSignal
+  readonly log: Log
+}
+
+const idKey = protocolKeys.subscriptionId
+
+/**
+ * Serves one `subscriptions/listen` (2026-07-28, basic/patterns/subscriptions) until it ends.
+ *
+ * First every URI is checked and armed, then the list is acknowledged, and only then notifications are sent; changes in between
+ * are sent right after. The acknowledgement names the accepted URIs, and gives no reason for the missing ones. The answer is the
+ * result when the service ends, an error when nothing was acknowledged, and undefined when the client is gone or too slow.
+ */
+export async function listen(request: Request, options: ListenOptions): Promise<Response | undefined> {
+  const { view, write, signal, closing, log } = options
+  const over = new AbortController()
+  const end = () => over.abort()
+  const outbox = createOutbox({ write, subscriptionId: request.id, onLost: end })
+  // Not with `AbortSignal.any`: the long-lived signal of the service would remember every stream.
+  setMaxListeners(0, closing)
+  for (const one of [signal, closing]) one.addEventListener('abort', end)
+  if (signal.aborted || closing.aborted) end()
+  let subscription: Subscription | undefined
+  let acknowledged = false
+  try {
+    const filter = filterOf(request.params?.notifications)
+    subscription = view.subscribe?.((change) => outbox.push(change))
+    const honoured = (await subscription?.add(filter.uris, { signal: over.signal })) ?? []
+    const listed = filter.list && ((await subscription?.addList({ signal: over.signal })) ?? false)
+    const prompts = filter.prompts && ((await subscription?.addPrompts?.({ signal: over.signal })) ?? false)
+    const tools = filter.tools && ((await subscription?.addTools?.({ signal: over.signal })) ?? false)
+    if (!over.signal.aborted) {
+      const notifications = {
+        ...(listed ? { resourcesListChanged: true } : {}),
+        ...(prompts ? { promptsListChanged: true } : {}),
+        ...(tools ? { toolsListChanged: true } : {}),
+        ...(honoured.length > 0 ? { resourceSubscriptions: honoured } : {}),
+      }
+      const params = { notifications, _meta: { [idKey]: request.id } }
+      await write({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params })
+      acknowledged = true
+      outbox.open()
+      await aborted(over.signal)
+    }
+    if (!closing.aborted || signal.aborted) return undefined
+    if (!acknowledged) return failure(request.id, ending)
+    const _meta = { [idKey]: request.id, [protocolKeys.serverInfo]: options.server }
+    return { jsonrpc: '2.0', id: request.id, result: { resultType: 'complete', _meta } }
+  } catch (error) {
+    if (over.signal.aborted) return undefined
+    return failure(request.id, wireError(error, modern, undefined, log))
+  } finally {
+    for (const one of [signal, closing]) one.removeEventListener('abort', end)
+    subscription?.close()
+    outbox.close()
+  }
+}
+
+const ending: WireError = {
+  code: codes.internal,
+  message: 'The server is ending. Try again later.',
+  data: { reason: 'ending' },
+}
+
+interface Filter {
+  readonly uris: readonly string[]
+  readonly list: boolean
+  readonly prompts: boolean
+  readonly tools: boolean
+}
+
+function filterOf(notifications: unknown): Filter {
+  if (!isObject(notifications)) throw invalid('The param notifications is not an object.', 'params')
+  const { resourceSubscriptions = [], resourcesListChanged, promptsListChanged, toolsListChanged } = notifications
+  if (!Array.isArray(resourceSubscriptions) || !resourceSubscriptions.every((uri) => typeof uri === 'string'))
+    throw invalid('The param notifications.resourceSubscriptions is not an array of strings.', 'params')
+  for (const name of ['resourcesListChanged', 'toolsListChanged', 'promptsListChanged'])
+    if (!['boolean', 'undefined'].includes(typeof notifications[name]))
+      throw invalid(`The param notifications.${name} is not a boolean.`, 'params')
+  return {
+    uris: resourceSubscriptions,
+    list: resourcesListChanged === true,
+    prompts: promptsListChanged === true,
+    tools: toolsListChanged === true,
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}

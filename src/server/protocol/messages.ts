@@ -1,0 +1,139 @@
+import { isResourceError } from '../../core/errors.ts'
+import type { ContentLink } from '../http/content/link.ts'
+import { codes, type WireError } from './errors.ts'
+import { encodeJson, encodeJsonInPieces, formatJson } from './json.ts'
+
+export type RequestId = string | number
+
+export interface Request {
+  readonly jsonrpc: '2.0'
+  readonly id: RequestId
+  readonly method: string
+  readonly params?: Readonly<Record<string, unknown>>
+}
+
+export interface Notification {
+  readonly jsonrpc: '2.0'
+  readonly method: string
+  readonly params?: Readonly<Record<string, unknown>>
+}
+
+export type Response =
+  | { readonly jsonrpc: '2.0'; readonly id: RequestId; readonly result: Readonly<Record<string, unknown>> }
+  | { readonly jsonrpc: '2.0'; readonly id: RequestId | null; readonly error: WireError }
+
+/** A JSON value classified as a JSON-RPC 2.0 message, or the answer to an invalid one. */
+export type Inbound =
+  | { readonly kind: 'request'; readonly message: Request }
+  | { readonly kind: 'notification'; readonly message: Notification }
+  | { readonly kind: 'response' }
+  | { readonly kind: 'faulty'; readonly answer: Response }
+
+/** Maximum length of an id and of a method, in characters. */
+const maxName = 1024
+
+export function failure(id: RequestId | null, error: WireError): Response {
+  return { jsonrpc: '2.0', id, error }
+}
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Classifies one message (not a batch). It does not check methods or their params. */
+export function classify(value: unknown): Inbound {
+  const faulty = (id: RequestId | null, code: number, message: string): Inbound => ({
+    kind: 'faulty',
+    answer: failure(id, { code, message }),
+  })
+  if (!isObject(value)) return faulty(null, codes.invalidRequest, 'The message is not a JSON-RPC object.')
+  const id = isId(value.id) ? value.id : null
+  if (value.jsonrpc !== '2.0') return faulty(id, codes.invalidRequest, 'The message does not say "jsonrpc": "2.0".')
+  if (value.method === undefined && ('result' in value || 'error' in value)) return { kind: 'response' }
+  if (typeof value.method !== 'string') return faulty(id, codes.invalidRequest, 'The method is not a string.')
+  if ('id' in value && id === null)
+    return faulty(null, codes.invalidRequest, 'The id is neither a string of at most 1024 characters nor an integer.')
+  if ('result' in value || 'error' in value)
+    return faulty(id, codes.invalidRequest, 'The message is a request and a response at once.')
+  if (value.method.length > maxName) return faulty(id, codes.methodNotFound, 'Method not found')
+  if ('params' in value && !isObject(value.params))
+    return faulty(id, codes.invalidParams, 'The params are not an object.')
+  if (isObject(value.params) && '_meta' in value.params && !isObject(value.params._meta))
+    return faulty(id, codes.invalidParams, 'The _meta of the params is not an object.')
+  const message = {
+    jsonrpc: '2.0' as const,
+    method: value.method,
+    ...(isObject(value.params) ? { params: value.params } : {}),
+  }
+  return id === null ? { kind: 'notification', message } : { kind: 'request', message: { ...message, id } }
+}
+
+function isId(value: unknown): value is RequestId {
+  return (
+    (typeof value === 'string' && value.length <= maxName) || (typeof value === 'number' && Number.isSafeInteger(value))
+  )
+}
+
+/**
+ * Formats a message. An answer longer than `limit` bytes becomes an error that explains how to read less; one that cannot be
+ * written at all, such as a source's metadata that is nested too deeply, an internal error.
+ *
+ * @param linkOf Returns a link to the whole content, for the error of an answer that is too long.
+ */
+export function formatMessage(message: unknown, limit?: number, linkOf?: LinkOf): string {
+  try {
+    return formatJson(message, limit)
+  } catch (error) {
+    return formatUnwritten(message, error, linkOf)
+  }
+}
+
+/** Length of a string, in characters, that takes about a millisecond to write. */
+export const longText = 512 * 1024
+
+/** Formats a message in UTF-8. One with a long content is written in pieces, so that other requests get their turns meanwhile. */
+export async function encodeMessage(
+  message: unknown,
+  limit?: number,
+  linkOf?: LinkOf,
+  breath?: () => Promise<void>,
+): Promise<Buffer> {
+  try {
+    if (!holdsLong(message)) return encodeJson(message, limit)
+    return await encodeJsonInPieces(message, limit, breath)
+  } catch (error) {
+    return Buffer.from(formatJson(unwritten(message, error, linkOf)))
+  }
+}
+
+/** Formats the error in the place of an answer that could not be written. */
+export function formatUnwritten(message: unknown, error: unknown, linkOf?: LinkOf): string {
+  return formatJson(unwritten(message, error, linkOf))
+}
+
+/** Whether a message has a content that is written in pieces. */
+export function holdsLong(message: unknown): boolean {
+  if (!isObject(message) || !isObject(message.result) || !Array.isArray(message.result.contents)) return false
+  return message.result.contents.some(isLong)
+}
+
+/** Whether a content of an answer takes long to write. */
+export function isLong(content: unknown): boolean {
+  const { text, blob } = content as { readonly text?: unknown; readonly blob?: unknown }
+  return String(text ?? blob ?? '').length > longText
+}
+
+type LinkOf = () => ContentLink | undefined
+
+function unwritten(message: unknown, error: unknown, linkOf?: LinkOf): Response {
+  const id = isObject(message) && isId(message.id) ? message.id : null
+  if (!isResourceError(error)) return failure(id, { code: codes.internal, message: 'Internal error' })
+  const link = linkOf?.()
+  const data = link === undefined ? { ...error.detail } : { ...error.detail, link }
+  return failure(id, { code: codes.invalidParams, message: error.message, data })
+}
+
+/** Returns the key of an id in a map: `1` and `"1"` differ. */
+export function idKey(id: RequestId): string {
+  return `${typeof id} ${id}`
+}

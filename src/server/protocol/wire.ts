@@ -1,0 +1,298 @@
+import type { Icon } from '../../core/entry.ts'
+import { metaKeys } from '../../core/meta.ts'
+import type { Completion, ContentFacts, Description, FilledPrompt } from '../../core/provider.ts'
+import type { EmbeddedText } from '../../core/tool.ts'
+import type {
+  CacheHint,
+  ListedArgument,
+  ListedPrompt,
+  Page,
+  PromptContent,
+  ReadResult,
+  Resource,
+  ResourceContent,
+  ResourceTemplate,
+} from '../../core/view.ts'
+import { blobStreamOf } from './json.ts'
+import { isLong } from './messages.ts'
+import { modern, type Revision, since } from './revisions.ts'
+import { formatTime, isTime } from './time.ts'
+
+type Wire = Record<string, unknown>
+
+/**
+ * Converts a resource to its form in a protocol revision. A field is sent only to revisions that have it, and only with a value
+ * that strict clients accept: one bad date or priority makes some of them reject a whole page.
+ */
+export function resourceToWire(resource: Resource, revision: Revision): Wire {
+  return describedResource(resource, revision, textsIn(resource))
+}
+
+/** Converts a mount, whose texts come from the operator. */
+function mountToWire(mount: Resource, revision: Revision): Wire {
+  return describedResource(mount, revision, [])
+}
+
+function describedResource(resource: Resource, revision: Revision, untrusted: readonly string[]): Wire {
+  const { uri, name, size, version } = resource
+  const wire: Wire = { uri, name: printable(name) }
+  describe(wire, resource, revision, resource.modified)
+  if (size !== undefined && Number.isSafeInteger(size) && size >= 0) wire.size = size
+  addMeta(wire, resource, version, revision, untrusted)
+  return wire
+}
+
+export function templateToWire(template: ResourceTemplate, revision: Revision): Wire {
+  const wire: Wire = { uriTemplate: template.uriTemplate, name: printable(template.name) }
+  describe(wire, template, revision, undefined)
+  addMeta(wire, template, undefined, revision, isRelayed(template) ? textsIn(template) : [])
+  return wire
+}
+
+/** Whether a template was relayed from another server: the texts of other templates come from the providers. */
+function isRelayed({ meta }: Pick<ContentFacts, 'meta'>): boolean {
+  return meta?.[metaKeys.via] !== undefined
+}
+
+/** Returns the keys of the texts that come from a source. */
+function textsIn({ title, description }: Pick<Description, 'title' | 'description'>): readonly string[] {
+  if (title === undefined) return description === undefined ? noTexts : ['description']
+  return description === undefined ? ['title'] : ['title', 'description']
+}
+
+const noTexts: readonly string[] = []
+
+/** Adds `_meta`, if there is something in it. */
+function addMeta(
+  wire: Wire,
+  { meta }: Pick<ContentFacts, 'meta'>,
+  version: string | undefined,
+  revision: Revision,
+  untrusted: readonly string[],
+): Wire {
+  if (!since(revision, '2025-06-18')) return wire
+  const all: Wire = { ...meta }
+  if (version !== undefined) all[metaKeys.version] = version
+  if (untrusted.length > 0) all[metaKeys.untrusted] = untrusted
+  if (hasMembers(all)) wire._meta = all
+  return wire
+}
+
+function hasMembers(value: Wire): boolean {
+  for (const _ in value) return true
+  return false
+}
+
+/** Converts a resource with its text to a content block. */
+export function embeddedToWire({ uri, mimeType, text, modified, ...facts }: EmbeddedText, revision: Revision): Wire {
+  const { annotations } = describe({}, facts, revision, modified)
+  return {
+    type: 'resource',
+    resource: { uri, ...(isMimeType(mimeType) ? { mimeType } : {}), text: text.toWellFormed() },
+    ...(annotations === undefined ? {} : { annotations }),
+  }
+}
+
+export function resourcesToWire(page: Page<Resource>, revision: Revision, mounts?: readonly Resource[]): Wire {
+  const meta = {
+    ...(mounts === undefined ? {} : { [metaKeys.mounts]: mounts.map((mount) => mountToWire(mount, modern)) }),
+    ...(page.unavailable === undefined ? {} : { [metaKeys.unavailable]: page.unavailable }),
+  }
+  return {
+    resources: page.items.map((resource) => resourceToWire(resource, revision)),
+    ...paged(page, revision),
+    ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }),
+  }
+}
+
+export function templatesToWire(page: Page<ResourceTemplate>, revision: Revision): Wire {
+  return {
+    resourceTemplates: page.items.map((template) => templateToWire(template, revision)),
+    ...paged(page, revision),
+  }
+}
+
+/**
+ * Converts the contents of a read. Reads streams to their end: a JSON-RPC message is one piece.
+ *
+ * @param turn Waits for the turn in which a large content may be written. `streams`: whether a stream stays one (`BlobStream`).
+ */
+export async function readToWire(
+  result: ReadResult,
+  revision: Revision,
+  turn: () => Promise<void> = async () => {},
+  streams = false,
+): Promise<Wire> {
+  const contents: Wire[] = []
+  for (const content of result.contents) {
+    const wire = contentToWire(content, revision, streams)
+    contents.push(wire instanceof Promise ? await wire : wire)
+  }
+  // Formatting it as JSON, which follows, blocks all other requests.
+  if (contents.some(isLong)) await turn()
+  return { contents, ...cached(result.cache, revision) }
+}
+
+export function promptsToWire(page: Page<ListedPrompt>, revision: Revision): Wire {
+  return {
+    prompts: page.items.map(({ name, arguments: declared, ...facts }) => ({
+      name: printable(name),
+      ...describe({}, facts, revision, undefined),
+      ...(declared === undefined ? {} : { arguments: declared.map((argument) => argumentToWire(argument, revision)) }),
+      ...addMeta({}, facts, undefined, revision, textsIn(facts)),
+    })),
+    ...paged(page, revision),
+  }
+}
+
+function argumentToWire({ name, title, description, required }: ListedArgument, revision: Revision): Wire {
+  return {
+    name: printable(name),
+    ...(title !== undefined && since(revision, '2025-06-18') ? { title: printable(title) } : {}),
+    ...(description === undefined ? {} : { description: description.toWellFormed() }),
+    ...(required === undefined ? {} : { required }),
+  }
+}
+
+/** Converts a prompt with its arguments filled in: texts unchanged, resources as embedded resources. */
+export async function promptToWire(prompt: FilledPrompt<PromptContent>, revision: Revision): Promise<Wire> {
+  const messages: Wire[] = []
+  for (const { role, content } of prompt.messages)
+    messages.push({ role, content: await promptContentToWire(content, revision) })
+  return {
+    ...(prompt.description === undefined ? {} : { description: prompt.description.toWellFormed() }),
+    messages,
+    ...addMeta({}, {}, undefined, revision, prompt.description === undefined ? noTexts : ['description']),
+  }
+}
+
+/** Converts a content of a prompt: an image or a sound becomes a block of its own kind, or a resource if the revision has no such block. */
+async function promptContentToWire(content: PromptContent, revision: Revision): Promise<Wire> {
+  if ('text' in content) return { type: 'text', text: content.text.toWellFormed() }
+  if ('resource' in content) {
+    const { resource } = content
+    const type = 'text' in resource ? undefined : mediaTypeOf(resource.mimeType, revision)
+    if (type === undefined || resource.mimeType === undefined)
+      return { type: 'resource', resource: await contentToWire(resource, revision) }
+    return { type, data: (await bodyOf(resource)).blob, mimeType: resource.mimeType }
+  }
+  if ('link' in content) {
+    if (since(revision, '2025-06-18')) return { type: 'resource_link', ...resourceToWire(content.link, revision) }
+    return { type: 'text', text: content.link.uri }
+  }
+  const { mimeType } = content
+  const type = mediaTypeOf(mimeType, revision) ?? (mimeType.startsWith('audio/') ? undefined : 'image')
+  // Older revisions have no sounds.
+  if (type === undefined) return { type: 'text', text: `[${mimeType}]` }
+  return { type, data: base64Of(content.bytes), mimeType }
+}
+
+/** Returns the type of a content block for an image or a sound, if the revision has one. */
+function mediaTypeOf(mimeType: string | undefined, revision: Revision): 'image' | 'audio' | undefined {
+  if (!isMimeType(mimeType)) return undefined
+  if (/^image\//i.test(mimeType)) return 'image'
+  return /^audio\//i.test(mimeType) && since(revision, '2025-03-26') ? 'audio' : undefined
+}
+
+export function completionToWire({ values, total, hasMore }: Completion): Wire {
+  return {
+    completion: {
+      values: values.slice(0, 100).map((value) => value.toWellFormed()),
+      ...(total === undefined ? {} : { total }),
+      ...(hasMore === undefined ? {} : { hasMore }),
+    },
+  }
+}
+
+/** Returns a promise for a stream only, unless the stream goes into the answer as it is. */
+function contentToWire(content: ResourceContent, revision: Revision, streams = false): Wire | Promise<Wire> {
+  const body = streams && 'stream' in content ? { blob: blobStreamOf(content) } : bodyOf(content)
+  if (!(body instanceof Promise)) return wholeToWire(content, body, revision)
+  return body.then((whole) => wholeToWire(content, whole, revision))
+}
+
+function wholeToWire(content: ResourceContent, body: Wire, revision: Revision): Wire {
+  // Only the pages of this revision's specification show a name and a title, though its schema does not contain them.
+  const isTitled = revision === '2025-06-18'
+  const wire: Wire = { uri: content.uri }
+  if (isTitled && content.name !== undefined) wire.name = printable(content.name)
+  if (isTitled && content.title !== undefined) wire.title = printable(content.title)
+  if (isMimeType(content.mimeType)) wire.mimeType = content.mimeType
+  Object.assign(wire, body)
+  return addMeta(wire, content, content.version, revision, isTitled ? textsIn(content) : noTexts)
+}
+
+function bodyOf(content: ResourceContent): Wire | Promise<Wire> {
+  if ('text' in content) return { text: content.text.toWellFormed() }
+  if ('bytes' in content) return { blob: base64Of(content.bytes) }
+  return collect(content.stream).then((bytes) => ({ blob: base64Of(bytes) }))
+}
+
+function base64Of(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
+}
+
+async function collect(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of stream) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+export function paged(page: Page<unknown>, revision: Revision): Wire {
+  return { ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }), ...cached(page.cache, revision) }
+}
+
+export function cached(hint: CacheHint, revision: Revision): Wire {
+  if (revision !== modern) return {}
+  const ttlMs = Number.isFinite(hint.ttlMs) ? Math.max(0, Math.floor(hint.ttlMs)) : 0
+  return { ttlMs, cacheScope: hint.scope === 'public' ? 'public' : 'private' }
+}
+
+/** Adds the members of a description. Page after page of them is written, so no object is created that is not sent. */
+function describe(wire: Wire, facts: Description, revision: Revision, modified: number | undefined): Wire {
+  const hasTitle = since(revision, '2025-06-18')
+  const { title, description, mimeType: type, audience, priority, icons } = facts
+  if (title !== undefined && hasTitle) wire.title = printable(title)
+  if (description !== undefined) wire.description = description.toWellFormed()
+  if (isMimeType(type)) wire.mimeType = type
+  const annotations: Wire = {}
+  const roles = audience?.filter((role) => role === 'user' || role === 'assistant')
+  if (roles !== undefined && roles.length > 0) annotations.audience = roles
+  if (priority !== undefined && priority >= 0 && priority <= 1) annotations.priority = priority
+  if (hasTitle && isTime(modified)) annotations.lastModified = formatTime(modified)
+  if (hasMembers(annotations)) wire.annotations = annotations
+  const shown = icons === undefined || !since(revision, '2025-11-25') ? [] : shownIcons(icons)
+  if (shown.length > 0) wire.icons = shown
+  return wire
+}
+
+/** Returns the icons that a client may load. */
+export function shownIcons(icons: readonly Icon[]): readonly Icon[] {
+  return icons.filter(({ src }) => /^(https:|data:image\/)/.test(src))
+}
+
+/** A media type of RFC 6838, with parameters (RFC 9110, section 8.3); `format=A::B` of the first draft is accepted too. */
+const mimeType =
+  /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?:[ \t]*;[ \t]*[\w!#$&'*+.^`|~-]+=(?:[\w!#$&'*+.^`|~:-]+|"[^"\\\r\n]*"))*$/
+
+export function isMimeType(type: string | undefined): type is string {
+  return type !== undefined && type.length <= 255 && mimeType.test(type)
+}
+
+/** Escapes a character as JavaScript does: `\\u202e`. */
+function escaped(character: string): string {
+  return Array.from(
+    { length: character.length },
+    (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`,
+  ).join('')
+}
+
+/**
+ * Returns a text for one line: control characters, and those that change the direction of text or are invisible, are escaped, so
+ * that no name can forge a line or control a terminal.
+ */
+function printable(text: string): string {
+  return text
+    .toWellFormed()
+    .replace(/[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|[\u{e0000}-\u{e007f}]/gu, escaped)
+}

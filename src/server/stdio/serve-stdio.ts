@@ -1,0 +1,104 @@
+import type { Readable, Writable } from 'node:stream'
+import { requireKeys } from '../../core/kit/required.ts'
+import { createGate } from '../admission/gate.ts'
+import { createConnection } from '../protocol/connection.ts'
+import { codes } from '../protocol/errors.ts'
+import { JsonError, parseJson } from '../protocol/json.ts'
+import { failure, formatMessage } from '../protocol/messages.ts'
+import { localPrincipal, openView, type ServeOptions } from '../serve.ts'
+import { readLines } from './lines.ts'
+import { createWriter } from './writer.ts'
+
+export interface StdioOptions extends ServeOptions {
+  readonly input?: Readable
+  readonly output?: Writable
+  /** Ends the service when it aborts: requests in flight are still answered, within the grace period. */
+  readonly signal?: AbortSignal
+  /** Maximum length of a message, in bytes. Default 4 MiB. */
+  readonly maxInput?: number
+  /** How long requests in flight may take after the input has ended, in milliseconds. Default 4000. */
+  readonly grace?: number
+  /** Called once, after the first answer is written. */
+  readonly onFirstAnswer?: () => void
+}
+
+/** Both official TypeScript clients close the connection at a longer message. */
+const maxOutputBytes = 10 * 1024 * 1024
+/** Maximum number of requests that run at once, and of further ones that are read before the client has to wait. */
+const maxConcurrent = 16
+const maxWaiting = 1000
+
+/**
+ * Serves one client over a pair of pipes, one JSON message per line. Answers are written whole and one after the other, as fast
+ * as the client reads. Ends after the input has ended and all requests are answered.
+ */
+export async function serveStdio(options: StdioOptions): Promise<void> {
+  requireKeys('serveStdio({ name, version, view })', options, { name: 'a text', version: 'a text', view: 'a function' })
+  const input = options.input ?? process.stdin
+  const writer = createWriter(options.output ?? process.stdout)
+  const stop = new AbortController()
+  let { onFirstAnswer } = options
+  const send = async (message: object): Promise<void> => {
+    await writer.write(() => `${formatMessage(message, maxOutputBytes)}\n`)
+    onFirstAnswer?.()
+    onFirstAnswer = undefined
+  }
+  const connection = createConnection(
+    // A client that would miss notifications learns it from the end of the pipe.
+    (era) => openView(options, options.principal ?? localPrincipal, era, { write: send, onLost: () => stop.abort() }),
+    createGate(maxConcurrent, Number.POSITIVE_INFINITY),
+    options,
+  )
+  const answering = new Set<Promise<void>>()
+  let wake = () => {}
+  stop.signal.addEventListener('abort', () => wake())
+
+  const answer = async (line: Uint8Array): Promise<void> => {
+    let value: unknown
+    try {
+      value = parseJson(line)
+    } catch (error) {
+      const message = error instanceof JsonError ? error.message : 'The message could not be read.'
+      return send(failure(null, { code: codes.parse, message }))
+    }
+    const response = await connection.receive(value, {
+      onNotification: (message) => void send({ ...message }).catch(() => {}),
+      deliver: send,
+      raw: true,
+      write: send,
+    })
+    if (response !== undefined) await send(response)
+  }
+
+  const signals = options.signal === undefined ? [stop.signal] : [stop.signal, options.signal]
+  writer.failed.then(() => stop.abort())
+  for await (const line of readLines(input, options.maxInput ?? 4 * 1024 * 1024, AbortSignal.any(signals))) {
+    if (line === 'too-long') {
+      await send(failure(null, { code: codes.parse, message: 'The message is longer than the limit.' })).catch(() => {})
+      continue
+    }
+    const task = answer(line)
+      .catch((error) => options.log('debug', 'an answer could not be written', { error }))
+      .finally(() => {
+        answering.delete(task)
+        wake()
+      })
+    answering.add(task)
+    // Back-pressure: a client that sends faster than it reads is not read, so the pipe fills, and the client waits.
+    while (answering.size - connection.listening > maxWaiting && !stop.signal.aborted)
+      await new Promise<void>((resolve) => {
+        wake = resolve
+      })
+  }
+  connection.drain()
+  // Reads in flight are answered before the end, but neither a hanging read nor a client that does not read keeps the process
+  // alive.
+  const grace = options.grace ?? 4000
+  const timer = setTimeout(() => void connection.close(), grace)
+  writer.hurry(grace)
+  if (stop.signal.aborted) await connection.close()
+  await Promise.allSettled(answering)
+  clearTimeout(timer)
+  await connection.close()
+  await writer.end()
+}

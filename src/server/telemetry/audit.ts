@@ -1,0 +1,215 @@
+import { isResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
+import type { Principal } from '../../core/provider.ts'
+import type { Posting, Tool } from '../../core/tool.ts'
+import type { CallOptions, Page, ReadResult, ResourceContent, Subscription, View } from '../../core/view.ts'
+
+/** The audit record of one request. It never contains the content of the answer, nor the token. */
+export interface AuditRecord {
+  /** Time at which the request ended (ISO 8601). */
+  readonly time: string
+  /** Id of the principal. Undefined when the request was refused before authentication. */
+  readonly principal?: string
+  /** Network address of such a request. */
+  readonly address?: string
+  readonly transport: 'http' | 'stdio'
+  /** Revision of the protocol, after it was negotiated. */
+  readonly revision?: string
+  /** The operation. `refused`: the request was refused before its operation was known. */
+  readonly verb:
+    | 'mounts'
+    | 'list'
+    | 'templates'
+    | 'read'
+    | 'directory'
+    | 'complete'
+    | 'prompts'
+    | 'prompt'
+    | 'skills'
+    | 'skill'
+    | 'subscribe'
+    | 'call'
+    | 'post'
+    | 'refused'
+  /** Subject of the request, if it has exactly one: a URI, a URI template, the name of a tool or a prompt, the path of a post. */
+  readonly uri?: string
+  /**
+   * `ok`; the kind of the error; `cancelled`; `denied`: a rule denies it, or none allows it, which the client cannot tell from
+   * `not-found`; `unheard`: the URI cannot be listened to; `failed`: a tool of another server reports a failure.
+   *
+   * A refusal over HTTP has a status, too. Of authentication: `no-token`, `malformed-token`, `bad-token`, `unjudged-token`,
+   * `scope`, `host`, `no-link` (a link to a content that is forged or has expired). Of a limit: `rate`, `share`, `busy`, `sessions`, `connections`, `bad-tokens`, `too-large`. `left-out`: that
+   * many more refusals (`items`) were not recorded, since there were too many.
+   */
+  readonly outcome: string
+  /** HTTP status of a refusal. */
+  readonly status?: number
+  /** Size of the read content, in bytes. */
+  readonly bytes?: number
+  /** Number of listed or completed items. */
+  readonly items?: number
+  /** Duration, in milliseconds. */
+  readonly ms: number
+}
+
+/** Writes an audit record. It does not throw, and callers do not wait for it. */
+export type Audit = (record: AuditRecord) => void
+
+export interface AuditedFacts {
+  readonly principal: Principal
+  readonly transport: 'http' | 'stdio'
+  readonly revision: () => string | undefined
+}
+
+type Answered = Partial<Pick<AuditRecord, 'outcome' | 'bytes' | 'items'>>
+
+/** Creates functions that record the operations of one principal. */
+function createRecorder(audit: Audit, { principal, transport, revision }: AuditedFacts) {
+  const record = (verb: AuditRecord['verb'], uri: string | undefined, begun: number, answered: Answered): void => {
+    const agreed = revision()
+    audit({
+      time: new Date().toISOString(),
+      principal: principal.id,
+      transport,
+      ...defined({ revision: agreed }),
+      verb,
+      ...defined({ uri }),
+      outcome: 'ok',
+      ...answered,
+      ms: Math.round((performance.now() - begun) * 10) / 10,
+    })
+  }
+
+  const recorded = async <T>(
+    verb: AuditRecord['verb'],
+    uri: string | undefined,
+    options: CallOptions | undefined,
+    work: Promise<T>,
+    facts: (answer: T) => Answered,
+  ): Promise<T> => {
+    const begun = performance.now()
+    try {
+      const answer = await work
+      record(verb, uri, begun, facts(answer))
+      return answer
+    } catch (error) {
+      record(verb, uri, begun, { outcome: options?.signal?.aborted ? 'cancelled' : outcomeOf(error) })
+      throw error
+    }
+  }
+  return { record, recorded }
+}
+
+/** Wraps a tool so that each call, and each read of its app, is recorded. */
+export function auditedTool(tool: Tool, audit: Audit, facts: AuditedFacts): Tool {
+  const { recorded } = createRecorder(audit, facts)
+  const { app } = tool
+  return {
+    ...tool,
+    ...(app === undefined
+      ? {}
+      : {
+          app: {
+            uri: app.uri,
+            html: () =>
+              recorded('read', app.uri, undefined, app.html(), (html) => ({ bytes: Buffer.byteLength(html) })),
+          },
+        }),
+    call: (given, context, report) =>
+      recorded('call', tool.name, context, tool.call(given, context, report), ({ failed }) =>
+        failed === true ? { outcome: 'failed' } : {},
+      ),
+  }
+}
+
+/** Wraps an endpoint so that each post is recorded. */
+export function auditedPosting(posting: Posting, path: string, audit: Audit, facts: AuditedFacts): Posting {
+  const { recorded } = createRecorder(audit, facts)
+  return { post: (value, context) => recorded('post', path, context, posting.post(value, context), () => ({})) }
+}
+
+/** Wraps a view so that each operation is recorded. */
+export function audited(view: View, audit: Audit, facts: AuditedFacts): View {
+  const { record, recorded } = createRecorder(audit, facts)
+  const itemsOf = ({ items }: Page<unknown>): Answered => ({ items: items.length })
+  const { subscribe, prompts, skills } = view
+  return {
+    ...view,
+    mounts: (options) =>
+      recorded('mounts', undefined, options, view.mounts(options), (found) => ({ items: found.length })),
+    list: (query, options) => recorded('list', undefined, options, view.list(query, options), itemsOf),
+    templates: (query, options) => recorded('templates', undefined, options, view.templates(query, options), itemsOf),
+    read: (uri, options) => recorded('read', uri, options, view.read(uri, options), bytesOf),
+    directory: (query, options) => recorded('directory', query.uri, options, view.directory(query, options), itemsOf),
+    complete: (request, options) =>
+      recorded('complete', request.uriTemplate, options, view.complete(request, options), ({ values }) => ({
+        items: values.length,
+      })),
+    ...(prompts === undefined
+      ? {}
+      : {
+          prompts: {
+            ...prompts,
+            list: (query, options) => recorded('prompts', undefined, options, prompts.list(query, options), itemsOf),
+            get: (request, options) =>
+              recorded('prompt', request.name, options, prompts.get(request, options), ({ messages }) => ({
+                items: messages.length,
+              })),
+            complete: (request, options) =>
+              recorded('complete', request.name, options, prompts.complete(request, options), ({ values }) => ({
+                items: values.length,
+              })),
+          },
+        }),
+    ...(skills === undefined
+      ? {}
+      : {
+          skills: {
+            list: (query, options) => recorded('skills', undefined, options, skills.list(query, options), itemsOf),
+            get: (uri, options) => recorded('skill', uri, options, skills.get(uri, options), () => ({})),
+          },
+        }),
+    ...(subscribe === undefined ? {} : { subscribe: (listener) => auditedSubscription(subscribe(listener), record) }),
+  }
+}
+
+function auditedSubscription(
+  subscription: Subscription,
+  record: (verb: 'subscribe', uri: string, begun: number, answered: Answered) => void,
+): Subscription {
+  return {
+    get uris() {
+      return subscription.uris
+    },
+    add: async (uris, options) => {
+      const begun = performance.now()
+      try {
+        const honoured = await subscription.add(uris, options)
+        const heard = new Set(honoured)
+        for (const uri of uris) record('subscribe', uri, begun, { outcome: heard.has(uri) ? 'ok' : 'unheard' })
+        return honoured
+      } catch (error) {
+        for (const uri of uris.slice(0, 1)) record('subscribe', uri, begun, { outcome: outcomeOf(error) })
+        throw error
+      }
+    },
+    addList: subscription.addList,
+    ...defined({ addPrompts: subscription.addPrompts, addTools: subscription.addTools }),
+    remove: subscription.remove,
+    close: subscription.close,
+  }
+}
+
+function outcomeOf(error: unknown): string {
+  if (!isResourceError(error)) return 'internal'
+  return error.kind === 'not-found' && error.detail.reason === 'denied' ? 'denied' : error.kind
+}
+
+function bytesOf({ contents }: ReadResult): Answered {
+  return { bytes: contents.reduce((sum, content) => sum + byteLength(content), 0) }
+}
+
+function byteLength(content: ResourceContent): number {
+  if ('text' in content) return Buffer.byteLength(content.text)
+  return 'bytes' in content ? content.bytes.length : content.length
+}

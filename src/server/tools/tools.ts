@@ -1,0 +1,145 @@
+import { invalid, isResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
+import type { Log } from '../../core/log.ts'
+import type { Principal } from '../../core/provider.ts'
+import type { Tool, ToolAnswer, ToolBlock, ToolLink } from '../../core/tool.ts'
+import type { ClientName } from '../protocol/clients.ts'
+import { codes, ProtocolError, wireError } from '../protocol/errors.ts'
+import { isObject } from '../protocol/messages.ts'
+import type { Method } from '../protocol/method.ts'
+import { requiredString } from '../protocol/params.ts'
+import { type Revision, since } from '../protocol/revisions.ts'
+import { embeddedToWire, readToWire, resourceToWire, shownIcons } from '../protocol/wire.ts'
+
+/** The current tools of one principal: its roles may change. */
+export interface Toolbox {
+  readonly principal: Principal
+  /** @param client The client's declared name. */
+  tools(client: ClientName | undefined, signal: AbortSignal): Promise<readonly Tool[]>
+}
+
+type Wire = Record<string, unknown>
+
+/** Names of tools of this server, whoever gets them: no tool of another server has one of them. */
+export const ownToolNames: readonly string[] = [
+  ...['list_resources', 'browse_directory', 'read_resource', 'search_resources', 'browse'],
+  ...['assemble_context', 'save_analysis'],
+]
+
+/** Returns the methods for tools. A principal without tools always gets the answer of a server without tools. */
+export function toolMethods(toolbox: Toolbox | undefined, log: Log): Readonly<Record<string, Method>> {
+  const list: Method = async ({ revision, client, signal }) => ({
+    tools: ((await toolbox?.tools(client, signal)) ?? []).map((tool) => toolToWire(tool, revision)),
+  })
+  if (toolbox === undefined) return { 'tools/list': list }
+  const call: Method = async ({ params, revision, signal, client, report }) => {
+    const tools = await toolbox.tools(client, signal)
+    if (tools.length === 0) throw new ProtocolError(codes.methodNotFound, 'Method not found')
+    const called = requiredString(params, 'name')
+    if (!isObject(params.arguments ?? {})) throw invalid('The arguments of the tool are not an object.', 'params')
+    const tool = tools.find(({ name }) => name === called)
+    if (tool === undefined) throw invalid('There is no such tool.', 'unknown-tool')
+    const given = isObject(params.arguments) ? params.arguments : {}
+    try {
+      return answerToWire(await tool.call(given, { principal: toolbox.principal, signal }, report), revision)
+    } catch (error) {
+      // The model sees the error, so that it can correct its call. An internal error becomes a fixed answer, as everywhere.
+      if (!isResourceError(error) || error.kind === 'internal') throw error
+      // A failure after a cancellation is not logged.
+      const { message } = wireError(error, revision, undefined, signal.aborted ? () => {} : log)
+      return { content: [{ type: 'text', text: message }], isError: true }
+    }
+  }
+  return { 'tools/list': list, 'tools/call': call }
+}
+
+/** MIME type of the page of an app. */
+const appMimeType = 'text/html;profile=mcp-app'
+
+/** Facts of every app: no origin is reached, and the host draws the border. */
+const appFacts = {
+  ui: { csp: { connectDomains: [], resourceDomains: [], frameDomains: [], baseUriDomains: [] }, prefersBorder: true },
+}
+
+/**
+ * Returns the method for reads, with the apps of the tools. Only a client with the tool can read its app: for others the URI is one
+ * of the view, where nothing is found.
+ */
+export function withApps(read: Method, toolbox: Toolbox | undefined): Method {
+  if (toolbox === undefined) return read
+  return async (call) => {
+    const { params, client, signal, revision, pass } = call
+    const { uri } = params
+    if (typeof uri !== 'string' || !uri.startsWith('ui://')) return read(call)
+    const app = (await toolbox.tools(client, signal)).find((tool) => tool.app?.uri === uri)?.app
+    if (app === undefined) return read(call)
+    const content = { uri, mimeType: appMimeType, text: await app.html(), meta: appFacts }
+    return readToWire({ contents: [content], cache: { ttlMs: 0, scope: 'private' } }, revision, pass.turn)
+  }
+}
+
+function toolToWire(tool: Tool, revision: Revision): Wire {
+  const { name, title, description, inputSchema, outputSchema, annotations = {}, icons = [], app } = tool
+  const { readOnly, destructive, idempotent, openWorld } = annotations
+  const hints = {
+    ...defined({
+      title,
+      readOnlyHint: readOnly,
+      destructiveHint: destructive,
+      idempotentHint: idempotent,
+      openWorldHint: openWorld,
+    }),
+  }
+  const isNewer = since(revision, '2025-06-18')
+  const meta = { ...tool.meta, ...(app === undefined ? {} : { ui: { resourceUri: app.uri } }) }
+  return {
+    name,
+    ...(title !== undefined && isNewer ? { title } : {}),
+    description,
+    inputSchema,
+    ...(outputSchema !== undefined && isNewer ? { outputSchema } : {}),
+    ...(since(revision, '2025-03-26') ? { annotations: hints } : {}),
+    ...(icons.length > 0 && since(revision, '2025-11-25') ? { icons: shownIcons(icons) } : {}),
+    ...(Object.keys(meta).length > 0 && isNewer ? { _meta: meta } : {}),
+  }
+}
+
+function answerToWire({ text, structured, resources = [], blocks = [], failed }: ToolAnswer, revision: Revision): Wire {
+  const isNewer = since(revision, '2025-06-18')
+  const links = isNewer ? resources.map(linkToWire) : []
+  return {
+    content: [
+      ...(text === '' && blocks.length > 0 ? [] : [{ type: 'text', text: text.toWellFormed() }]),
+      ...blocks.map((block) => blockToWire(block, revision)),
+      ...links,
+    ],
+    ...(structured !== undefined && isNewer ? { structuredContent: structured } : {}),
+    ...(failed === true ? { isError: true } : {}),
+  }
+}
+
+function linkToWire({ uri, name, description, mimeType }: ToolLink): Wire {
+  return {
+    type: 'resource_link',
+    uri,
+    name,
+    ...defined({ description, mimeType }),
+  }
+}
+
+/** Sounds are a content type since 2025-03-26; in older revisions a text replaces them. */
+function blockToWire(block: ToolBlock, revision: Revision): Wire {
+  if (block.type === 'text') return { type: 'text', text: block.text.toWellFormed() }
+  if (block.type === 'embedded') return embeddedToWire(block.resource, revision)
+  if (block.type === 'link')
+    return since(revision, '2025-06-18')
+      ? { type: 'resource_link', ...resourceToWire(block.resource, revision) }
+      : { type: 'text', text: block.resource.uri }
+  if (block.type === 'resource') {
+    const { uri, mimeType, blob } = block
+    return { type: 'resource', resource: { uri, mimeType, blob } }
+  }
+  if (block.type === 'audio' && !since(revision, '2025-03-26'))
+    return { type: 'text', text: `(A sound: ${block.mimeType}.)` }
+  return { type: block.type, data: block.data, mimeType: block.mimeType }
+}
