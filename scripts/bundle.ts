@@ -38,9 +38,9 @@ const providers = readdirSync(join(source, 'providers'), { withFileTypes: true }
 
 /** The modules that each start of the command line loads by name: `serve` over stdio, a configuration, and `ls`. */
 const starts: Readonly<Record<string, readonly string[]>> = {
-  serve: ['cli/main', 'cli/run', 'cli/serve', 'config/set-up', 'server/stdio/serve-stdio'],
+  serve: ['cli/main', 'cli/run', 'cli/commands/serve', 'config/set-up', 'server/stdio/serve-stdio'],
   config: ['config/load', 'config/inline'],
-  ls: ['cli/main', 'cli/run', 'cli/ls', 'config/set-up', 'config/build', 'providers/files/index'],
+  ls: ['cli/main', 'cli/run', 'cli/commands/ls', 'config/set-up', 'config/build', 'providers/files/index'],
 }
 
 /** Whether a start of the command line loads the chunk: its name lists the starts (`chunks.ts`). */

@@ -1,10 +1,10 @@
 import { Command } from 'commander'
-import { coloursFor, isColourful } from './colour.ts'
 import { commands } from './commands.ts'
-import { exitCodeHelp } from './exit.ts'
-import type { ProcessIo } from './io.ts'
-import { createFileOutput } from './to-file.ts'
-import { packageVersion } from './version.ts'
+import { packageVersion } from './operations/version.ts'
+import { coloursFor, isColourful } from './terminal/colour.ts'
+import { exitCodeHelp } from './terminal/exit.ts'
+import type { ProcessIo } from './terminal/io.ts'
+import { createFileOutput } from './terminal/to-file.ts'
 
 /**
  * Creates the command line. Named commands have their options; the others only a summary.

@@ -1,10 +1,10 @@
 import { CommanderError } from 'commander'
-import { exitCodes, explain } from './exit.ts'
-import { createIo, type ProcessIo } from './io.ts'
-import { outputClosed } from './output.ts'
+import { createSecrets, secretsInArguments, secretsInEnvironment } from './operations/secrets.ts'
 import { createProgram, meantBy, welcome } from './program.ts'
-import { createSecrets, secretsInArguments, secretsInEnvironment } from './secrets.ts'
-import { writeError } from './status-line.ts'
+import { exitCodes, explain } from './terminal/exit.ts'
+import { createIo, type ProcessIo } from './terminal/io.ts'
+import { outputClosed } from './terminal/output.ts'
+import { writeError } from './terminal/status-line.ts'
 
 /** Runs a command line. The commands are in commands.ts. Answers the exit code. */
 export async function run(words: readonly string[], io: ProcessIo): Promise<number> {
@@ -15,7 +15,7 @@ export async function run(words: readonly string[], io: ProcessIo): Promise<numb
     return exitCodes.usage
   }
   if (first === '__complete') {
-    const { completeLine } = await import('./complete-line.ts')
+    const { completeLine } = await import('./operations/complete-line.ts')
     await completeLine(words.slice(1), io)
     return exitCodes.ok
   }

@@ -1,4 +1,4 @@
-import { createLog } from '../../src/cli/log.ts'
+import { createLog } from '../../src/cli/terminal/log.ts'
 import type { Log } from '../../src/core/log.ts'
 import { createScrubber } from '../../src/core/scrub.ts'
 import {

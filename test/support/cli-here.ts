@@ -1,11 +1,11 @@
 import { PassThrough } from 'node:stream'
 import { vi } from 'vitest'
-import type { ProcessIo } from '../../src/cli/io.ts'
-import { createOutput } from '../../src/cli/output.ts'
+import { createSecrets, secretsInArguments, secretsInEnvironment } from '../../src/cli/operations/secrets.ts'
 import { run as runCommand } from '../../src/cli/run.ts'
-import { createSecrets, secretsInArguments, secretsInEnvironment } from '../../src/cli/secrets.ts'
-import { writeError } from '../../src/cli/status-line.ts'
-import { escapeLines } from '../../src/cli/text.ts'
+import type { ProcessIo } from '../../src/cli/terminal/io.ts'
+import { createOutput } from '../../src/cli/terminal/output.ts'
+import { writeError } from '../../src/cli/terminal/status-line.ts'
+import { escapeLines } from '../../src/cli/terminal/text.ts'
 import type { Result, RunOptions } from './cli.ts'
 
 /**

@@ -1,5 +1,5 @@
 /** Writes 300,000 times a, then b, and so on, to the file of its first argument. Says `ready` once both were written. */
-import { readHostFile, writeHostFile } from '../../src/cli/host-files/files.ts'
+import { readHostFile, writeHostFile } from '../../src/cli/hosts/files.ts'
 
 const [file = ''] = process.argv.slice(2)
 for (let i = 0; ; i++) {

@@ -1,9 +1,9 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileOf, openHostFile } from '../../src/cli/host-files/change.ts'
-import { hosts } from '../../src/cli/host-files/hosts/index.ts'
-import type { Host, Launch, Place, Scope } from '../../src/cli/host-files/types.ts'
+import { fileOf, openHostFile } from '../../src/cli/hosts/change.ts'
+import { hosts } from '../../src/cli/hosts/hosts/index.ts'
+import type { Host, Launch, Place, Scope } from '../../src/cli/hosts/types.ts'
 
 /** A server that a host starts, and one that it asks, the same on every machine. */
 export const started: Launch = {

@@ -1,4 +1,4 @@
-import { explain } from '../../src/cli/exit.ts'
+import { explain } from '../../src/cli/terminal/exit.ts'
 import { textOf } from '../../src/cli/tui/cells.ts'
 import { createInputDecoder } from '../../src/cli/tui/input.ts'
 import { createLive } from '../../src/cli/tui/live.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { coloursFor, isColourful } from '../../src/cli/colour.ts'
-import { createProgress } from '../../src/cli/progress.ts'
-import { createStatusLine } from '../../src/cli/status-line.ts'
+import { coloursFor, isColourful } from '../../src/cli/terminal/colour.ts'
+import { createProgress } from '../../src/cli/terminal/progress.ts'
+import { createStatusLine } from '../../src/cli/terminal/status-line.ts'
 
 describe('colours', () => {
   test.each([

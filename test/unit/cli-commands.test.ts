@@ -3,10 +3,10 @@ import { stripVTControlCharacters } from 'node:util'
 import type { Command } from 'commander'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { commands } from '../../src/cli/commands.ts'
-import { exitCodes } from '../../src/cli/exit.ts'
-import type { ProcessIo } from '../../src/cli/io.ts'
+import { createSecrets } from '../../src/cli/operations/secrets.ts'
 import { createProgram, welcome } from '../../src/cli/program.ts'
-import { createSecrets } from '../../src/cli/secrets.ts'
+import { exitCodes } from '../../src/cli/terminal/exit.ts'
+import type { ProcessIo } from '../../src/cli/terminal/io.ts'
 
 const io: ProcessIo = {
   ...{ out: { isTerminal: false, write: async () => {} }, say: () => {}, complain: () => {}, saysToTerminal: false },

@@ -3,10 +3,10 @@ import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Diagnosis, Findings } from '../../src/cli/doctor.ts'
-import { checkLocal } from '../../src/cli/doctor-local.ts'
-import { checkMachine } from '../../src/cli/doctor-machine.ts'
-import { createSecrets } from '../../src/cli/secrets.ts'
+import type { Diagnosis, Findings } from '../../src/cli/commands/doctor.ts'
+import { checkLocal } from '../../src/cli/operations/doctor/local.ts'
+import { checkMachine } from '../../src/cli/operations/doctor/machine.ts'
+import { createSecrets } from '../../src/cli/operations/secrets.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hikidashi-doctor-'))
 const taken: Server = createServer()

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createLog, type LogOptions } from '../../src/cli/log.ts'
+import { createLog, type LogOptions } from '../../src/cli/terminal/log.ts'
 
 function logger(options: Partial<LogOptions> = {}) {
   const lines: string[] = []

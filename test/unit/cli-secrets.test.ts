@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { createLog } from '../../src/cli/log.ts'
-import { createSecrets, isDistinct, secretsInArguments, secretsInEnvironment } from '../../src/cli/secrets.ts'
+import {
+  createSecrets,
+  isDistinct,
+  secretsInArguments,
+  secretsInEnvironment,
+} from '../../src/cli/operations/secrets.ts'
+import { createLog } from '../../src/cli/terminal/log.ts'
 import { secretSourcesIn } from '../../src/config/secret.ts'
 
 describe('the secrets in an environment', () => {

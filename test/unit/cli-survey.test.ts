@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import iconv from 'iconv-lite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { surveyAll } from '../../src/cli/survey.ts'
+import { surveyAll } from '../../src/cli/operations/survey.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
 
 let folder: Folder

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { createColumns } from '../../src/cli/columns.ts'
-import { formatSize, formatTime, resourceToJson } from '../../src/cli/format.ts'
-import { escapeLines, escapeText, readableUri } from '../../src/cli/text.ts'
-import { displayWidth, padDisplay } from '../../src/cli/width.ts'
+import { createColumns } from '../../src/cli/terminal/columns.ts'
+import { formatSize, formatTime, resourceToJson } from '../../src/cli/terminal/format.ts'
+import { escapeLines, escapeText, readableUri } from '../../src/cli/terminal/text.ts'
+import { displayWidth, padDisplay } from '../../src/cli/terminal/width.ts'
 
 describe('text from anywhere', () => {
   test.each([

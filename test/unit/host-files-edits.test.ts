@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openHostFile, serversOf, withEntry, withoutEntry } from '../../src/cli/host-files/change.ts'
-import { writeHostFile } from '../../src/cli/host-files/files.ts'
-import { formatOf } from '../../src/cli/host-files/format.ts'
-import type { Host } from '../../src/cli/host-files/types.ts'
+import { openHostFile, serversOf, withEntry, withoutEntry } from '../../src/cli/hosts/change.ts'
+import { writeHostFile } from '../../src/cli/hosts/files.ts'
+import { formatOf } from '../../src/cli/hosts/format.ts'
+import type { Host } from '../../src/cli/hosts/types.ts'
 import { createPlace, hostCalled, openWith, started } from '../support/hosts.ts'
 import { volumeOf } from '../support/volume.ts'
 

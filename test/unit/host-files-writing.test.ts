@@ -1,8 +1,8 @@
 import { chmod, link, lstat, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { openHostFile, withEntry, withoutEntry } from '../../src/cli/host-files/change.ts'
-import { backupOf, readHostFile, writeHostFile } from '../../src/cli/host-files/files.ts'
+import { openHostFile, withEntry, withoutEntry } from '../../src/cli/hosts/change.ts'
+import { backupOf, readHostFile, writeHostFile } from '../../src/cli/hosts/files.ts'
 import { createPlace, hostCalled, openWith, putFile, started } from '../support/hosts.ts'
 
 let place: Awaited<ReturnType<typeof createPlace>>

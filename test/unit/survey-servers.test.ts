@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
-import { configFor } from '../../src/cli/init.ts'
-import { surveyAll } from '../../src/cli/survey.ts'
-import { serversIn } from '../../src/cli/survey-servers.ts'
+import { configFor } from '../../src/cli/commands/init.ts'
+import { surveyAll } from '../../src/cli/operations/survey.ts'
+import { serversIn } from '../../src/cli/operations/survey-servers.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
 
 let folder: Folder

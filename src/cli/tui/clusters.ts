@@ -1,5 +1,5 @@
-import { escapeText } from '../text.ts'
-import { displayWidth } from '../width.ts'
+import { escapeText } from '../terminal/text.ts'
+import { displayWidth } from '../terminal/width.ts'
 
 /** A grapheme cluster, drawn by a terminal as one character: a base with its marks, or an emoji of several parts. */
 export interface Cluster {

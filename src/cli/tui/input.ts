@@ -1,5 +1,5 @@
 import { StringDecoder } from 'node:string_decoder'
-import { escapeText } from '../text.ts'
+import { escapeText } from '../terminal/text.ts'
 
 /** A key that is not text. `ctrl` with the name of a letter: Ctrl and that letter. */
 export interface Key {

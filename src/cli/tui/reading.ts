@@ -3,7 +3,7 @@ import { defined } from '../../core/kit/defined.ts'
 import { isText } from '../../core/kit/utf8.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { directoryMimeType, type Resource, type ResourceContent, type View } from '../../core/view.ts'
-import { formatSize } from '../format.ts'
+import { formatSize } from '../terminal/format.ts'
 import { createFences, type Language, languageOf } from './highlight.ts'
 import type { PreviewLine, Shown } from './preview.ts'
 

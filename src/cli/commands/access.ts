@@ -1,0 +1,186 @@
+import type { Command } from 'commander'
+import { type LeftOutReason, openMountLeftOut } from '../../config/left-out.ts'
+import { type PlannedMount, planConfig } from '../../config/plan.ts'
+import { type AccessRule, compileVerdict, type Verdict } from '../../core/access.ts'
+import { isResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
+import type { Principal } from '../../core/provider.ts'
+import { createResolver, type Resolved } from '../../core/resolve.ts'
+import { explainLeftOut } from '../operations/left-out.ts'
+import { requireLocal } from '../operations/local.ts'
+import { CommandError, exitCodeHelp, exitCodes, misused } from '../terminal/exit.ts'
+import type { Io } from '../terminal/io.ts'
+import { writeJson } from '../terminal/json.ts'
+import { escapeText } from '../terminal/text.ts'
+
+interface CheckOptions {
+  readonly as?: readonly string[]
+  readonly scopes?: readonly string[]
+  readonly config?: string
+  readonly json?: true
+}
+
+export function define(command: Command, io: Io): void {
+  command.description('Tells who may see what.').addHelpText(
+    'after',
+    `
+Examples:
+  hikidashi access check docs://manual/internal/plan.md --as guest
+${exitCodeHelp}`,
+  )
+  command
+    .command('check')
+    .summary('explain whether somebody may see a URI')
+    .description(
+      `Explains whether somebody may see what is at a URI: which mount it lies in, and which of its access rules says so. Of
+a folder of this machine it also says when the mount leaves the file out, by which rule. No other source is opened.`,
+    )
+    .argument('<uri>', 'what it is about')
+    .option('--as <roles>', 'the roles of whoever asks, with commas; by default those of the configuration', splitNames)
+    .option('--scopes <scopes>', 'the OAuth scopes of its token, with commas; by default all', splitNames)
+    .option('--config <file>', 'the configuration; by default hikidashi.json here')
+    .option('--json', 'print the answer as JSON')
+    .helpOption('-h, --help', 'show this help')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi access check docs://manual/internal/plan.md --as guest
+  hikidashi access check docs://manual/ --as analyst,auditor --json
+${exitCodeHelp}`,
+    )
+    .action((uri: string, options: CheckOptions) => check(uri, options, io))
+}
+
+function splitNames(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, ...value.split(',').map((name) => name.trim())].filter((name) => name !== '')
+}
+
+/** Result of an access check, with its reason. */
+interface Answer {
+  readonly uri: string
+  readonly roles: readonly string[]
+  readonly allowed: boolean
+  readonly reason: 'no-mount' | 'no-rules' | 'missing-scope' | 'allowed-by-rule' | 'denied-by-rule' | 'no-rule-allows'
+  readonly mount?: string
+  readonly path?: string
+  /** The rule that decided, and where it stands in the list, from 0 up. */
+  readonly rule?: { readonly index: number; readonly rule: AccessRule }
+  readonly missingScopes?: readonly string[]
+  /** Why the mount leaves it out, whoever asks. */
+  readonly leftOut?: { readonly reason: LeftOutReason; readonly why: string }
+  /** Of a directory: what of it may be seen, whether anything is there or not. */
+  readonly below?: 'all' | 'some' | 'none'
+}
+
+async function check(uri: string, options: CheckOptions, io: Io): Promise<void> {
+  const { out } = io
+  const { config, principal } = await requireLocal(options.config === undefined ? {} : { config: options.config }, io)
+  if (config === undefined) throw misused('There is no configuration here. Name one: --config FILE.')
+  const roles = options.as ?? principal.roles
+  const who: Principal = { id: 'check', roles, ...defined({ scopes: options.scopes }) }
+  const planned = planConfig(config)
+  const mounts = planned.map(({ address, config: { access, scopes } }) => ({
+    address,
+    ...defined({ rules: access }),
+    scopes: scopes ?? [],
+  }))
+  const judged = judge(uri, who, createResolver(mounts)(uri))
+  const leftOut = judged.allowed ? await leftOutBy(judged, planned) : undefined
+  const answer: Answer = leftOut === undefined ? judged : { ...judged, leftOut }
+  if (options.json) await writeJson(out, answer)
+  else await out.write(`${explain(answer).map(escapeText).join('\n')}\n`)
+  if (leftOut !== undefined) throw new CommandError(exitCodes.notFound, 'The mount leaves it out, whoever asks.')
+  if (!answer.allowed && (answer.below ?? 'none') === 'none')
+    throw new CommandError(exitCodes.notFound, 'For them it is as if nothing were there.')
+}
+
+/** Why the mount leaves out what its access rules allow. That nothing is there is no reason: it may come. */
+async function leftOutBy(
+  { mount, path = '' }: Answer,
+  planned: readonly PlannedMount[],
+): Promise<Answer['leftOut'] | undefined> {
+  const found = planned.find(({ address }) => address === mount)
+  if (found === undefined) return undefined
+  // A folder that is not there leaves nothing out.
+  const explainer = await openMountLeftOut(found).catch((error: unknown) => {
+    if (isResourceError(error)) return undefined
+    throw error
+  })
+  try {
+    const why = await explainer?.explain(path, new AbortController().signal)
+    if (why === undefined || why.reason === 'missing') return undefined
+    return { reason: why.reason, why: explainLeftOut(why, path) }
+  } finally {
+    explainer?.close()
+  }
+}
+
+interface Ruled {
+  readonly address: string
+  readonly rules?: readonly AccessRule[]
+  readonly scopes: readonly string[]
+}
+
+function judge(uri: string, who: Principal, found: Resolved<Ruled> | undefined): Answer {
+  const about = { uri, roles: who.roles }
+  if (found === undefined) return { ...about, allowed: false, reason: 'no-mount' }
+  const { mount, path, below } = found
+  const within = { ...about, mount: mount.address, path, ...belowOf(path, below(who)) }
+  const missingScopes = mount.scopes.filter((scope) => who.scopes?.includes(scope) === false)
+  if (missingScopes.length > 0) return { ...within, allowed: false, reason: 'missing-scope', missingScopes }
+  if (mount.rules === undefined) return { ...within, allowed: true, reason: 'no-rules' }
+  return { ...within, ...decided(compileVerdict(mount.rules)(who, path), mount.rules) }
+}
+
+/** The root of a mount, and what ends in a slash, is a directory: that is visible where something below it is. */
+function belowOf(path: string, below: 'all' | 'some' | 'none'): Pick<Answer, 'below'> {
+  return path === '' || path.endsWith('/') ? { below } : {}
+}
+
+function decided(
+  { allowed, rule: index }: Verdict,
+  rules: readonly AccessRule[],
+): Pick<Answer, 'allowed' | 'reason' | 'rule'> {
+  const rule = index === undefined ? undefined : rules[index]
+  if (index === undefined || rule === undefined) return { allowed: false, reason: 'no-rule-allows' }
+  return { allowed, reason: allowed ? 'allowed-by-rule' : 'denied-by-rule', rule: { index, rule } }
+}
+
+function explain({ uri, roles, allowed, mount, path, below, leftOut, ...why }: Answer): readonly string[] {
+  const who =
+    roles.length === 0
+      ? 'Somebody without a role'
+      : `Somebody with the ${roles.length === 1 ? 'role' : 'roles'} ${roles.join(', ')}`
+  if (mount === undefined) return [`Nobody may see ${uri}: it lies in no mount.`]
+  const lines = [
+    `${who} ${allowed ? 'may' : 'may not'} see ${uri}${leftOut === undefined ? '' : ', as far as the access rules go'}.`,
+    `  mount  ${mount}`,
+    `  path   ${path || '(the mount itself)'}`,
+  ]
+  switch (why.reason) {
+    case 'no-rules':
+      lines.push('  why    the mount has no access rules: everybody may see everything in it')
+      break
+    case 'missing-scope':
+      lines.push(`  why    the mount needs a token with ${(why.missingScopes ?? []).join(', ')}`)
+      break
+    case 'no-rule-allows':
+      lines.push('  why    no rule of the mount allows it, and it has rules')
+      break
+    default:
+      lines.push(
+        `  why    rule ${(why.rule?.index ?? 0) + 1} ${allowed ? 'allows' : 'denies'} it: ${JSON.stringify(why.rule?.rule)}`,
+      )
+  }
+  if (leftOut !== undefined) lines.push(`  source the mount leaves it out: ${leftOut.why}`)
+  if (below !== undefined)
+    lines.push(
+      {
+        all: '  below  everything in this directory may be seen',
+        some: '  below  what may be seen in this directory depends on the path; where something is, the directory is visible',
+        none: '  below  nothing in this directory may be seen',
+      }[below],
+    )
+  return lines
+}

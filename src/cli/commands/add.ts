@@ -1,0 +1,152 @@
+import { isAbsolute } from 'node:path'
+import { type Command, Option } from 'commander'
+import { type LaunchWords, launchFor } from '../hosts/add-launch.ts'
+import { fileOf, type Opened, openHostFile, withEntry } from '../hosts/change.ts'
+import { showDiff, unifiedDiff } from '../hosts/diff.ts'
+import { backupOf, writeHostFile } from '../hosts/files.ts'
+import { formatOf } from '../hosts/format.ts'
+import { addWord, entryName, hostArgument, hostNamed, scopeOption } from '../hosts/host-arguments.ts'
+import { strayIn } from '../hosts/json.ts'
+import { placeHere } from '../hosts/places.ts'
+import { isFound } from '../hosts/report.ts'
+import type { Entry, EntryContext, Host, Launch, Scope } from '../hosts/types.ts'
+import { strings, valueAt } from '../hosts/values.ts'
+import { keepTrust, untrustedNote } from '../operations/keep-trust.ts'
+import { exitCodeHelp, failed } from '../terminal/exit.ts'
+import type { Io } from '../terminal/io.ts'
+import { writeJson } from '../terminal/json.ts'
+import { escapeText } from '../terminal/text.ts'
+
+interface AddOptions extends LaunchWords {
+  readonly scope: Scope
+  readonly name: string
+  readonly force?: true
+  readonly dryRun?: true
+  readonly print?: true
+  readonly json?: true
+}
+
+export function define(command: Command, io: Io): void {
+  command
+    .description(
+      `Adds hikidashi to a host: puts it into the file that the host reads, and leaves everything else in there as it is. The host
+then starts it for the folders or the configuration that are named (without either: for hikidashi.json in the current folder, else
+the folder itself); or asks the one that runs at --url. What was in the file is kept beside it, in a file that ends in .hikidashi.bak.`,
+    )
+    .addArgument(hostArgument())
+    .argument('[dir...]', 'folders to serve')
+    .option('--config <file>', 'serve what this configuration mounts')
+    .option('--name <name>', 'what the host calls it', 'hikidashi')
+    .addOption(scopeOption())
+    .option(
+      '--npx',
+      'have it started by npx, not by the path of this installation (once hikidashi is in the registry of npm)',
+    )
+    .option('--env <name>', 'an environment variable that the host is to pass on (repeatable)', addWord)
+    .addOption(new Option('--url <url>', 'a server that runs, instead').conflicts(['config', 'npx', 'env']))
+    .option('--token-env <name>', 'with --url: the environment variable that holds the bearer token')
+    .addOption(
+      new Option('--token-prompt', 'with --url: let the host ask for the bearer token (vscode)').conflicts('tokenEnv'),
+    )
+    .option('--header <header>', `with --url: a header, 'Name: value' or 'Name: \${VARIABLE}' (repeatable)`, addWord)
+    .option('--force', 'replace another entry of that name')
+    .option('--dry-run', 'print what would change, as a diff')
+    .option('--print', 'print what to put there, and other ways to add it')
+    .option('--json', 'print what was done, as JSON')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi add claude-code                      this folder, for you
+  hikidashi add vscode docs --scope project
+  hikidashi add codex --url https://context.example.org/mcp --token-env CONTEXT_TOKEN
+  hikidashi add zed ~/notes --name notes --dry-run
+
+A token or password is never written into a file: name the variable that holds it.
+${exitCodeHelp}`,
+    )
+    .action((id: string, folders: readonly string[], options: AddOptions) => add(id, folders, options, io))
+}
+
+async function add(id: string, folders: readonly string[], options: AddOptions, io: Io): Promise<void> {
+  const host = hostNamed(id)
+  const { scope } = options
+  const launch = await launchFor(folders, options)
+  const place = placeHere()
+  const context: EntryContext = { name: entryName(host, options.name), scope, place }
+  if (options.print) return print(host, launch, context, options, io)
+  const opened = await openHostFile(host, scope, place)
+  const entry = host.entryOf(launch, context, opened.settings)
+  const after = withEntry(opened, context.name, entry)
+  const { before } = opened
+  const isSame = before.text !== undefined && after === before.text
+  if (!isSame) refuseTaken(opened, context.name, options)
+  if (options.dryRun) {
+    await showDiff(unifiedDiff(before.file, before.text, after), io)
+    return isSame ? io.say(`${host.title} has it already: nothing would change.`) : undefined
+  }
+  // Afterwards its folder is there.
+  const notes = notesOn(host, launch, entry, context, after)
+  if (!isSame) await writeHostFile(before, after)
+  const kept = options.config === undefined || (await keepTrust(options.config))
+  const status = isSame ? 'unchanged' : 'added'
+  const backup = isSame || before.text === undefined ? undefined : backupOf(before)
+  if (options.json) await writeJson(io.out, { host: id, scope, file: before.file, name: context.name, status, backup })
+  else if (isSame) io.say(`${host.title} has it already, as ${context.name} in ${before.file}.`)
+  else
+    io.say(
+      [
+        `Added to ${host.title} as ${context.name}, in ${before.file}.`,
+        ...(backup === undefined ? [] : [`What was there: ${backup}`]),
+        host.next,
+      ].join('\n'),
+    )
+  for (const note of [...notes, ...(kept ? [] : [untrustedNote])]) io.say(`Note: ${note}`)
+}
+
+function refuseTaken({ host, before, settings }: Opened, name: string, { force }: AddOptions): void {
+  if (force || valueAt(settings, [...host.serversAt(settings), name]) === undefined) return
+  throw failed(`${before.file} has another entry named ${name}. Choose a name with --name, or replace it with --force.`)
+}
+
+function notesOn(
+  host: Host,
+  launch: Launch,
+  { value }: Entry,
+  { scope, place }: EntryContext,
+  text: string,
+): readonly string[] {
+  const words = [value.command, value.args, value.cmd].flatMap((part) =>
+    typeof part === 'string' ? [part] : strings(part),
+  )
+  const isLocal = launch.transport === 'stdio' && words.some((word) => isAbsolute(word))
+  const isStray = host.refuses !== undefined && strayIn(text, host.refuses)
+  return [
+    ...(isStray
+      ? [`there is a comment in the file, or a comma at the end of a list. ${host.title} cannot read such a file.`]
+      : []),
+    ...(isFound(host, place) ? [] : [`${host.title} was not found on this machine.`]),
+    ...(scope === 'project' && isLocal
+      ? ['the file names paths of this machine. Who shares the project needs the same ones.']
+      : []),
+  ]
+}
+
+async function print(host: Host, launch: Launch, context: EntryContext, { json }: AddOptions, io: Io): Promise<void> {
+  // If the file cannot be edited, the caller still prints the entry to put into it.
+  const settings = await openHostFile(host, context.scope, context.place).then(
+    (opened) => opened.settings,
+    () => undefined,
+  )
+  const file = fileOf(host, context.scope, context.place)
+  const entry = host.entryOf(launch, context, settings)
+  const format = formatOf(host, file)
+  const snippet = [
+    format.show([...host.serversAt(settings), context.name], entry.value),
+    ...(entry.inputs === undefined ? [] : [format.show(['inputs'], entry.inputs)]),
+  ].join('\n')
+  const ways = host.waysOf?.(launch, entry, context) ?? []
+  if (json) return writeJson(io.out, { host: host.id, scope: context.scope, file, name: context.name, snippet, ways })
+  io.say(`For ${host.title}, in ${file}:`)
+  await io.out.write([snippet, ...ways.map(({ label, text }) => `\n${label}:\n${escapeText(text)}\n`)].join(''))
+}

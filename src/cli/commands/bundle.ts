@@ -1,0 +1,68 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import { exitCodeHelp, failed } from '../terminal/exit.ts'
+import { formatSize } from '../terminal/format.ts'
+import type { Io } from '../terminal/io.ts'
+import { writeJson } from '../terminal/json.ts'
+import { createProgress } from '../terminal/progress.ts'
+
+interface McpbOptions {
+  readonly output?: string
+  readonly author?: string
+  readonly allPlatforms?: true
+  readonly force?: true
+  readonly json?: true
+}
+
+export function define(command: Command, io: Io): void {
+  command.description('Makes files from which hosts install hikidashi.').addHelpText(
+    'after',
+    `
+Examples:
+  hikidashi bundle mcpb
+  hikidashi bundle mcpb --output hikidashi.mcpb --force
+  hikidashi bundle mcpb --all-platforms
+${exitCodeHelp}`,
+  )
+  command
+    .command('mcpb')
+    .description(
+      'Writes an MCP bundle (.mcpb): this installation with all that it needs at run time, for Claude Desktop and other hosts that install one by a double click, and ask their user which folders to serve.',
+    )
+    .option('-o, --output <file>', 'where to write it; by default hikidashi-VERSION.mcpb here')
+    .option('--author <name>', 'who publishes it; by default the author in package.json')
+    .option('--all-platforms', 'make one for macOS, Windows and Linux; without it, for the system that this one is')
+    .option('--force', 'replace a file that is there')
+    .option('--json', 'print what was written, as JSON')
+    .action((options: McpbOptions) => mcpb(options, io))
+}
+
+async function mcpb({ output, author, allPlatforms, force, json }: McpbOptions, io: Io): Promise<void> {
+  const [{ ownFolder, ownPackage }, { allPlatformNames, bundleManifest }, { writeBundle }] = await Promise.all([
+    import('../operations/publish/own-package.ts'),
+    import('../operations/publish/manifest.ts'),
+    import('../operations/publish/mcpb.ts'),
+  ])
+  const own = ownPackage()
+  const file = resolve(output ?? `hikidashi-${own.version}.mcpb`)
+  if (existsSync(file) && !force) throw failed(`${file} is there already. To replace it: --force.`)
+  const publisher = author ?? own.author
+  if (publisher === undefined || publisher === '') throw failed('A bundle names who publishes it. Give --author NAME.')
+  const progress = createProgress(io, { what: 'files' })
+  const told = (done: number, total: number) => progress.set({ done, total })
+  const platforms = allPlatforms ? allPlatformNames : [process.platform]
+  const manifest = bundleManifest(own, publisher, platforms)
+  const writing = writeBundle(ownFolder(), manifest, platforms, file, told).finally(progress.end)
+  const bundle = await writing.catch((error: unknown) => {
+    if (!(error instanceof Error) || !('code' in error)) throw error
+    const path = 'path' in error ? String(error.path) : file
+    throw failed(`${path} cannot be ${path.startsWith(file) ? 'written' : 'read'} (${String(error.code)}).`)
+  })
+  if (json) return writeJson(io.out, bundle)
+  const { bytes, files, packages, sha256 } = bundle
+  const count = packages === 1 ? '1 package' : `${packages} packages`
+  io.say(
+    `Wrote ${file}: ${formatSize(bytes)}, ${files} files of ${count}, for ${platforms.join(', ')}.\nSHA-256 ${sha256}\nOpen it with Claude Desktop to install it.`,
+  )
+}

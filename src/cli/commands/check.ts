@@ -1,0 +1,172 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { lazyStore } from '../../config/lazy-store.ts'
+import type { PlannedMount } from '../../config/plan.ts'
+import { type ConfigProblem, formatConfigProblem } from '../../config/problem.ts'
+import type { Withheld } from '../../config/untrusted.ts'
+import type { Mount } from '../../core/catalog.ts'
+import { defined } from '../../core/kit/defined.ts'
+import { isHeadRespelled, parseAddress } from '../../core/uri.ts'
+import { formatProblem } from '../../testing/index.ts'
+import { mapInOrder } from '../hosts/side-by-side.ts'
+import { checkMount, hiddenFrom, isWrong, type MountReport } from '../operations/check-mounts.ts'
+import { countLeftOut } from '../operations/left-out.ts'
+import { planLocal, storeOf } from '../operations/local.ts'
+import { reasonsOf, withheldJson, withheldNote } from '../operations/withheld.ts'
+import { type Colours, coloursFor } from '../terminal/colour.ts'
+import { exitCodeHelp, failed } from '../terminal/exit.ts'
+import { count, counted } from '../terminal/format.ts'
+import type { Io } from '../terminal/io.ts'
+import { writeJson } from '../terminal/json.ts'
+import { createLog } from '../terminal/log.ts'
+import { createProgress } from '../terminal/progress.ts'
+import { writeError } from '../terminal/status-line.ts'
+import { escapeText } from '../terminal/text.ts'
+
+/** Maximum number of mounts opened and checked at once: most of the time is spent waiting for sources. */
+const maxMountsAtOnce = 8
+
+/** Maximum number of texts in an unknown encoding that are named. */
+const maxNamed = 3
+
+interface CheckOptions {
+  readonly config?: string
+  readonly limit: number
+  readonly json?: true
+}
+
+export function define(command: Command, io: Io): void {
+  command
+    .description(
+      'Checks the configuration, and then every source in it: opens it, and compares its answers with what a provider promises. It only reads.',
+    )
+    .option('--config <file>', 'check this configuration; by default hikidashi.json here, else the current folder')
+    .option('--limit <entries>', 'look at so many entries of each source', parseLimit, 1000)
+    .option('--json', 'print the report as JSON')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi check
+  hikidashi check --config deploy/hikidashi.json --json
+${exitCodeHelp}`,
+    )
+    .action((options: CheckOptions) => check(options, io))
+}
+
+function parseLimit(value: string): number {
+  const limit = Number(value)
+  if (!Number.isSafeInteger(limit) || limit < 1) throw new InvalidArgumentError('It is a whole number, at least 1.')
+  return limit
+}
+
+async function check(options: CheckOptions, io: Io): Promise<void> {
+  const scrubber = io.secrets
+  const write = writeError
+  const log = createLog({ level: 'warn', format: 'text', write, scrubber })
+  const planned = await planLocal(options.config === undefined ? {} : { config: options.config }, io.secrets)
+  if ('problems' in planned) return reportConfig(planned.problems, options, io)
+  const { local } = planned
+  // A mount whose folder or file is not there has been told: it is not opened.
+  const absent = local.config?.absent ?? []
+  const isThere = ({ address }: PlannedMount) => !absent.some((absence) => absence.address === address)
+  const mounts = ((await local.complete?.()) ?? local.mounts).filter(isThere)
+  const problems = absent.map(({ problem }) => problem)
+  if (!options.json) await io.out.write(formatConfigProblems(problems))
+  const kept = storeOf(local)
+  const store = kept === undefined ? undefined : lazyStore(kept, log)
+  const file = local.config?.file ?? null
+  const reports: MountReport[] = []
+  const opened: Mount[] = []
+  const progress = createProgress(io, {
+    what: 'mounts checked',
+    done: 0,
+    total: mounts.length,
+    besideOutput: true,
+  })
+  const settings = { log, scrubber, ...defined({ store }) }
+  const checkOne = (mount: PlannedMount) => checkMount(mount, options.limit, settings, (it) => opened.push(it))
+  for await (const report of mapInOrder(mounts, maxMountsAtOnce, checkOne)) {
+    reports.push(report)
+    if (!options.json) await io.out.write(formatReport(report, coloursFor(io.out.isTerminal)), { isStyled: true })
+    progress.add(1)
+  }
+  progress.end()
+  // With authentication, roles come from the tokens of the clients.
+  const hidden = local.config?.auth === undefined ? await hiddenFrom(local.principal, opened, log) : []
+  const respelled = local.mounts
+    .filter(({ address }) => isHeadRespelled(address))
+    .map(({ address }) => ({ address, served: parseAddress(address).text }))
+  await store?.close()
+  const wrong = reports.filter(isWrong).length
+  const { withheld = [] } = local.config ?? {}
+  const leftOut = withheld.map(withheldJson)
+  const ok = wrong + problems.length + leftOut.length === 0
+  if (options.json) await writeJson(io.out, { file, ok, problems, mounts: reports, hidden, respelled, leftOut })
+  else {
+    for (const address of hidden)
+      io.say(
+        `Note: no client sees ${address}: its access rules name roles, and "roles" in the configuration gives none of them.`,
+      )
+    for (const { address, served } of respelled)
+      io.say(
+        `Note: ${address} is served as ${served}: schemes and hosts have no case. Clients may write either, and are shown this one.`,
+      )
+  }
+  if (!options.json && reports.some(({ leftOut }) => leftOut !== undefined && countLeftOut(leftOut) !== ''))
+    io.say('Note: `hikidashi why PATH` tells why a file is left out.')
+  const note = local.config === undefined ? undefined : withheldNote(local.config)
+  if (note !== undefined && !options.json)
+    await io.out.write(formatWithheld(withheld, coloursFor(io.out.isTerminal)), { isStyled: true })
+  if (note !== undefined) io.say(note)
+  const faulty = wrong + new Set(absent.map(({ address }) => address)).size
+  if (faulty > 0)
+    throw failed(`Something is wrong with ${faulty} of ${count(reports.length + faulty - wrong, 'mount')}.`)
+  if (note !== undefined) throw failed(`Not everything was checked: ${count(leftOut.length, 'part')} left out.`)
+  if (!options.json) io.say(`${file ?? 'The current folder'}: ${count(reports.length, 'mount')}, nothing wrong.`)
+}
+
+async function reportConfig(problems: readonly ConfigProblem[], { json }: CheckOptions, { out }: Io): Promise<void> {
+  const [first] = problems
+  if (json)
+    await writeJson(out, {
+      file: first?.file ?? null,
+      ok: false,
+      problems,
+      mounts: [],
+      hidden: [],
+      respelled: [],
+      leftOut: [],
+    })
+  else await out.write(formatConfigProblems(problems))
+  throw failed(`The configuration has ${count(problems.length, 'problem')}. The sources in it were not checked.`)
+}
+
+function formatConfigProblems(problems: readonly ConfigProblem[]): string {
+  return problems.map((problem) => `${escapeText(formatConfigProblem(problem))}\n`).join('')
+}
+
+function formatWithheld(withheld: readonly Withheld[], { yellow }: Colours): string {
+  return withheld
+    .map((part) => `${yellow('SKIP ')}  ${escapeText(part.name)}  not trusted: ${reasonsOf(part)}\n`)
+    .join('')
+}
+
+function formatReport(report: MountReport, { green, red }: Colours): string {
+  const { address, provider, failure, problems, examined, complete, milliseconds } = report
+  const extent = failure === undefined ? [`${counted(examined, 'entry', 'entries')} looked at`] : []
+  const rest = failure !== undefined || complete ? [] : ['there are more']
+  const facts = [address, provider, [...extent, ...rest].join(', '), `${milliseconds} ms`]
+  const sign = isWrong(report) ? red('WRONG') : green('ok   ')
+  const head = [sign, ...facts.filter((part) => part !== '').map(escapeText)].join('  ')
+  const faults = failure === undefined ? problems.map(formatProblem) : [failure]
+  const parts = report.leftOut === undefined ? '' : countLeftOut(report.leftOut)
+  const leftOut = parts === '' ? [] : [`left out: ${parts}`]
+  const { unknownEncodings: unknown = [] } = report
+  const texts = count(unknown.length, 'text')
+  const named = unknown.slice(0, maxNamed).join(', ') + (unknown.length > maxNamed ? ', …' : '')
+  const encodings =
+    unknown.length === 0 ? [] : [`served as bytes: ${texts} in an encoding that is not known (${named})`]
+  return [head, ...[...faults, ...leftOut, ...encodings].map((line) => `       ${escapeText(line)}`)]
+    .map((line) => `${line}\n`)
+    .join('')
+}

@@ -1,0 +1,69 @@
+import { type Command, Option } from 'commander'
+import { hosts as table } from '../hosts/hosts/index.ts'
+import { placeHere } from '../hosts/places.ts'
+import { type FileReport, type HostReport, type OwnServer, reportHost } from '../hosts/report.ts'
+import { createColumns } from '../terminal/columns.ts'
+import { exitCodeHelp } from '../terminal/exit.ts'
+import type { Io } from '../terminal/io.ts'
+import { writeJson } from '../terminal/json.ts'
+import { escapeText } from '../terminal/text.ts'
+
+interface HostsOptions {
+  readonly json?: true
+  readonly resources?: true
+}
+
+export function define(command: Command, io: Io): void {
+  command
+    .description(
+      'Tells which hosts are on this machine, where each keeps its servers (for you, and for the current folder as a project), whether hikidashi is one of them, and what the host does with resources. It only reads.',
+    )
+    .addOption(new Option('--resources', 'tell what each host does with resources instead').conflicts('json'))
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi hosts
+  hikidashi hosts --resources
+  hikidashi add claude-code
+${exitCodeHelp}`,
+    )
+    .action((options: HostsOptions) => hosts(options, io))
+}
+
+async function hosts({ json, resources }: HostsOptions, io: Io): Promise<void> {
+  const place = placeHere()
+  const reports: HostReport[] = []
+  for (const host of table) reports.push(await reportHost(host, place))
+  if (json) return writeJson(io.out, reports)
+  const [columns, header, rows] = resources
+    ? [2, ['HOST', 'RESOURCES'], reports.map((report) => [report.host, report.resources])]
+    : [5, ['HOST', 'FOUND', 'SCOPE', 'HIKIDASHI', 'FILE'], reports.flatMap(rowsOf)]
+  const layOut = createColumns(Array.from({ length: columns }, () => ({ side: 'left' })))
+  await io.out.write(layOut([header, ...rows.map((row) => row.map(escapeText))]))
+  const faults = reports.flatMap(({ files }) => files.flatMap(faultsOf))
+  if (faults.length > 0 && !resources) io.say(faults.map((fault) => `Note: ${fault}`).join('\n'))
+}
+
+function rowsOf({ host, found, files }: HostReport): readonly (readonly string[])[] {
+  return files.map((file, i) => [i === 0 ? host : '', i === 0 ? yes(found) : '', file.scope, ownIn(file), file.file])
+}
+
+const yes = (found: boolean) => (found ? 'yes' : 'no')
+
+function ownIn({ servers, problem }: FileReport): string {
+  if (problem !== undefined) return 'unreadable'
+  if (servers.length === 0) return '-'
+  return servers
+    .map(({ name, transport, missing }) => `${name} (${missing === undefined ? transport : 'broken'})`)
+    .join(', ')
+}
+
+function faultsOf({ file, servers, problem }: FileReport): readonly string[] {
+  if (problem !== undefined) return [problem]
+  const broken = servers.filter((server): server is OwnServer & { missing: string } => server.missing !== undefined)
+  return broken.map(
+    ({ name, missing }) => `${file}: ${name} is started by ${missing}, which is not there. Add it again with --force.`,
+  )
+}

@@ -1,0 +1,174 @@
+import type { Command } from 'commander'
+import { overviewUri } from '../../core/overview.ts'
+import { directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
+import { directory, isGone, refuseDepth } from '../operations/directories.ts'
+import { rootsOf } from '../operations/roots.ts'
+import { addSourceOptions, type Source, type SourceOptions, withSource } from '../operations/source.ts'
+import { createColumns } from '../terminal/columns.ts'
+import { exitCodeHelp, failed } from '../terminal/exit.ts'
+import { formatSize, formatTime, resourceToJson } from '../terminal/format.ts'
+import type { Io } from '../terminal/io.ts'
+import { createJsonArray } from '../terminal/json.ts'
+import { pagesOf } from '../terminal/pages.ts'
+import { createProgress } from '../terminal/progress.ts'
+import { escapeText, readableUri } from '../terminal/text.ts'
+
+interface LsOptions extends SourceOptions {
+  readonly long?: true
+  readonly recursive?: true
+  readonly json?: true
+}
+
+export function define(command: Command, io: Io): void {
+  command
+    .description(
+      'Lists resources, one URI on a line: the mounts; what lies directly in a directory; or, with --recursive, every resource below.',
+    )
+    .argument('[uri]', 'a directory: its URI, or a path of this machine')
+    .option('-l, --long', 'show size, time of change, type and title too')
+    .option('-r, --recursive', 'list every resource below; directories are not among them')
+    .option('--json', 'print a JSON array of resources, exact and complete')
+  addSourceOptions(command)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi ls                                          the mounts
+  hikidashi ls src --long                               a folder here
+  hikidashi ls -r --json | jq -r '.[].uri'              everything
+  hikidashi ls file:///docs --url http://127.0.0.1:8787/mcp
+  hikidashi ls --command "npx -y some-mcp-server"
+${exitCodeHelp}`,
+    )
+    .action((uri: string | undefined, options: LsOptions) => ls(uri, options, io))
+}
+
+async function ls(argument: string | undefined, options: LsOptions, io: Io): Promise<void> {
+  await withSource(options, io, async ({ view, mounts, uriOf }) => {
+    const uri = argument === undefined ? undefined : uriOf(argument)
+    const print = options.json ? createJsonPrinter(io) : options.long ? createLongPrinter(io) : createPrinter(io)
+    const progress = createProgress(io)
+    const silent = new Set<string>()
+    try {
+      for await (const page of listed({ view, mounts }, uri, options.recursive === true)) {
+        for (const address of page.unavailable ?? []) silent.add(address)
+        await print.add(page.items)
+        progress.add(page.items.length)
+      }
+      await print.end()
+    } finally {
+      progress.end()
+    }
+    if (silent.size > 0) throw failed(`The list is not complete. No answer from: ${[...silent].join(', ')}`)
+  })
+}
+
+type Listed = Pick<Page<Resource>, 'items' | 'unavailable'>
+
+async function* listed(
+  source: Pick<Source, 'view' | 'mounts'>,
+  uri: string | undefined,
+  recursive: boolean,
+): AsyncGenerator<Listed> {
+  const { view } = source
+  if (uri === undefined) {
+    if (recursive) yield* pagesOf((query) => view.list(query))
+    else yield { items: await rootsOf(source) }
+    return
+  }
+  const mount = (await rootsOf(source)).find((one) => bare(one.uri) === bare(uri))
+  if (mount !== undefined && mount.mimeType !== directoryMimeType) {
+    yield { items: [mount] }
+    return
+  }
+  // The flat list has larger pages than the directories have; it is the same where there is one mount only.
+  if (recursive && isOnlyMount(await view.mounts(), uri)) yield* withoutOverview(pagesOf((query) => view.list(query)))
+  else if (recursive) yield* below(view, uri, 0)
+  else yield* pagesOf((query) => directory(view, uri, query))
+}
+
+/** Pages of a mount: the overview of the server is in none. */
+async function* withoutOverview(pages: AsyncIterable<Listed>): AsyncGenerator<Listed> {
+  for await (const page of pages) yield { ...page, items: page.items.filter((item) => item.uri !== overviewUri) }
+}
+
+function bare(uri: string): string {
+  return uri.replace(/\/$/, '')
+}
+
+function isOnlyMount(mounts: readonly Resource[], uri: string): boolean {
+  const [mount] = mounts
+  return mount !== undefined && mounts.length === 1 && bare(mount.uri) === bare(uri)
+}
+
+/** Everything below a directory, depth first: in the order of the list. */
+async function* below(view: View, uri: string, depth: number): AsyncGenerator<Listed> {
+  refuseDepth(depth)
+  const pages = pagesOf((query) => directory(view, uri, query))
+  for (;;) {
+    const next = await pages.next().catch((error: unknown) => {
+      // A directory that was removed while its parent was listed.
+      if (depth > 0 && isGone(error)) return { done: true } as const
+      throw error
+    })
+    if (next.done) return
+    let resources: Resource[] = []
+    for (const item of next.value.items) {
+      if (item.mimeType !== directoryMimeType) {
+        resources.push(item)
+        continue
+      }
+      if (resources.length > 0) yield { items: resources }
+      resources = []
+      yield* below(view, item.uri, depth + 1)
+    }
+    yield { ...next.value, items: resources }
+  }
+}
+
+interface Printer {
+  add(resources: readonly Resource[]): Promise<void>
+  end(): Promise<void>
+}
+
+function createJsonPrinter({ out }: Io): Printer {
+  const array = createJsonArray(out)
+  return { add: (resources) => array.add(resources.map(resourceToJson)), end: array.end }
+}
+
+function createPrinter({ out }: Io): Printer {
+  return {
+    add: async (resources) => {
+      if (resources.length > 0) await out.write(resources.map(({ uri }) => `${shown(uri, out.isTerminal)}\n`).join(''))
+    },
+    end: async () => {},
+  }
+}
+
+function createLongPrinter({ out }: Io): Printer {
+  const layOut = createColumns([
+    { side: 'right' },
+    { side: 'left' },
+    { side: 'left' },
+    { side: 'left' },
+    { side: 'left' },
+  ])
+  const row = ({ uri, size, modified, mimeType, title }: Resource) => [
+    size === undefined ? '-' : formatSize(size),
+    modified === undefined ? '-' : formatTime(modified),
+    escapeText(mimeType ?? '-'),
+    shown(uri, out.isTerminal),
+    escapeText(title ?? ''),
+  ]
+  return {
+    add: async (resources) => {
+      if (resources.length > 0) await out.write(layOut(resources.map(row)))
+    },
+    end: async () => {},
+  }
+}
+
+/** A program gets the URI as it is; a person, one that can be read. */
+function shown(uri: string, toPerson: boolean): string {
+  return escapeText(toPerson ? readableUri(uri) : uri)
+}

@@ -1,0 +1,239 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { parseBudget } from '../../context/asked.ts'
+import type { AssembleOptions, Pin } from '../../context/index.ts'
+import type { Manifest } from '../../context/manifest.ts'
+import type { Encoding } from '../../context/tokens.ts'
+import { type Format, formats, type Level, levels, remoteLimits } from '../../context/types.ts'
+import { isResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
+import type { Audience } from '../../core/provider.ts'
+import type { View } from '../../core/view.ts'
+import { activityOf } from '../operations/pack-activity.ts'
+import { explained, formatDifferences } from '../operations/pack-explain.ts'
+import { readText, writeText } from '../operations/pack-files.ts'
+import { waitForIndexes } from '../operations/pack-index.ts'
+import { addSourceOptions, type Source, type SourceOptions, withSource } from '../operations/source.ts'
+import { CommandError, exitCodeHelp, exitCodes, misused } from '../terminal/exit.ts'
+import { count } from '../terminal/format.ts'
+import type { Io } from '../terminal/io.ts'
+import { createProgress, type Progress } from '../terminal/progress.ts'
+
+interface PackOptions extends SourceOptions {
+  readonly budget?: number
+  readonly format?: Format
+  readonly pin?: readonly string[]
+  readonly basket?: string
+  readonly exclude?: readonly string[]
+  readonly mount?: readonly string[]
+  readonly encoding?: Encoding
+  readonly audience?: Audience
+  readonly halfLife?: number
+  readonly reserve?: number
+  readonly now?: number
+  readonly output?: string
+  readonly manifest?: string
+  readonly against?: string
+  readonly reuse?: string
+  readonly explain?: true
+}
+
+const otherwise = { budget: 32_000 }
+
+export function define(command: Command, io: Io): void {
+  command
+    .description(
+      `Puts what helps with a query into one text that fits a budget of tokens: whole resources, windows around what matches,
+outlines and links, best first. Without a query: what is pinned and nothing else, or else what has the highest priority.`,
+    )
+    .argument('[query...]', 'what it is for, in words')
+    .option('-b, --budget <tokens>', 'how many tokens it has at most: 8000, 32k; by default 32k', parseTokens)
+    .addOption(new Option('-f, --format <format>', 'how it is written; by default markdown').choices(formats))
+    .option(
+      '-p, --pin <uri>',
+      'a resource that has to be there, or a path of this machine; with :link, :outline, :windows or :full for that much of it (repeatable)',
+      add,
+    )
+    .option('--basket <file>', 'pin what is in this file: what the explorer or --manifest wrote')
+    .option('-x, --exclude <uri>', 'leave out a resource or, with a slash at its end, all below it (repeatable)', add)
+    .option('--mount <address>', 'only what is in this mount (repeatable)', add)
+    .addOption(
+      new Option('--encoding <name>', 'how tokens are counted; by default o200k_base').choices([
+        'o200k_base',
+        'cl100k_base',
+      ]),
+    )
+    .addOption(new Option('--audience <who>', 'for whom it is; by default assistant').choices(['user', 'assistant']))
+    .option(
+      '--half-life <time>',
+      'the age at which the weight of what is new has halved: 30d, 12h; by default 30d',
+      parseAge,
+    )
+    .option('--reserve <share>', 'the share of the budget to leave free, from 0 to 0.5; by default 0.03', parseShare)
+    .option('--now <time>', 'the time from which ages count: 2026-01-31T12:00:00Z', parseTime)
+    .option('-o, --output <file>', 'write it to a file')
+    .option('--manifest <file>', 'write what is in it, with checksums, to a file')
+    .option(
+      '--against <file>',
+      'tell what has changed since this manifest was written; without a query, by its options',
+    )
+    .option(
+      '--reuse <file>',
+      'keep the front as it is in the context of this manifest, as far as that costs little, for prompt caches',
+    )
+    .option('--explain', 'tell why each was chosen, and what was left out')
+  addSourceOptions(command)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi pack how are cursors sealed --budget 8k
+  hikidashi pack retry policy --format xml --explain -o context.xml
+  hikidashi pack --pin src/core/uri.ts --pin README.md:outline
+  hikidashi pack deploy --manifest context.json       and later
+  hikidashi pack --against context.json               the same again, and what has changed
+  hikidashi pack deploy --reuse context.json          with the front that a prompt cache has
+${exitCodeHelp}`,
+    )
+    .action((words: readonly string[], options: PackOptions) => pack(words.join(' '), options, io))
+}
+
+function add(value: string, values: readonly string[] = []): readonly string[] {
+  return [...values, value]
+}
+
+function parseTokens(value: string): number {
+  const tokens = parseBudget(value)
+  if (tokens === undefined) throw new InvalidArgumentError('It is a number of tokens, such as 8000 or 32k.')
+  return tokens
+}
+
+const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+
+function parseAge(value: string): number {
+  const [, number, unit = 'd'] = /^(\d{1,9}(?:\.\d{1,6})?)([mhdw])?$/.exec(value.trim()) ?? []
+  const age = Number(number) * (units[unit] ?? 0)
+  if (!(age > 0)) throw new InvalidArgumentError('It is a time above 0: 30d, 12h, 90m.')
+  return age
+}
+
+function parseShare(value: string): number {
+  const share = value.trim() === '' ? Number.NaN : Number(value)
+  if (!(share >= 0 && share <= 0.5)) throw new InvalidArgumentError('It is a number from 0 to 0.5.')
+  return share
+}
+
+function parseTime(value: string): number {
+  const time = /^\d{4}-\d{2}-\d{2}/.test(value) ? Date.parse(value) : Number.NaN
+  if (Number.isNaN(time)) throw new InvalidArgumentError('It is a time such as 2026-01-31 or 2026-01-31T12:00:00Z.')
+  return time
+}
+
+async function pack(query: string, options: PackOptions, io: Io): Promise<void> {
+  // Faults of files are told before any mount is opened.
+  const { parseBasket, parseManifest, manifestFor, differences } = await import('../../context/manifest.ts')
+  const before = options.against === undefined ? undefined : await readText(options.against, parseManifest)
+  const reused = options.reuse === undefined ? undefined : await readText(options.reuse, parseManifest)
+  const basket = options.basket === undefined ? [] : await readText(options.basket, parseBasket)
+  await withSource(options, io, async (source, log) => {
+    if (source.catalog !== undefined) await waitForIndexes(source.catalog, io)
+    const asked = askedBy(query, basket, options, before, source)
+    const progress = createProgress(io, {
+      ...{ what: 'resources read', done: 0 },
+      ...{ besideOutput: true, writeLine: io.say },
+    })
+    const { assemble } = await import('../../context/index.ts')
+    const { changes, known } = await activityOf(source.mounts, log)
+    const assembled = await assemble(counted(source.view, progress), {
+      ...asked,
+      ...defined({ earlier: reused?.manifest }),
+      changes,
+      // Nobody else waits for what is mounted here.
+      limits: source.catalog === undefined ? remoteLimits : { concurrency: 32 },
+    })
+      .catch((error: unknown) => {
+        throw tooMuch(error)
+      })
+      .finally(progress.end)
+    const { text, tokens, budget, items, notes } = assembled
+    const manifest = manifestFor(asked, assembled)
+    if (options.output === undefined) await io.out.write(text)
+    else await writeText(options.output, text)
+    if (options.manifest !== undefined) await writeText(options.manifest, `${JSON.stringify(manifest, undefined, 2)}\n`)
+    if (options.explain) io.say(explained(assembled, known, io.saysToTerminal))
+    if (before !== undefined) io.say(formatDifferences(differences(before, manifest), before.sha256, manifest.sha256))
+    if (assembled.reusedPrefixTokens !== undefined)
+      io.say(`${assembled.reusedPrefixTokens.toLocaleString('en')} tokens in front are as they were.`)
+    for (const note of notes) io.say(`Note: ${note}`)
+    if (items.length === 0) io.say('Nothing that helps was found, or nothing of it fits into the budget.')
+    else if (!options.explain && (io.saysToTerminal || options.output !== undefined))
+      io.say(
+        `${count(items.length, 'resource')}, ${tokens.toLocaleString('en')} of ${budget.toLocaleString('en')} tokens. Why: --explain`,
+      )
+  })
+}
+
+/** Returns the request: options of the command line first, then those of the manifest. */
+function askedBy(
+  query: string,
+  basket: readonly Pin[],
+  options: PackOptions,
+  before: Manifest | undefined,
+  { uriOf }: Source,
+): AssembleOptions {
+  const pins = [...(options.pin ?? []).map((pin) => pinIn(pin, uriOf)), ...basket]
+  const isNew = query.trim() !== '' || pins.length > 0
+  const { now: then, ...earlier } = isNew || before === undefined ? {} : optionsOf(before)
+  const { budget, format, encoding, audience, halfLife, reserve, mount, exclude } = options
+  const now = options.now ?? (then === undefined ? Date.now() : Date.parse(then))
+  const given = {
+    budget,
+    format,
+    encoding,
+    audience,
+    halfLife,
+    reserve,
+    mounts: mount?.map(uriOf),
+    excludes: exclude?.map(uriOf),
+    query: query.trim() === '' ? undefined : query,
+    pins: pins.length === 0 ? undefined : pins,
+    // Pins alone mean that nothing else is wanted.
+    pinsOnly: pins.length > 0 && query.trim() === '' ? true : undefined,
+  }
+  const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  return { ...otherwise, ...earlier, ...said, now }
+}
+
+/** Returns the options that a manifest was made with; for a manifest without options, its resources as pins. */
+function optionsOf(manifest: Manifest): Partial<Omit<AssembleOptions, 'now'>> & { readonly now?: string } {
+  const { manifest: entries, tokens = 0, sha256: _, reusedPrefixTokens: __, ...options } = manifest
+  if (options.pins !== undefined || options.budget !== undefined) return options
+  const pins = entries.map(({ uri, level }) => ({ uri, level }))
+  // Some of it may have grown.
+  return { ...options, pins, pinsOnly: true, budget: Math.max(otherwise.budget, 2 * tokens) }
+}
+
+/** `URI`, or `URI:LEVEL`. */
+function pinIn(text: string, uriOf: Source['uriOf']): Pin {
+  const colon = text.lastIndexOf(':')
+  const level = levels.find((one): one is Level => one === text.slice(colon + 1))
+  const uri = uriOf(level === undefined ? text : text.slice(0, colon))
+  if (uri.endsWith('/')) throw misused(`${text} is a directory. Pin what is in it, or say --mount.`)
+  return { uri, ...defined({ level }) }
+}
+
+/** A view that tells how much of it was read. */
+function counted(view: View, progress: Progress): View {
+  return {
+    ...view,
+    read: async (uri, options) => {
+      const answer = await view.read(uri, options)
+      progress.add(1)
+      return answer
+    },
+  }
+}
+
+function tooMuch(error: unknown): unknown {
+  const isBudget = isResourceError(error, 'invalid') && error.detail.reason === 'budget'
+  return isBudget ? new CommandError(exitCodes.budget, error.message) : error
+}

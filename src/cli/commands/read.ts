@@ -1,0 +1,190 @@
+import { createWriteStream } from 'node:fs'
+import { finished } from 'node:stream/promises'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { isResourceError, type ResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
+import { directoryMimeType, type ResourceContent, type View } from '../../core/view.ts'
+import { lengthOf, writeContent, writeContentsJson } from '../operations/contents.ts'
+import { addSourceOptions, asked, type SourceOptions, withSource } from '../operations/source.ts'
+import { CommandError, exitCodeHelp, exitCodes, failed, misused } from '../terminal/exit.ts'
+import { formatSize } from '../terminal/format.ts'
+import type { Io } from '../terminal/io.ts'
+import { createOutput, type Output } from '../terminal/output.ts'
+import { createProgress } from '../terminal/progress.ts'
+import { escapeText, readableUri } from '../terminal/text.ts'
+
+interface ReadOptions extends SourceOptions {
+  readonly json?: true
+  readonly output?: string
+  readonly lines?: string
+  readonly bytes?: string
+  readonly tail?: string
+  readonly as?: 'text' | 'markdown'
+}
+
+export function define(command: Command, io: Io): void {
+  command
+    .description(
+      'Prints what is at a URI: the bytes as they are. A directory that is written with a slash at its end prints its listing; several contents come one after the other, each announced on stderr.',
+    )
+    .argument('<uri>', 'a resource: its URI, or a path of this machine')
+    .option('-o, --output <file>', 'write to a file, where there is one content')
+    .addOption(new Option('--lines <from-to>', 'only these lines, from 1').argParser(parseRange).conflicts('bytes'))
+    .addOption(new Option('--bytes <from-to>', 'only these bytes, from 0').argParser(parseRange).conflicts('lines'))
+    .addOption(
+      new Option('--tail <lines>', 'only so many lines, the last ones')
+        .argParser(parseTail)
+        .conflicts(['lines', 'bytes', 'as']),
+    )
+    .addOption(
+      new Option('--as <form>', 'a PDF, Office or HTML document as text, or with its headings and tables').choices([
+        'text',
+        'markdown',
+      ]),
+    )
+    .addOption(
+      new Option('--json', 'print the contents with all that is told of them; bytes in base64').conflicts('output'),
+    )
+  addSourceOptions(command)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi read README.md                              a file here
+  hikidashi read file:///docs/manual.md --lines 10-40
+  hikidashi read logs/server.log --tail 50
+  hikidashi read report.docx --as markdown -o report.md
+  hikidashi read file:///docs/                          the listing of a directory
+  hikidashi read file:///docs/logo.png -o logo.png --url http://127.0.0.1:8787/mcp
+${exitCodeHelp}`,
+    )
+    .action((uri: string, options: ReadOptions) => read(uri, options, io))
+}
+
+function parseRange(value: string): string {
+  if (!/^\d+(?:-\d*)?$/.test(value)) throw new InvalidArgumentError('It is written FROM-TO, FROM- or one number.')
+  return value
+}
+
+function parseTail(value: string): string {
+  if (!/^[1-9]\d*$/.test(value)) throw new InvalidArgumentError('It is a whole number, at least 1.')
+  return value
+}
+
+async function read(argument: string, options: ReadOptions, io: Io): Promise<void> {
+  await withSource(options, io, async ({ view, uriOf }) => {
+    const uri = withPart(uriOf(argument), options)
+    const progress = createProgress(io, { what: `Reading ${escapeText(readableUri(uri))}`, besideOutput: true })
+    const reading = view.read(uri).finally(progress.end)
+    const result = await asked(uri, reading, view).catch((error: unknown) => {
+      if (!isResourceError(error, 'too-large')) throw error
+      return error
+    })
+    if (isResourceError(result)) return readLarge(uri, result, { view, options, io })
+    const { contents } = result
+    if (options.json) return writeContentsJson(io.out, uri, contents)
+    if (options.output !== undefined) return writeFile(options.output, contents, io)
+    for (const content of contents) {
+      if (contents.length > 1) io.say(headerOf(content))
+      if (io.out.isTerminal && !('text' in content))
+        throw failed(
+          `${content.uri} is not text (${describe(content)}). To keep it: --output FILE. To see it as base64: --json.`,
+        )
+      await writeTold(io.out, content, io)
+      // Before another content or a prompt, an unfinished line is ended.
+      if ((contents.length > 1 || io.out.isTerminal) && needsLineEnd(content)) await io.out.write('\n')
+    }
+  })
+}
+
+/** Writes a content that is too large for an answer, to a file or a pipe. A person at a terminal is told to ask for a part. */
+async function readLarge(
+  uri: string,
+  error: ResourceError,
+  { view, options, io }: { readonly view: View; readonly options: ReadOptions; readonly io: Io },
+): Promise<void> {
+  const isPart = uri.includes('?')
+  if (isPart || options.json || (options.output === undefined && io.out.isTerminal))
+    throw new CommandError(
+      exitCodes.failed,
+      `${error.message}\nTo read a part of it: --lines 1-200, --tail 200, or --bytes 0-65535.${isPart ? '' : ' To keep all of it: --output FILE.'}`,
+    )
+  const { openWhole } = await import('../operations/read-whole.ts')
+  const whole = await openWhole(view, uri, error, options.url)
+  const write = async (out: Output): Promise<void> => {
+    const progress = createProgress(
+      { saysToTerminal: io.saysToTerminal, out },
+      { done: 0, ...defined({ total: whole.length }), what: '', format: formatSize },
+    )
+    try {
+      for await (const piece of whole.bytes) {
+        await out.write(piece)
+        progress.add(piece.length)
+      }
+    } finally {
+      progress.end()
+    }
+  }
+  await (options.output === undefined ? write(io.out) : toFile(options.output, write))
+}
+
+/** The URI of what is to be read of a resource: docs/providers/documents.md. */
+function withPart(uri: string, { lines, bytes, tail, as }: ReadOptions): string {
+  const given = Object.entries({ as, lines, bytes, tail }).filter(([, value]) => value !== undefined)
+  if (given.length === 0) return uri
+  if (uri.includes('?')) throw misused('The URI has a query already: write the part into it, or leave it out.')
+  return `${uri}?${given.map(([name, value]) => `${name}=${value}`).join('&')}`
+}
+
+/** Writes a content, and tells who waits how much of it is written. */
+async function writeTold(out: Output, content: ResourceContent, io: Io): Promise<void> {
+  const progress = createProgress(
+    { saysToTerminal: io.saysToTerminal, out },
+    {
+      ...{ done: 0, total: lengthOf(content), what: '', format: formatSize },
+    },
+  )
+  const told: Output = {
+    ...out,
+    write: async (data, writing) => {
+      await out.write(data, writing)
+      progress.add(data.length)
+    },
+  }
+  await writeContent(told, content).finally(progress.end)
+}
+
+async function writeFile(file: string, contents: readonly ResourceContent[], io: Io): Promise<void> {
+  const [content] = contents
+  if (content === undefined || contents.length > 1)
+    throw failed(`There are ${contents.length} contents, and --output takes one. Print them with --json.`)
+  await toFile(file, (out) => writeTold(out, content, io))
+}
+
+async function toFile(file: string, write: (out: Output) => Promise<void>): Promise<void> {
+  const stream = createWriteStream(file)
+  try {
+    await write({ ...createOutput(stream), isTerminal: false })
+    stream.end()
+    await finished(stream)
+  } catch (error) {
+    stream.destroy()
+    if (isResourceError(error)) throw error
+    throw failed(`The file ${file} cannot be written: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+function headerOf(content: ResourceContent): string {
+  return escapeText(`──  ${content.uri}  ${describe(content)}`)
+}
+
+function describe(content: ResourceContent): string {
+  const length = lengthOf(content)
+  const whole = content.size !== undefined && content.size > length ? ` of ${formatSize(content.size)}` : ''
+  const size = content.mimeType === directoryMimeType ? [] : [formatSize(length) + whole]
+  return [content.mimeType ?? 'unknown type', ...size].join(', ')
+}
+
+function needsLineEnd(content: ResourceContent): boolean {
+  return 'text' in content && content.text !== '' && !content.text.endsWith('\n')
+}

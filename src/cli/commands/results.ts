@@ -1,0 +1,168 @@
+import { readFile } from 'node:fs/promises'
+import type { Command } from 'commander'
+import { openCatalog } from '../../config/build.ts'
+import { isWritable, type WritableMount } from '../../config/writing.ts'
+import { isResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
+import { formatUri, parseAddress } from '../../core/uri.ts'
+import type { Stored } from '../../providers/results/index.ts'
+import { type Local, requireLocal } from '../operations/local.ts'
+import { createColumns } from '../terminal/columns.ts'
+import { exitCodeHelp, failed, misused } from '../terminal/exit.ts'
+import { count } from '../terminal/format.ts'
+import type { Io } from '../terminal/io.ts'
+import { writeJson } from '../terminal/json.ts'
+import { createLog } from '../terminal/log.ts'
+import { writeError } from '../terminal/status-line.ts'
+import { escapeText } from '../terminal/text.ts'
+
+interface PutOptions {
+  readonly config?: string
+  readonly mount?: string
+  readonly json?: true
+}
+
+export function define(command: Command, io: Io): void {
+  command.description('Keeps results of wall-bounce analyses, where a configuration mounts them.').addHelpText(
+    'after',
+    `
+Examples:
+  hikidashi results put analysis.json
+  hikidashi results put results.jsonl --mount wallbounce://project
+  analyse | hikidashi results put -
+${exitCodeHelp}`,
+  )
+  command
+    .command('put')
+    .description(
+      `Keeps what is in a file: one analysis or an array of them in JSON, or one on each line (JSON lines). All of them are
+looked at before the first is kept. The same analysis again changes nothing. A server that runs tells its clients.`,
+    )
+    .argument('<file>', 'the file; - is stdin')
+    .option('--config <file>', 'the configuration; by default hikidashi.json here')
+    .option('--mount <address>', 'where they are kept, where several mounts keep results')
+    .option('--json', 'print JSON')
+    .action((file: string, options: PutOptions) => put(file, options, io))
+}
+
+async function put(file: string, { mount, json, ...options }: PutOptions, io: Io): Promise<void> {
+  const name = file === '-' ? 'stdin' : file
+  const values = parseValues(await read(file), name)
+  const local = await requireLocal(options, io)
+  const planned = plannedFor(local, mount)
+  const write = writeError
+  const log = createLog({ level: 'warn', format: 'text', write, scrubber: io.secrets })
+  const store = local.config?.store
+  const catalog = await openCatalog([planned], {
+    log,
+    scrubber: io.secrets,
+    ...defined({ store }),
+  }).catch(explained)
+  try {
+    const [opened] = catalog.mounts.filter(isWritable)
+    if (opened === undefined) throw failed('The mount keeps no results.')
+    const kept = await putAll(opened, values, name)
+    if (json) return await writeJson(io.out, kept)
+    const layOut = createColumns([{ side: 'left' }, { side: 'left' }])
+    await io.out.write(layOut(kept.map(({ status, uri }) => [status, escapeText(uri)])))
+    io.say(`${count(kept.length, 'analysis').replace('analysiss', 'analyses')} in ${opened.address}.`)
+  } finally {
+    await catalog.close()
+  }
+}
+
+async function putAll({ provider, address }: WritableMount, values: readonly Placed[], file: string) {
+  for (const { value, place } of values) {
+    try {
+      provider.check(value)
+    } catch (error) {
+      throw wrong(error, `${file}${place}`)
+    }
+  }
+  const kept: (Stored & { readonly uri: string })[] = []
+  for (const { value, place } of values) {
+    const stored = await provider.put(value).catch((error: unknown) => {
+      throw wrong(error, `${file}${place}`)
+    })
+    kept.push({ uri: formatUri(parseAddress(address), `results/${stored.id}`), ...stored })
+  }
+  return kept
+}
+
+/** A fault of one analysis is not a fault of the command line. */
+function wrong(error: unknown, place: string): unknown {
+  if (!isResourceError(error)) return error
+  return failed(
+    error.message
+      .split('\n')
+      .map((line) => `${place}: ${line}`)
+      .join('\n'),
+  )
+}
+
+async function read(file: string): Promise<string> {
+  try {
+    if (file !== '-') return await readFile(file, 'utf8')
+    const chunks: Uint8Array[] = []
+    for await (const chunk of process.stdin) chunks.push(chunk as Uint8Array)
+    return Buffer.concat(chunks).toString('utf8')
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    throw failed(`The file ${file} cannot be read (${code}).`)
+  }
+}
+
+/** A value and where it stands, such as `:3` for a line, or `[2]` for a place in an array. */
+interface Placed {
+  readonly value: unknown
+  readonly place: string
+}
+
+/** @throws CommandError for what is neither JSON nor lines of it, or holds nothing. */
+function parseValues(text: string, file: string): readonly Placed[] {
+  const body = text.replace(/^\ufeff/, '')
+  const whole = parseJson(body)
+  if (whole !== undefined) {
+    const values = Array.isArray(whole.value) ? whole.value : [whole.value]
+    if (values.length === 0) throw failed(`${file}: There is no analysis in it.`)
+    return values.map((value, index) => ({ value, place: Array.isArray(whole.value) ? `[${index}]` : '' }))
+  }
+  const lines = body.split('\n').flatMap((line, index) => (line.trim() === '' ? [] : [{ line, number: index + 1 }]))
+  if (lines.length === 0) throw failed(`${file}: There is no analysis in it.`)
+  return lines.map(({ line, number }) => {
+    const parsed = parseJson(line)
+    if (parsed === undefined)
+      throw failed(`${file}:${number}: This is no JSON. Write one analysis or an array of them, or one on each line.`)
+    return { value: parsed.value, place: `:${number}` }
+  })
+}
+
+function parseJson(text: string): { readonly value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) }
+  } catch {
+    return undefined
+  }
+}
+
+function plannedFor({ mounts, config }: Local, address: string | undefined) {
+  const keeping = mounts.filter((mount) => mount.config.provider === 'results')
+  const named = keeping.map((mount) => mount.address)
+  if (keeping.length === 0)
+    throw failed(
+      `${config?.file ?? 'The current folder'} mounts no results. Add one: "wallbounce://project": { "provider": "results" }.`,
+    )
+  const found = address === undefined ? keeping : keeping.filter((mount) => isSame(mount.address, address))
+  const [first] = found
+  if (first === undefined) throw misused(`No results are mounted at ${address}. They are at: ${named.join(', ')}.`)
+  if (found.length > 1) throw misused(`Several mounts keep results: say --mount ${named.join(', or --mount ')}.`)
+  return first
+}
+
+function isSame(address: string, named: string): boolean {
+  return address.replace(/\/$/, '') === named.replace(/\/$/, '')
+}
+
+function explained(error: unknown): never {
+  throw isResourceError(error) ? failed(error.message) : error
+}

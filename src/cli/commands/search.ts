@@ -1,0 +1,154 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { searchesOf } from '../../config/searches.ts'
+import type { Catalog } from '../../core/catalog.ts'
+import {
+  type Found,
+  type FoundHit,
+  type FoundQuery,
+  idleNote,
+  parseFound,
+  piecesOf,
+  type SearchPlace,
+  searchPlaces,
+} from '../../core/found.ts'
+import type { View } from '../../core/view.ts'
+import type { Search } from '../../providers/search/index.ts'
+import { createIndexing } from '../operations/indexing.ts'
+import { addSourceOptions, asked, type SourceOptions, withSource } from '../operations/source.ts'
+import { type Colours, coloursFor } from '../terminal/colour.ts'
+import { exitCodeHelp, failed, misused } from '../terminal/exit.ts'
+import type { Io } from '../terminal/io.ts'
+import { writeJson } from '../terminal/json.ts'
+import { pagesOf } from '../terminal/pages.ts'
+import { escapeLines, escapeText, readableUri } from '../terminal/text.ts'
+
+interface SearchOptions extends SourceOptions, Omit<FoundQuery, 'query'> {
+  readonly at?: string
+  readonly json?: true
+  readonly fresh?: true
+}
+
+export function define(command: Command, io: Io): void {
+  command
+    .description(
+      `Finds resources by words, where a configuration mounts a search; "quoted words" have to stand as they are. Best first, each
+with its URI, which opens the part that was found. What is not indexed yet is, before: a server that runs does that by itself.`,
+    )
+    .argument('<query...>', 'the words')
+    .option('--at <address>', 'the search to ask, where several are mounted')
+    .option('--mount <address>', 'only what is in this mount')
+    .option('--mime <type>', 'only of this MIME type: text/markdown, or text/* for all texts')
+    .option('--since <when>', 'only what was modified since: 2026-01-31, or 7d for the last week')
+    .option('--min-priority <number>', 'only what is at least so important, from 0 to 1', parseNumber)
+    .addOption(new Option('--audience <who>', 'only what is meant for them').choices(['user', 'assistant']))
+    .option('--path <glob>', 'only at such paths below the mounts: "guides/**/*.md"')
+    .option('--limit <hits>', 'how many, from 1 to 100; by default 20', parseNumber)
+    .option('--after <hits>', 'go on after so many', parseNumber)
+    .option('--fresh', 'look at every file first, also where that was done within the last 30 seconds')
+    .option('--json', 'print the answer as JSON')
+  addSourceOptions(command)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi search how to deploy
+  hikidashi search '"connection refused"' --mime text/markdown --since 30d
+  hikidashi search 設計 --url http://127.0.0.1:8787/mcp --json
+${exitCodeHelp}`,
+    )
+    .action((words: readonly string[], options: SearchOptions) => search(words.join(' '), options, io))
+}
+
+function parseNumber(value: string): number {
+  const number = value.trim() === '' ? Number.NaN : Number(value)
+  if (!Number.isFinite(number)) throw new InvalidArgumentError('It is a number.')
+  return number
+}
+
+async function search(query: string, options: SearchOptions, io: Io): Promise<void> {
+  if (query.trim() === '') throw misused('There is nothing to search for.')
+  await withSource(options, io, async ({ view, catalog }) => {
+    const place = await placeFor(view, options.at)
+    const isRecent = catalog !== undefined && (await indexed(catalog, place, options.fresh === true, io))
+    const { limit, mount, mime, since, minPriority, audience, path, after } = options
+    const given = Object.entries({ limit, mount, mime, since, minPriority, audience, path, after })
+    const rest: Omit<FoundQuery, 'query'> = Object.fromEntries(given.filter(([, value]) => value !== undefined))
+    const uri = place.uriOf({ query, ...rest })
+    const found = parseFound(await textAt(view, uri))
+    if (found === undefined) throw failed(`${place.address} does not answer as a search does.`)
+    if (options.json) return writeJson(io.out, found)
+    if (found.fallback !== undefined) io.say(found.fallback)
+    await io.out.write(formatFound(found, coloursFor(io.out.isTerminal)), { isStyled: true })
+    // How old a recent index is has been said already.
+    for (const note of found.notes) if (!isRecent || note !== idleNote) io.say(`Note: ${note}`)
+    if (found.hits.length === 0) io.say('Nothing was found.')
+    if (found.next !== undefined) io.say(`There is more: --after ${found.next}`)
+  })
+}
+
+/** The searches that a view has. */
+export async function placesOf(view: View): Promise<readonly SearchPlace[]> {
+  const places: SearchPlace[] = []
+  for await (const { items } of pagesOf((query) => view.templates(query))) places.push(...searchPlaces(items))
+  return places
+}
+
+/** The text at a URI; empty where it is none. */
+export async function textAt(view: View, uri: string): Promise<string> {
+  const [content] = (await asked(uri, view.read(uri))).contents
+  return content !== undefined && 'text' in content ? content.text : ''
+}
+
+async function placeFor(view: View, at: string | undefined): Promise<SearchPlace> {
+  const places = await placesOf(view)
+  const found = at === undefined ? places : places.filter(({ address }) => address === at.replace(/\/$/, ''))
+  const [first] = found
+  const names = places.map(({ address }) => address)
+  if (first === undefined && at !== undefined && places.length > 0)
+    throw misused(`There is no search at ${at}. There is one at: ${names.join(', ')}.`)
+  if (first === undefined)
+    throw failed(
+      'There is no search. Mount one: "search://all": { "provider": "search", "over": ["ADDRESS OF A MOUNT"] }.',
+    )
+  if (found.length > 1) throw misused(`There are several: say --at ${names.join(', or --at ')}.`)
+  return first
+}
+
+/** An index that was compared with its sources so lately is searched as it is: comparing looks at every file. */
+const trustedAgeMs = 30_000
+
+/** Waits until what is searched is indexed, unless the index is recent: then it says how old it is, and resolves to true. */
+async function indexed(catalog: Catalog, { address }: SearchPlace, fresh: boolean, io: Io): Promise<boolean> {
+  const mount = searchesOf(catalog).find((one) => one.address.replace(/\/$/, '') === address)
+  if (mount === undefined) return false
+  const provider: Search = mount.provider
+  const age = Date.now() - ((await provider.currentAt()) ?? 0)
+  if (!fresh && age >= 0 && age <= trustedAgeMs) {
+    io.say(`As of ${Math.ceil(age / 1000)} s ago. To look at every file first: --fresh`)
+    return true
+  }
+  provider.feed()
+  await createIndexing(io).wait(() => provider.feedStatus())
+  return false
+}
+
+function formatFound({ hits }: Found, colours: Colours): string {
+  return hits.map((hit) => `${formatHit(hit, colours)}\n`).join('\n')
+}
+
+function formatHit(hit: FoundHit, { bold, mark }: Colours): string {
+  const titles = [hit.title, hit.heading].filter((text) => text !== undefined && text !== '')
+  const title = [...new Set(titles)].map((text) => escapeText(text ?? '')).join(' · ')
+  // Each piece is escaped by itself, so that no text can end a mark.
+  const snippet = piecesOf(hit.snippet).map(({ text, marked }) => {
+    const lines = escapeLines(text).split('\n')
+    return lines.map((line) => (marked && line !== '' ? mark(line) : line)).join('\n')
+  })
+  const body = snippet
+    .join('')
+    .split('\n')
+    .map((line) => `    ${line}`.trimEnd())
+    .filter((line) => line !== '')
+  const told = [...(title === '' ? [] : [bold(title)]), ...(hit.link === undefined ? [] : [escapeText(hit.link)])]
+  return [escapeText(readableUri(hit.uri)), ...told.map((line) => `  ${line}`), ...body].join('\n')
+}

@@ -1,0 +1,276 @@
+import { Console } from 'node:console'
+import { resolve } from 'node:path'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { OpenedCatalog } from '../../config/build.ts'
+import { isResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
+import type { Log } from '../../core/log.ts'
+import type { Opening } from '../../core/opening.ts'
+import type { Scrubber } from '../../core/scrub.ts'
+import { type Listen, parseListen } from '../../schema/values.ts'
+import type { AuditFile, HttpOptions, ServeOptions as Service } from '../../server/index.ts'
+import { serveStdio } from '../../server/stdio/serve-stdio.ts'
+import { hostName, ownCommand } from '../hosts/own-command.ts'
+import { type Announcer, createAnnouncer } from '../operations/announce.ts'
+import { openPage, pageOf } from '../operations/explorer.ts'
+import { relaxHeap } from '../operations/heap.ts'
+import { type Local, openLocal, requireLocal, scopesOfMounts } from '../operations/local.ts'
+import { startMeasuring } from '../operations/measure.ts'
+import { openLater } from '../operations/open-later.ts'
+import type { ServeIndexingOptions } from '../operations/serve-indexing.ts'
+import {
+  adviceOn,
+  argumentsFor,
+  httpOptions,
+  refuseUnasked,
+  refuseWithheld,
+  type ServeOptions,
+  tokensOf,
+  warnOfLargeFolders,
+} from '../operations/serve-options.ts'
+import { createStop } from '../operations/stop.ts'
+import { packageVersion } from '../operations/version.ts'
+import { exitCodeHelp, failed } from '../terminal/exit.ts'
+import type { Io } from '../terminal/io.ts'
+import { createLog, logFormats, logLevels } from '../terminal/log.ts'
+import { writeError } from '../terminal/status-line.ts'
+
+/** How long a client may take to say something before the mounts are opened, in milliseconds. */
+const latestOpeningMs = 250
+
+export function define(command: Command, io: Io): void {
+  command
+    .description(
+      `Serves folders, or the mounts of a configuration, to MCP clients. Without either: hikidashi.json in the current folder,
+else the current folder. Over stdio, unless --http or http.listen in the configuration says otherwise.
+
+A folder is served with its files, its git history, its settings (secrets redacted), its prompts, its SQLite databases, and a
+search over its documents, as far as it has them. Its files are at file:// and its absolute path, so that a host on this machine
+can open them. A configuration decides for itself: hikidashi init writes down this set-up.`,
+    )
+    .argument('[dir...]', 'folders to serve')
+    .option('--config <file>', 'serve what this configuration mounts')
+    .option('--name <name>', 'serve the one folder at file:///NAME instead')
+    .addOption(new Option('--stdio', 'speak to one client over stdin and stdout').conflicts('http'))
+    .addOption(
+      new Option('--http <[host:]port>', 'serve many over HTTP; port 0 is any free one')
+        .argParser(parseHttp)
+        .conflicts('stdio'),
+    )
+    .option('--allow-host <name>', 'a host name by which clients reach this machine (repeatable)', addName)
+    .option('--tokens <file>', 'serve over HTTP only to who has a token of this file (see hikidashi token)')
+    .option('--insecure', 'serve other machines without asking who they are')
+    .addOption(new Option('--only <part>', 'serve the files of a folder, and nothing else of it').choices(['files']))
+    .addOption(
+      new Option(
+        '--replica <name>',
+        'begin the ids of sessions with this name, by which a proxy finds the replica of a session',
+      ).argParser(parseReplica),
+    )
+    .option('--strict', 'open every mount at the start, and end with one that cannot be opened')
+    .addOption(new Option('--log-level <level>', 'what to log on stderr').choices(logLevels).default('info'))
+    .addOption(new Option('--log-format <format>', 'how to log it').choices(logFormats).default('text'))
+    .addHelpText(
+      'after',
+      `
+SIGTERM and SIGINT (Ctrl-C) let what was asked be answered, and end it; a second one ends it at once.
+
+Examples:
+  hikidashi serve . --http 8787
+  hikidashi serve ~/notes ~/work/docs --stdio
+  hikidashi serve . --http 0.0.0.0:8787 --allow-host context.example.org --tokens ~/.hikidashi-tokens.json
+${exitCodeHelp}`,
+    )
+    .action((folders: readonly string[], options: ServeOptions) => serve(folders, options, io))
+}
+
+function parseHttp(value: string): Listen {
+  const listen = parseListen(value)
+  if (listen === undefined) throw new InvalidArgumentError('It is a port, or HOST:PORT such as 127.0.0.1:8787.')
+  return listen
+}
+
+/** Parses the name of a replica, which stands in the ids of sessions. */
+function parseReplica(value: string): string {
+  if (/^[a-z0-9-]{1,32}$/.test(value)) return value
+  throw new InvalidArgumentError('It is a name of up to 32 characters of a-z, 0-9 and "-".')
+}
+
+function addName(name: string, names: readonly string[] = []): readonly string[] {
+  return [...names, name]
+}
+
+async function serve(folders: readonly string[], options: ServeOptions, io: Io): Promise<void> {
+  const { secrets } = io
+  const { logLevel: level, logFormat: format } = options
+  const log = createLog({ level, format, write: writeError, scrubber: secrets })
+  const say = format === 'json' ? (text: string) => log('warn', text) : io.say
+  const local = await requireLocal({ ...options, folders }, { secrets, say })
+  refuseWithheld(local, options)
+  const listen = options.stdio ? undefined : (options.http ?? local.config?.http?.listen)
+  refuseUnasked(local, options, listen)
+  // On stdio, stdout belongs to the protocol: what any library prints goes elsewhere.
+  if (listen === undefined) globalThis.console = new Console(process.stderr, process.stderr)
+  const stop = createStop(log)
+  warnOfLargeFolders(local, log)
+  const scopesOf = scopesOfMounts(local)
+  const auditFile = await openAudit(local, log, secrets)
+  const measuring = await startMeasuring(local)
+  const { opening, ...served } = openLater(
+    local,
+    async () => {
+      const catalog = await openLocal(local, log, secrets, {
+        strict: options.strict ?? false,
+        ...(measuring === undefined ? {} : { measurements: measuring.measurements }),
+      })
+      tellIndexingOf(catalog, { io, log, isStructured: format === 'json', signal: stop.signal })
+      return catalog
+    },
+    log,
+  )
+  const { name = 'hikidashi', instructions } = local.config ?? {}
+  const service: Service = {
+    ...served,
+    opening,
+    name,
+    version: packageVersion(),
+    log,
+    scrubber: secrets,
+    principal: local.principal,
+    ...(auditFile === undefined ? {} : { audit: auditFile.write }),
+    ...defined({ instructions }),
+  }
+  const announce = createAnnouncer({
+    log: format === 'json' ? log : undefined,
+    say: io.say,
+    server: {
+      name: hostName(name),
+      command: ownCommand(argumentsFor(folders, options, local)),
+      ...tokensOf(httpOptions(local, options).auth),
+    },
+    addresses: local.mounts.map(({ address }) => address),
+    assumed: local.assumed,
+  })
+  try {
+    if (listen === undefined) await serveOverStdio(service, opening, stop.signal, announce)
+    else {
+      const pages = await openPage(local.config?.http, listen, log)
+      await serveOverHttp(
+        {
+          ...service,
+          ...httpOptions(local, options),
+          ...listen,
+          ...defined({ pages }),
+          degraded: () => opening.opened?.degraded() ?? [],
+          scopesOf,
+          ...(measuring === undefined ? {} : { measurements: measuring.measurements }),
+        },
+        opening,
+        stop.signal,
+        announce,
+      )
+    }
+  } finally {
+    if (opening.isStarted)
+      await opening.start().then(
+        ({ close }) => close(),
+        () => {},
+      )
+    measuring?.end()
+    await auditFile?.close()
+    stop.done()
+  }
+}
+
+/** The audit log of a configuration. It lies in no folder that is served: nobody reads there what others asked for. */
+async function openAudit({ config }: Local, log: Log, scrubber: Scrubber): Promise<AuditFile | undefined> {
+  if (config?.audit === undefined) return undefined
+  const { openAuditFile } = await import('../../server/telemetry/audit-file.ts')
+  const { file, ...options } = config.audit
+  return openAuditFile({ ...options, file: resolve(config.folder, file), scrubber, log }).catch((error: unknown) => {
+    throw isResourceError(error) ? failed(error.message) : error
+  })
+}
+
+/**
+ * Serves over stdio. The mounts are opened once the first answer is written: until then the client waits for that alone. They are
+ * opened at the latest after {@link latestOpeningMs}, or at the end of the input.
+ */
+async function serveOverStdio(
+  service: Service,
+  opening: Opening<OpenedCatalog>,
+  stop: AbortSignal,
+  announce: Announcer,
+): Promise<void> {
+  const failure = new AbortController()
+  const open = () =>
+    void opening.start().then(
+      () => (process.stdin.isTTY ? announce.waiting() : announce.started(service.log)),
+      () => failure.abort(),
+    )
+  const openOnce = once(open)
+  const timer = setTimeout(openOnce, latestOpeningMs)
+  await serveStdio({ ...service, onFirstAnswer: openOnce, signal: AbortSignal.any([stop, failure.signal]) })
+  clearTimeout(timer)
+  if (stop.aborted) return
+  openOnce()
+  // A mount that cannot be opened ends the process with its message.
+  await opening.start()
+}
+
+/** Serves over HTTP. It listens at once, and opens the mounts in the background. */
+async function serveOverHttp(
+  options: HttpOptions,
+  opening: Opening<OpenedCatalog>,
+  stop: AbortSignal,
+  announce: Announcer,
+): Promise<void> {
+  const { serveHttp } = await import('../../server/http/serve-http.ts')
+  relaxHeap()
+  const running = await serveHttp(options).catch((error: unknown) => {
+    // A port that is taken is no fault of the command line.
+    if (isResourceError(error, 'invalid')) throw failed(`${error.message}${adviceOn(error.detail.reason)}`)
+    throw error
+  })
+  const stopped = new Promise<void>((resolve) => {
+    if (stop.aborted) resolve()
+    stop.addEventListener('abort', () => resolve())
+  })
+  try {
+    await Promise.race([opening.start(), stopped])
+    if (!stop.aborted) announce.listening(running.url, options.pages === undefined ? undefined : pageOf(running.url))
+    await Promise.race([
+      opening
+        .start()
+        .then(openAll)
+        .then(() => stopped),
+      stopped,
+    ])
+  } finally {
+    await running.close()
+  }
+}
+
+/**
+ * Opens the mounts in the background, so that the log names every one that cannot be opened. A server of which no mount can be
+ * opened ends.
+ */
+async function openAll(catalog: OpenedCatalog): Promise<void> {
+  const broken = await catalog.openAll()
+  if (broken.length > 0 && broken.length === catalog.mounts.length)
+    throw failed(`No mount can be opened: ${broken.join(', ')}`)
+}
+
+/** Tells how far the indexes are, beside everything else. */
+function tellIndexingOf(catalog: OpenedCatalog, options: ServeIndexingOptions): void {
+  void import('../operations/serve-indexing.ts').then(({ tellIndexing }) => tellIndexing(catalog, options))
+}
+
+function once(act: () => void): () => void {
+  let done = false
+  return () => {
+    if (done) return
+    done = true
+    act()
+  }
+}

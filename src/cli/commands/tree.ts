@@ -1,0 +1,145 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { Encoding } from '../../context/tokens.ts'
+import { isResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
+import { directoryMimeType, type Resource, type View } from '../../core/view.ts'
+import { nameOf } from '../operations/nearest-uri.ts'
+import { rootsOf } from '../operations/roots.ts'
+import { addSourceOptions, nothingAt, type SourceOptions, withSource } from '../operations/source.ts'
+import { asResource } from '../operations/stat-find.ts'
+import { createTreeJson, createTreePrinter, formatTokens } from '../operations/tree-print.ts'
+import { type Measured, type Totals, type TreeVisitor, walk } from '../operations/tree-walk.ts'
+import { exitCodeHelp, failed, misused } from '../terminal/exit.ts'
+import { counted, formatSize } from '../terminal/format.ts'
+import type { Io } from '../terminal/io.ts'
+import { createProgress } from '../terminal/progress.ts'
+
+interface TreeOptions extends SourceOptions {
+  readonly depth?: number
+  readonly most?: number
+  readonly long?: true
+  readonly size?: true
+  readonly tokens?: true
+  readonly estimate?: true
+  readonly encoding: Encoding
+  readonly full?: true
+  readonly ascii?: true
+  readonly json?: true
+}
+
+export function define(command: Command, io: Io): void {
+  command
+    .description(
+      `Shows what is below a directory, or in every mount, as a tree. It is printed while it is listed. With --size or --tokens
+directories have the totals of all that is in them, shown or not, and the tree is printed once these are known.`,
+    )
+    .argument('[uri]', 'a directory: its URI, or a path of this machine')
+    .option('-d, --depth <levels>', 'show so many levels', parseCount)
+    .option('-m, --most <nodes>', 'show so many of each directory, and how many more', parseCount)
+    .option('-l, --long', 'show size, time of change, type and title')
+    .option('-s, --size', 'show sizes, those of directories too')
+    .option('-t, --tokens', 'show how many tokens each has for a language model: everything is read; ~ is an estimate')
+    .option('--estimate', 'as --tokens, guessed from the sizes: nothing is read')
+    .addOption(
+      new Option('--encoding <name>', 'how tokens are cut')
+        .choices(['o200k_base', 'cl100k_base'])
+        .default('o200k_base'),
+    )
+    .option('-f, --full', 'show whole URIs instead of names')
+    .option('--ascii', 'draw the lines with ASCII')
+    .option('--json', 'print a JSON array of trees, exact and complete')
+  addSourceOptions(command)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi tree --depth 2                              the beginning of every mount
+  hikidashi tree src --tokens                           what each file here takes of a prompt
+  hikidashi tree --tokens --depth 1                     which folders take the most
+  hikidashi tree --most 20 --url http://127.0.0.1:8787/mcp
+${exitCodeHelp}`,
+    )
+    .action((uri: string | undefined, options: TreeOptions) => tree(uri, options, io))
+}
+
+function parseCount(value: string): number {
+  const number = Number(value)
+  if (!Number.isSafeInteger(number) || number < 1) throw new InvalidArgumentError('It is a whole number, at least 1.')
+  return number
+}
+
+async function tree(argument: string | undefined, options: TreeOptions, io: Io): Promise<void> {
+  await withSource(options, io, async ({ view, mounts, uriOf }) => {
+    const tokens = options.tokens === true || options.estimate === true
+    const isWhole = tokens || options.size === true
+    const { size = false, long = false, full = false, ascii = false } = options
+    const { depth = Number.POSITIVE_INFINITY, most = Number.POSITIVE_INFINITY } = options
+    const shown = { tokens, size, long, full, ascii, isWhole }
+    const printer = options.json ? createTreeJson(io.out, shown) : createTreePrinter(io.out, shown)
+    const faults: string[] = []
+    const visitor: TreeVisitor = {
+      ...printer,
+      fault: (message, place) => {
+        faults.push(message)
+        return printer.fault(message, place)
+      },
+    }
+    const roots = argument === undefined ? await rootsOf({ view, mounts }) : [await rootAt(view, uriOf(argument))]
+    const progress = createProgress(io, { done: 0, besideOutput: isWhole && !options.json })
+    const totals: Totals[] = []
+    try {
+      const measure = tokens ? await measureFor(view, options) : undefined
+      for (const root of roots)
+        totals.push(
+          await walk(view, root, visitor, {
+            ...{ depth, most, isWhole, isNamed: argument !== undefined, onSeen: () => progress.add(1) },
+            ...defined({ measure }),
+          }),
+        )
+    } finally {
+      progress.end()
+    }
+    await printer.end()
+    if (!options.json) await io.out.write(`\n${formatTotals(totals, shown)}\n`)
+    if (faults.length > 0) throw failed(`The tree is not complete. ${faults[0]}`)
+  })
+}
+
+async function measureFor(
+  view: View,
+  { estimate, encoding }: TreeOptions,
+): Promise<(resource: Resource) => Promise<Measured>> {
+  const { estimateTokens, tokenCounter } = await import('../operations/tree-tokens.ts')
+  return estimate === true ? async (resource) => estimateTokens(resource) : tokenCounter(view, encoding)
+}
+
+/** A directory as a root: what is shown of it is its URI, and what its mount says, where it is one. */
+async function rootAt(view: View, uri: string): Promise<Resource> {
+  const bare = (text: string) => text.replace(/\/$/, '')
+  const mount = (await view.mounts()).find((one) => bare(one.uri) === bare(uri))
+  if (mount !== undefined) {
+    const root = await asResource(view, mount)
+    return root.mimeType === directoryMimeType ? { ...root, uri } : root
+  }
+  try {
+    await view.directory({ uri })
+    return { uri, name: nameOf(uri), mimeType: directoryMimeType }
+  } catch (error) {
+    if (isResourceError(error, 'not-found')) throw await nothingAt(uri, view)
+    if (!isResourceError(error, 'invalid') || error.detail.reason !== 'not-a-directory') throw error
+    throw misused(`${uri} is not a directory. To tell what is known of it: hikidashi stat ${uri}`)
+  }
+}
+
+function formatTotals(
+  roots: readonly Totals[],
+  { isWhole, tokens }: { readonly isWhole: boolean; readonly tokens: boolean },
+): string {
+  const sum = (of: (totals: Totals) => number) => roots.reduce((all, totals) => all + of(totals), 0)
+  const directories = sum((totals) => totals.directories)
+  const resources = sum((totals) => totals.resources)
+  const counts = [counted(directories, 'directory', 'directories'), counted(resources, 'resource')]
+  const known = { tokens: sum((totals) => totals.tokens), isEstimate: roots.some(({ isEstimate }) => isEstimate) }
+  const size = isWhole ? [formatSize(sum(({ bytes }) => bytes))] : []
+  return [...counts, ...size, ...(tokens ? [`${formatTokens(known)} tokens`] : [])].join(', ')
+}

@@ -1,0 +1,115 @@
+import { stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { type Command, Option } from 'commander'
+import { defaultConfig } from '../../config/default-file.ts'
+import type { Withheld } from '../../config/untrusted.ts'
+import { reasonsOf, withheldJson } from '../operations/withheld.ts'
+import { createColumns } from '../terminal/columns.ts'
+import { CommandError, exitCodeHelp, exitCodes, failed } from '../terminal/exit.ts'
+import { count } from '../terminal/format.ts'
+import type { Io } from '../terminal/io.ts'
+import { writeJson } from '../terminal/json.ts'
+import { escapeText } from '../terminal/text.ts'
+
+interface TrustOptions {
+  readonly revoke?: true
+  readonly list?: true
+  readonly json?: true
+}
+
+export function define(command: Command, io: Io): void {
+  command
+    .description(
+      `Allows a configuration that hikidashi finds in the current folder to do more than read that folder: to start programs, to read
+elsewhere, to connect to services, to answer others. Until then those parts of it are left out. It is allowed as it is now: when its
+content changes, you are asked again. A configuration that you name with --config, or that init wrote for you, needs no trust.`,
+    )
+    .argument('[file]', 'the configuration, or the folder that it lies in', defaultConfig)
+    .addOption(new Option('--revoke', 'trust it no longer, whatever its content is').conflicts('list'))
+    .addOption(new Option('--list', 'list the configurations that you trust').conflicts('revoke'))
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi trust                        the ${defaultConfig} in the current folder
+  hikidashi trust ~/work/docs --revoke
+  hikidashi trust --list
+${exitCodeHelp}`,
+    )
+    .action(async (given: string, options: TrustOptions) => {
+      if (options.list) return list(options, io)
+      const file = await fileOf(given)
+      return options.revoke ? revoke(file, options, io) : trust(file, options, io)
+    })
+}
+
+async function fileOf(given: string): Promise<string> {
+  const path = resolve(given)
+  const isFolder = await stat(path).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  )
+  return isFolder ? join(path, defaultConfig) : path
+}
+
+async function trust(file: string, { json }: TrustOptions, io: Io): Promise<void> {
+  const [{ loadConfig }, { formatConfigProblem }, { recordTrust }] = await Promise.all([
+    import('../../config/load.ts'),
+    import('../../config/problem.ts'),
+    import('../../config/trust.ts'),
+  ])
+  // The bytes that were judged are those that are trusted, even if the file changes meanwhile.
+  let content: Uint8Array = new Uint8Array()
+  const loaded = await loadConfig(file, {
+    admitsAbsent: true,
+    isTrusted: async (bytes) => {
+      content = bytes
+      return false
+    },
+  })
+  if ('problems' in loaded) throw failed(loaded.problems.map(formatConfigProblem).join('\n'))
+  const { withheld } = loaded.config
+  const record = await recordTrust(file, content).catch((error: unknown) => {
+    throw failed(`The trust cannot be kept in the state folder (${codeOf(error)}).`)
+  })
+  if (json) return writeJson(io.out, { ...record, allowed: withheld.map(withheldJson) })
+  await io.out.write(formatAllowed(withheld))
+  io.say(
+    withheld.length === 0
+      ? `Trusted ${record.file}. It does nothing that needs trust.`
+      : `Trusted ${record.file} as it is now. When its content changes, trust it again. To undo: hikidashi trust --revoke`,
+  )
+}
+
+function formatAllowed(withheld: readonly Withheld[]): string {
+  const layOut = createColumns([{ side: 'left' }, { side: 'left' }])
+  return layOut(withheld.map((part) => [escapeText(part.name), reasonsOf(part, Number.POSITIVE_INFINITY)]))
+}
+
+async function revoke(file: string, { json }: TrustOptions, io: Io): Promise<void> {
+  const { revokeTrust } = await import('../../config/trust.ts')
+  const revoked = await revokeTrust(file).catch((error: unknown) => {
+    throw failed(`The trust cannot be removed from the state folder (${codeOf(error)}).`)
+  })
+  if (revoked === 0) throw new CommandError(exitCodes.notFound, `You do not trust ${file}: there is nothing to revoke.`)
+  if (json) await writeJson(io.out, { file, revoked })
+  io.say(`${file} is not trusted any more.`)
+}
+
+async function list({ json }: TrustOptions, io: Io): Promise<void> {
+  const { listTrust, trustState } = await import('../../config/trust.ts')
+  const records = await Promise.all(
+    (await listTrust()).map(async (record) => ({ ...record, state: await trustState(record) })),
+  )
+  if (json) return writeJson(io.out, records)
+  const layOut = createColumns([{ side: 'left' }, { side: 'left' }, { side: 'left' }])
+  await io.out.write(layOut(records.map(({ file, at, state }) => [words[state], at, escapeText(file)])))
+  io.say(`${count(records.length, 'configuration')} trusted.`)
+}
+
+const words = { trusted: 'trusted', changed: 'trusted with another content', gone: 'the file is gone' } as const
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+}

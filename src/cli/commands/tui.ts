@@ -1,0 +1,101 @@
+import { ReadStream, WriteStream } from 'node:tty'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { defined } from '../../core/kit/defined.ts'
+import { addSourceOptions, openSource, type SourceOptions } from '../operations/source.ts'
+import { isColourful } from '../terminal/colour.ts'
+import { exitCodeHelp, failed } from '../terminal/exit.ts'
+import type { Io } from '../terminal/io.ts'
+import { createLog } from '../terminal/log.ts'
+import { writeError } from '../terminal/status-line.ts'
+import { parseTokens } from '../tui/budget.ts'
+import { helpLines } from '../tui/help.ts'
+import { showSource } from '../tui/session.ts'
+import type { Basket } from '../tui/state.ts'
+
+interface TuiOptions extends SourceOptions {
+  readonly budget: number
+  readonly format: Basket['format']
+  readonly at?: string
+}
+
+export function define(command: Command, io: Io): void {
+  command
+    .description(
+      `Shows resources in the terminal: a tree of the mounts, a filter, search, previews, and a basket of resources whose tokens are
+counted, to be written as context for a model. With stdout in a pipe or a file, the basket is printed there at the end.`,
+    )
+    .argument('[uri]', 'what to begin with: a URI, or a path of this machine')
+    .option('--budget <tokens>', 'how many tokens the basket may have: 32k, 200000', parseBudget, 32_000)
+    .addOption(
+      new Option('--format <format>', 'how the basket is written')
+        .choices(['markdown', 'xml', 'json'])
+        .default('markdown'),
+    )
+    .option('--at <address>', 'the search to ask, where several are mounted')
+  addSourceOptions(command)
+    .addHelpText(
+      'after',
+      `
+Keys:
+${helpLines()
+  .map((line) => `  ${line}`)
+  .join('\n')}
+
+Examples:
+  hikidashi tui                                         the configuration here, or this folder
+  hikidashi tui docs/guide.md
+  hikidashi tui --url http://127.0.0.1:8787/mcp
+  hikidashi tui --budget 64k --format xml > context.xml
+${exitCodeHelp}`,
+    )
+    .action((uri: string | undefined, options: TuiOptions) => tui(uri, options, io))
+}
+
+function parseBudget(value: string): number {
+  const tokens = parseTokens(value)
+  if (tokens === undefined) throw new InvalidArgumentError('It is a number of tokens: 32k, 200000, 1.5m.')
+  return tokens
+}
+
+async function tui(uri: string | undefined, options: TuiOptions, io: Io): Promise<void> {
+  const { input, output } = terminalOf()
+  const log = createLog({
+    level: options.logLevel,
+    format: 'text',
+    write: writeError,
+    scrubber: io.secrets,
+  })
+  const source = await openSource(options, io, log)
+  try {
+    const { budget, format, at } = options
+    await showSource(
+      source,
+      {
+        ...{ title: io.secrets.scrub(titleOf(options)), budget, format, input, output },
+        colour: isColourful(true),
+        ...defined({ uri, at }),
+      },
+      io,
+    )
+  } finally {
+    await source.close()
+  }
+}
+
+/** The terminal: keys come from stdin; the screen is stdout, or stderr where stdout goes elsewhere. */
+function terminalOf(): { readonly input: ReadStream; readonly output: WriteStream } {
+  const elsewhere = 'In a pipe or a script, these do the same: hikidashi ls, read, search.'
+  const { stdin, stdout, stderr, env, platform } = process
+  if (!(stdin instanceof ReadStream)) throw failed(`This needs a terminal, and stdin is none. ${elsewhere}`)
+  const output = [stdout, stderr].find((stream) => stream instanceof WriteStream)
+  if (output === undefined) throw failed(`This needs a terminal, and neither stdout nor stderr is one. ${elsewhere}`)
+  if (platform !== 'win32' && (env.TERM === undefined || env.TERM === '' || env.TERM === 'dumb'))
+    throw failed(`This terminal cannot be drawn on (TERM=${env.TERM ?? ''}). ${elsewhere}`)
+  return { input: stdin, output }
+}
+
+/** Returns the name of the source, without user information of a URL, which may be a password. */
+function titleOf({ url, command, config }: TuiOptions): string {
+  if (url !== undefined) return url.replace(/\/\/[^/@]*@/, '//').replace(/\?.*$/, '')
+  return command?.split(/\s+/)[0] ?? config ?? process.cwd()
+}

@@ -1,0 +1,147 @@
+import { basename, resolve } from 'node:path'
+import { type Command, InvalidArgumentError } from 'commander'
+import { isResourceError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { createHandover, type Handover } from '../operations/handover.ts'
+import { addSourceOptions, type Source, type SourceOptions, withSource } from '../operations/source.ts'
+import { createStop } from '../operations/stop.ts'
+import { packageVersion } from '../operations/version.ts'
+import { openerFor, openInBrowser } from '../terminal/browser.ts'
+import { exitCodeHelp, failed, misused } from '../terminal/exit.ts'
+import type { Io } from '../terminal/io.ts'
+
+interface UiOptions extends SourceOptions {
+  readonly port: number
+  readonly open: boolean
+}
+
+export function define(command: Command, io: Io): void {
+  command
+    .description(
+      `Opens the explorer in the browser: a page that shows what there is, here or on any MCP server, until Ctrl-C. It listens on this
+machine only. The address that it prints on standard output works once, for one browser; nobody else gets in.`,
+    )
+    .argument('[dir...]', 'folders to look at')
+    .option('--port <port>', 'listen at this port; 0 is any free one', parsePort, 0)
+    .option('--no-open', 'print the address, and open no browser')
+  addSourceOptions(command)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi ui                                            what is mounted here
+  hikidashi ui ~/notes
+  hikidashi ui --url https://context.example.org/mcp --header "Authorization: Bearer $TOKEN"
+  hikidashi ui --command "npx -y some-mcp-server"         any MCP server with resources
+  hikidashi ui --no-open --port 8800                      over ssh -L 8800:127.0.0.1:8800
+${exitCodeHelp}`,
+    )
+    .action((folders: readonly string[], options: UiOptions) => ui(folders, options, io))
+}
+
+function parsePort(value: string): number {
+  const port = Number(value)
+  if (!/^\d+$/.test(value) || port > 65_535) throw new InvalidArgumentError('It is a number from 0 to 65535.')
+  return port
+}
+
+async function ui(folders: readonly string[], options: UiOptions, io: Io): Promise<void> {
+  const { url, command } = options
+  if (folders.length > 0 && (url !== undefined || command !== undefined))
+    throw misused('Folders are looked at here, and --url and --command are for servers: give one of them.')
+  await withSource({ ...options, folders }, io, (source, log) => show(source, { ...options, folders }, io, log))
+}
+
+async function show(source: Source, options: UiOptions, io: Io, log: Log): Promise<void> {
+  const { createGuardedPage, createPage } = await import('../../explorer/index.ts')
+  const { serveHttp } = await import('../../server/index.ts')
+  const { createAssembleTool, createAssembleTurns } = await import('../../context/tool.ts')
+  const { createMemory } = await import('../../context/memory.ts')
+  const { remoteLimits } = await import('../../context/types.ts')
+  const guarded = createGuardedPage({
+    onOpen: () => void handover?.remove().catch(() => {}),
+    onReuse: () =>
+      io.say(
+        'A second browser used the address. If that was not you, somebody else saw it. Nobody gets in by it any more: run this again.',
+      ),
+  })
+  let handover: Handover | undefined
+  const page = await createPage({ path: guarded.path, isPrivate: true }).catch(explained)
+  await feedSearches(source)
+  const turns = createAssembleTurns()
+  const memoryOf = createMemory()
+  const stop = createStop(log)
+  try {
+    const running = await serveHttp({
+      ...identityOf(source, options),
+      view: () => source.view,
+      log,
+      scrubber: io.secrets,
+      profileOf: () => ({ tools: true }),
+      readingTools: (view) => [
+        createAssembleTool(view, {
+          turns,
+          memoryOf,
+          ...(source.catalog === undefined ? { limits: remoteLimits } : {}),
+        }),
+      ],
+      host: '127.0.0.1',
+      port: options.port,
+      path: guarded.path,
+      pages: guarded.guard(page),
+    }).catch(explained)
+    try {
+      const address = `${running.url.slice(0, running.url.lastIndexOf('/'))}/#token=${guarded.token}`
+      await io.out.write(`${address}\n`)
+      handover = options.open ? await handOver(address) : undefined
+      announce(handover !== undefined, io)
+      const stopped = new Promise<undefined>((resolve) => {
+        stop.signal.addEventListener('abort', () => resolve(undefined))
+        if (stop.signal.aborted) resolve(undefined)
+      })
+      const end = await Promise.race([stopped, source.over])
+      if (end !== undefined) throw failed(end.message)
+    } finally {
+      await running.close()
+    }
+  } finally {
+    await handover?.remove().catch(() => {})
+    stop.done()
+  }
+}
+
+/** Opens an address in the browser. `undefined`: nothing opened it. */
+async function handOver(address: string): Promise<Handover | undefined> {
+  const opener = openerFor(process.platform, process.env)
+  if (opener === undefined) return undefined
+  const handover = await createHandover(address).catch(() => undefined)
+  if (handover === undefined || (await openInBrowser(handover.url, opener))) return handover
+  await handover.remove()
+  return undefined
+}
+
+function announce(isOpened: boolean, io: Io): void {
+  io.say(
+    isOpened
+      ? 'The explorer opens in your browser. If it does not, open the address above: it works once. Ctrl-C ends it.'
+      : 'Open the address above in a browser: it works once. Ctrl-C ends it.',
+  )
+}
+
+/** Returns the identity of the page: the name of the server, or the local folder. */
+function identityOf({ name, catalog }: Source, { folders = [] }: UiOptions) {
+  const [folder = '.'] = folders
+  const title = name ?? (catalog !== undefined && folders.length < 2 ? basename(resolve(folder)) : '')
+  return { name: 'hikidashi', version: packageVersion(), ...(title === '' ? {} : { title }) }
+}
+
+async function feedSearches({ catalog }: Source): Promise<void> {
+  if (catalog === undefined) return
+  const { searchesOf } = await import('../../config/searches.ts')
+  for (const { provider } of searchesOf(catalog)) provider.feed()
+}
+
+/** A fault of a mount is not a fault of the command line. */
+function explained(error: unknown): never {
+  throw isResourceError(error, 'invalid') ? failed(error.message) : error
+}

@@ -1,0 +1,154 @@
+import type { Command } from 'commander'
+import type { Subscription, ViewChange } from '../../core/view.ts'
+import { nearestUri } from '../operations/nearest-uri.ts'
+import { addSourceOptions, type Source, type SourceOptions, withSource } from '../operations/source.ts'
+import { isThere } from '../operations/stat-find.ts'
+import { createStop } from '../operations/stop.ts'
+import { CommandError, exitCodeHelp, exitCodes, failed } from '../terminal/exit.ts'
+import { count } from '../terminal/format.ts'
+import type { Io } from '../terminal/io.ts'
+import { escapeText, readableUri } from '../terminal/text.ts'
+
+interface WatchOptions extends SourceOptions {
+  readonly list?: true
+  readonly json?: true
+}
+
+export function define(command: Command, io: Io): void {
+  command
+    .description(
+      'Prints a line for each change, until Ctrl-C: "changed  URI" for the resource that changed, or for a directory where no more is known, as with a server. Without URIs it watches every mount. What happened while a server was away is not known: when it is back, everything counts as changed.',
+    )
+    .argument('[uri...]', 'resources and directories: URIs, or paths of this machine')
+    .option('--list', 'print "listed" too, when resources come or go')
+    .option('--json', 'print a line of JSON for each: { "time", "uri" } or { "time", "listed": true }')
+  addSourceOptions(command)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi watch                                       everything that is served
+  hikidashi watch docs README.md                        a folder and a file here
+  hikidashi watch --list --url http://127.0.0.1:8787/mcp
+  hikidashi watch src --json | while read -r line; do npm test; done
+${exitCodeHelp} With watch, 4 is also: nothing can be told of what is named.`,
+    )
+    .action((uris: readonly string[], options: WatchOptions) => watch(uris, options, io))
+}
+
+async function watch(named: readonly string[], options: WatchOptions, io: Io): Promise<void> {
+  await withSource(options, io, async (source, log) => {
+    const printer = createPrinter(io, options.json === true)
+    const subscription = source.view.subscribe?.(printer.add)
+    if (subscription === undefined) throw nothing('Nothing here can tell of changes.')
+    // Neither watches nor the wait for a server keep a process alive.
+    const alive = setInterval(() => {}, 1_000_000_000)
+    const stop = createStop(log)
+    const stopped = new Promise<undefined>((resolve) => {
+      stop.signal.addEventListener('abort', () => resolve(undefined))
+    })
+    try {
+      const running = begin(subscription, named, options, source, io).then(() => new Promise<never>(() => {}))
+      const end = await Promise.race([running, stopped, source.over, printer.failure])
+      if (end !== undefined) throw failed(end.message)
+    } finally {
+      clearInterval(alive)
+      stop.done()
+      subscription.close()
+    }
+  })
+}
+
+/** Begins to listen, and says to what. */
+async function begin(
+  subscription: Subscription,
+  named: readonly string[],
+  { list }: WatchOptions,
+  { view, uriOf }: Source,
+  io: Io,
+): Promise<void> {
+  const wanted = named.length === 0 ? (await view.mounts()).map(({ uri }) => uri) : named.map(uriOf)
+  const uris = [...new Set(wanted)]
+  const heard = new Set(uris.length === 0 ? [] : await subscription.add(uris))
+  const isListed = list === true && (await subscription.addList())
+  if (heard.size === 0 && !isListed) {
+    const [only = '', ...others] = uris
+    const meant = others.length === 0 ? await nearestUri(view, only) : undefined
+    throw nothing(`Nothing can be told of ${listOf(uris, list === true)}.`, meant)
+  }
+  const unheard = uris.filter((uri) => !heard.has(uri))
+  // Of mounts that nobody named, such as a search, it is no fault that they tell of nothing.
+  if (named.length === 0 && unheard.length > 0)
+    io.say(`Not watched, since nothing tells of their changes: ${unheard.join(', ')}`)
+  else for (const uri of unheard) io.say(`Not watched: ${uri}. It is not there, or cannot be watched.`)
+  // Whether it is there may be more than a source can say; its changes are told all the same.
+  for (const uri of named.length === 0 ? [] : heard)
+    if (!(await isThere(view, uri).catch(() => true)))
+      io.say(`Nothing is at ${uri} just now, or it may not be seen. It is told when it comes.`)
+  if (list && !isListed) io.say('Not watched: the list.')
+  const what = [...(heard.size > 0 ? [count(heard.size, 'URI')] : []), ...(isListed ? ['the list'] : [])]
+  io.say(`Watching ${what.join(' and ')}. Ctrl-C ends it.`)
+}
+
+function nothing(message: string, meant?: string): CommandError {
+  const advice = meant === undefined ? 'What there is: hikidashi ls' : `Did you mean ${meant} ?`
+  return new CommandError(exitCodes.notFound, `${message} ${advice}`)
+}
+
+const maxNamed = 5
+
+function listOf(uris: readonly string[], list: boolean): string {
+  const rest = uris.length - maxNamed
+  const named = [...uris.slice(0, maxNamed), ...(rest > 0 ? [`${rest} more`] : []), ...(list ? ['the list'] : [])]
+  return named.join(', ') || 'anything'
+}
+
+/** Returns the changed URIs of a directory, if known; else the URI itself. */
+function changedIn(uri: string, below: readonly string[]): readonly string[] {
+  const prefix = uri.endsWith('/') ? uri : `${uri}/`
+  const found = below.filter((one) => one.startsWith(prefix))
+  return found.length === 0 ? [uri] : found
+}
+
+interface Printer {
+  add(change: ViewChange): void
+  /** Rejects when nothing can be printed any more. */
+  readonly failure: Promise<never>
+}
+
+/** Prints changes as fast as they are read. Repeated changes before the print are printed once. */
+function createPrinter({ out }: Io, json: boolean): Printer {
+  /** When each changed; the list is the empty one. */
+  const waiting = new Map<string, string>()
+  let isPrinting = false
+  let fail = (_error: unknown): void => {}
+  const failure = new Promise<never>((_, reject) => {
+    fail = reject
+  })
+  // It is awaited only once the command listens.
+  failure.catch(() => {})
+
+  const lineOf = (uri: string, time: string): string => {
+    if (json) return JSON.stringify(uri === '' ? { time, listed: true } : { time, uri })
+    return uri === '' ? 'listed' : `changed  ${escapeText(out.isTerminal ? readableUri(uri) : uri)}`
+  }
+  const print = async (): Promise<void> => {
+    isPrinting = true
+    while (waiting.size > 0) {
+      const lines = [...waiting].map(([uri, time]) => `${lineOf(uri, time)}\n`)
+      waiting.clear()
+      await out.write(lines.join(''))
+    }
+    isPrinting = false
+  }
+
+  return {
+    add: ({ uris, listed, below = [] }) => {
+      const time = new Date().toISOString()
+      const named = uris.flatMap((uri) => changedIn(uri, below))
+      for (const uri of [...named, ...(listed ? [''] : [])]) waiting.set(uri, waiting.get(uri) ?? time)
+      if (!isPrinting) print().catch(fail)
+    },
+    failure,
+  }
+}

@@ -1,0 +1,170 @@
+import { isAbsolute, relative, resolve, sep } from 'node:path'
+import type { Command } from 'commander'
+import { resolveFolder } from '../../config/folder.ts'
+import { folderOf, openMountLeftOut } from '../../config/left-out.ts'
+import type { PlannedMount } from '../../config/plan.ts'
+import { compileVerdict } from '../../core/access.ts'
+import { isResourceError } from '../../core/errors.ts'
+import type { Principal } from '../../core/provider.ts'
+import { createResolver } from '../../core/resolve.ts'
+import { formatUri, parseAddress } from '../../core/uri.ts'
+import type { View } from '../../core/view.ts'
+import { isTextOfUnknownEncoding } from '../../text/encoding/detect.ts'
+import { explainLeftOut } from '../operations/left-out.ts'
+import { openLocal, requireLocal } from '../operations/local.ts'
+import { uriOf } from '../operations/source.ts'
+import { coloursFor } from '../terminal/colour.ts'
+import { CommandError, exitCodeHelp, exitCodes, failed } from '../terminal/exit.ts'
+import type { Io } from '../terminal/io.ts'
+import { writeJson } from '../terminal/json.ts'
+import { createLog } from '../terminal/log.ts'
+import { writeError } from '../terminal/status-line.ts'
+import { escapeText } from '../terminal/text.ts'
+
+interface WhyOptions {
+  readonly as?: readonly string[]
+  readonly config?: string
+  readonly json?: true
+}
+
+export function define(command: Command, io: Io): void {
+  command
+    .description(
+      `Tells why a file is served or left out, for each mount whose folder it lies in: the line of a .gitignore file, a rule of the
+configuration, a symbolic link that leads outside, a hard link, a name of secrets, an access rule, a format that the mount does not
+read, an encoding that is not known. It is for who runs hikidashi here: a client only learns that nothing is there.`,
+    )
+    .argument('<path>', 'a file or folder of this machine, or a URI')
+    .option('--as <roles>', 'the roles of who asks, with commas; by default those of the configuration', splitNames)
+    .option('--config <file>', 'use this configuration; by default hikidashi.json here, else the current folder')
+    .option('--json', 'print the answers as JSON')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi why notes/draft.log
+  hikidashi why file:///docs/plan.md --as guest --json
+${exitCodeHelp}`,
+    )
+    .action((path: string, options: WhyOptions) => why(path, options, io))
+}
+
+function splitNames(value: string): readonly string[] {
+  return value
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+}
+
+/** A path as a mount has it. */
+interface Candidate {
+  readonly planned: PlannedMount
+  readonly path: string
+  readonly uri: string
+}
+
+/** Result for a path in one mount. */
+interface Answer {
+  readonly mount: string
+  readonly uri: string
+  readonly served: boolean
+  /** A word for programs. */
+  readonly reason: string
+  readonly why: string
+}
+
+async function why(argument: string, options: WhyOptions, io: Io): Promise<void> {
+  const local = await requireLocal(options.config === undefined ? {} : { config: options.config }, io)
+  const mounts = (await local.complete?.()) ?? local.mounts
+  const who: Principal = options.as === undefined ? local.principal : { id: 'why', roles: options.as }
+  const candidates = candidatesOf(argument, mounts)
+  if (candidates.length === 0)
+    throw failed(`No mount here has a folder that ${argument} lies in. What is mounted: hikidashi status`)
+  const log = createLog({ level: 'error', format: 'text', write: writeError, scrubber: io.secrets })
+  const catalog = await openLocal(local, log, io.secrets)
+  const answers: Answer[] = []
+  try {
+    for (const candidate of candidates) answers.push(await answerFor(candidate, who, catalog.view(who)))
+  } finally {
+    await catalog.close()
+  }
+  if (options.json) await writeJson(io.out, { answers })
+  else await io.out.write(answers.map((answer) => format(answer, io)).join(''), { isStyled: true })
+  if (!answers.some(({ served }) => served)) throw new CommandError(exitCodes.notFound, 'It is served by no mount.')
+}
+
+function candidatesOf(argument: string, mounts: readonly PlannedMount[]): readonly Candidate[] {
+  const asUri = uriOf(argument, [])
+  const isUri = asUri === argument
+  if (isUri) {
+    const found = createResolver(mounts.map((planned) => ({ address: planned.address, planned })))(argument)
+    return found === undefined ? [] : [{ planned: found.mount.planned, path: found.path, uri: argument }]
+  }
+  return mounts.flatMap((planned) => {
+    const { config, folder, address } = planned
+    const root = config.provider === 'git' ? resolveFolder(config.repository, folder) : folderOf(planned)
+    if (root === undefined) return []
+    const below = relative(root, resolve(argument))
+    if (isAbsolute(below) || below === '..' || below.startsWith(`..${sep}`)) return []
+    const slash = asUri.endsWith('/') && below !== '' ? '/' : ''
+    const plain = `${below.split(sep).join('/')}${slash}`
+    const path = config.provider === 'git' ? `HEAD/${plain}` : plain
+    return [{ planned, path, uri: formatUri(parseAddress(address), path) }]
+  })
+}
+
+async function answerFor({ planned, path, uri }: Candidate, who: Principal, view: View): Promise<Answer> {
+  const { address, config } = planned
+  const answer = (served: boolean, reason: string, text: string): Answer => ({
+    ...{ mount: address, uri, served, reason },
+    why: text,
+  })
+  const verdict = config.access === undefined ? undefined : compileVerdict(config.access)(who, path)
+  const isFolder = path === '' || path.endsWith('/')
+  if (verdict?.allowed === false && !isFolder) {
+    const rule = verdict.rule === undefined ? undefined : config.access?.[verdict.rule]
+    const named = `access rule ${(verdict.rule ?? 0) + 1} denies it: ${JSON.stringify(rule)}`
+    return answer(false, 'access-rule', rule === undefined ? 'no access rule of the mount allows it' : named)
+  }
+  const explainer = await openMountLeftOut(planned)
+  try {
+    const found = await explainer?.explain(path, new AbortController().signal)
+    if (found !== undefined) return answer(false, found.reason, explainLeftOut(found, path))
+  } finally {
+    explainer?.close()
+  }
+  try {
+    if (isFolder) await view.directory({ uri })
+    else {
+      const [content] = (await view.read(uri)).contents
+      if (content !== undefined && 'bytes' in content && isTextOfUnknownEncoding(content.bytes, content.mimeType))
+        return answer(true, 'encoding', 'served as bytes: its encoding is not known (name it in "encodings")')
+    }
+  } catch (error) {
+    if (!isResourceError(error)) throw error
+    if (error.kind !== 'not-found') return answer(true, error.kind, `served, but not read just now: ${error.message}`)
+    return answer(false, 'provider', providerWords(config.provider))
+  }
+  return answer(true, 'served', 'served')
+}
+
+function providerWords(provider: PlannedMount['config']['provider']): string {
+  switch (provider) {
+    case 'settings':
+      return 'the provider "settings" serves only files of settings, in formats that it can read'
+    case 'prompts':
+      return 'the provider "prompts" serves only files that are prompts'
+    case 'git':
+      return 'the last commit has no such file'
+    case 'files':
+      return 'the access rules of the mount deny the path that a link leads to'
+    default:
+      return `the provider "${provider}" has nothing there`
+  }
+}
+
+function format({ mount, uri, served, why }: Answer, { out }: Io): string {
+  const { green, yellow } = coloursFor(out.isTerminal)
+  const sign = served ? green('served  ') : yellow('left out')
+  return `${sign}  ${escapeText(uri || mount)}\n          ${escapeText(why)}\n`
+}

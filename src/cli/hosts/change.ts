@@ -1,0 +1,120 @@
+import { existsSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
+import { misused } from '../terminal/exit.ts'
+import { backupOf, type HostFile, readHostFile } from './files.ts'
+import { formatOf } from './format.ts'
+import type { Entry, Format, Found, Host, Place, Scope } from './types.ts'
+import { isObject, type JsonObject, valueAt } from './values.ts'
+
+/** A host's file in a scope, read. */
+export interface Opened {
+  readonly host: Host
+  readonly scope: Scope
+  readonly before: HostFile
+  readonly format: Format
+  /** Its parsed settings. */
+  readonly settings: unknown
+}
+
+/** Opens the file that a host reads in a scope: the first existing one, else the one that the host would create. */
+export function fileOf(host: Host, scope: Scope, place: Place): string {
+  const names = host.files[scope]?.(place) ?? []
+  const file = names.find((name) => existsSync(name)) ?? names[0]
+  if (file !== undefined) return file
+  throw misused(
+    `${host.title} has no settings for a ${scope}. It has them for a ${Object.keys(host.files).join(', ')}.`,
+  )
+}
+
+/** @throws CommandError for a file that cannot be read, or not be understood. */
+export async function openHostFile(host: Host, scope: Scope, place: Place): Promise<Opened> {
+  const before = await readHostFile(fileOf(host, scope, place))
+  const format = formatOf(host, before.file)
+  return { host, scope, before, format, settings: format.parse(before.text ?? '') }
+}
+
+/** The names and entries of all servers in a file. */
+export function serversOf({ host, settings }: Opened): Readonly<Record<string, JsonObject>> {
+  const servers = valueAt(settings, host.serversAt(settings))
+  if (!isObject(servers)) return {}
+  return Object.fromEntries(Object.entries(servers).filter(([, value]) => isObject(value))) as Record<
+    string,
+    JsonObject
+  >
+}
+
+/** Whether an entry starts hikidashi: by its name, or by its file; or, at an address, whether it is called so. */
+export function isOurs(name: string, { command }: Found): boolean {
+  if (command === undefined) return /hikidashi/i.test(name)
+  return command.some((word, i) => {
+    if (/(?:^|[\\/])hikidashi(?:\.cmd|\.exe)?(?:@[\w.-]+)?$/.test(word)) return command[i + 1] === 'serve'
+    return /[\\/]cli[\\/]main\.js$/.test(word) && command[i + 1] === 'serve'
+  })
+}
+
+/** Returns the text with an entry; unchanged if it has the same entry. */
+export function withEntry({ host, before, format, settings }: Opened, name: string, entry: Entry): string {
+  const path = [...host.serversAt(settings), name]
+  const text = before.text ?? ''
+  const isThere = isDeepStrictEqual({ ...(valueAt(settings, path) as object | undefined) }, { ...entry.value })
+  const set = isThere ? text : format.set(text, path, entry.value)
+  return (entry.inputs ?? []).reduce((whole, input) => {
+    const list = valueAt(format.parse(whole), ['inputs'])
+    const inputs = Array.isArray(list) ? list : []
+    const at = inputs.findIndex((other: unknown) => isObject(other) && other.id === input.id)
+    if (at !== -1) return whole
+    return list === undefined
+      ? format.set(whole, ['inputs'], [input])
+      : format.set(whole, ['inputs', inputs.length], input)
+  }, set)
+}
+
+/**
+ * Returns the text without an entry, and without the inputs that only this entry uses. If the file did not change otherwise since the
+ * entry was added, the result is the former text, to the byte; undefined if there was no file.
+ */
+export async function withoutEntry(opened: Opened, name: string): Promise<string | undefined> {
+  const { host, before, format, settings } = opened
+  const { text = '' } = before
+  const value = serversOf(opened)[name]
+  const path = [...host.serversAt(settings), name]
+  if (value === undefined) return text
+  const inputs = inputsFor(settings, name, value)
+  const undone = await undo(opened, name, { value, inputs: inputs.map(([, input]) => input) })
+  if (undone !== undefined) return undone.text
+  const rest = format.remove(text, path)
+  return inputs.reduceRight((whole, [at]) => format.remove(whole, ['inputs', at]), rest)
+}
+
+/** Returns the inputs that only this entry uses, each with its index in the list. */
+function inputsFor(settings: unknown, name: string, value: JsonObject): readonly [number, JsonObject][] {
+  const list = valueAt(settings, ['inputs'])
+  const [whole, own] = [JSON.stringify(settings), JSON.stringify(value)]
+  const uses = (text: string, id: string) => text.split(`\${input:${id}}`).length - 1
+  return (Array.isArray(list) ? list : []).flatMap((input: unknown, at): [number, JsonObject][] => {
+    if (!isObject(input) || input.id !== `${name}-token`) return []
+    return uses(own, input.id) === uses(whole, input.id) ? [[at, input as JsonObject]] : []
+  })
+}
+
+/** Returns the former text of the file, if adding the entry to it again gives the current text. */
+async function undo(opened: Opened, name: string, entry: Entry): Promise<{ readonly text?: string } | undefined> {
+  const { format, before } = opened
+  const backup = await readHostFile(backupOf(before)).catch(() => undefined)
+  const candidates = backup?.text === undefined ? [undefined] : [backup.text, undefined]
+  for (const text of candidates) {
+    const made = await remade({ ...opened, before: { ...before, text } }, format, name, entry)
+    if (made === before.text) return text === undefined ? {} : { text }
+  }
+  return undefined
+}
+
+async function remade(opened: Opened, format: Format, name: string, entry: Entry): Promise<string | undefined> {
+  try {
+    const settings = format.parse(opened.before.text ?? '')
+    const isThere = valueAt(settings, [...opened.host.serversAt(settings), name]) !== undefined
+    return isThere ? undefined : withEntry({ ...opened, settings }, name, entry)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,152 @@
+import { randomBytes } from 'node:crypto'
+import { type FileHandle, lstat, mkdir, open, readFile, readlink, rename, stat, unlink } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { failed } from '../terminal/exit.ts'
+
+/** A file of a host as it was read: its text without a byte order mark, and nothing where there is no file. */
+export interface HostFile {
+  /** The name that the host knows it by. */
+  readonly file: string
+  /** The file that the name leads to through symbolic links. */
+  readonly target: string
+  readonly bytes: Buffer | undefined
+  readonly text: string | undefined
+}
+
+const mark = '\ufeff'
+/** No host has settings of that size; what has is something else. */
+const maxBytes = 64 * 1024 * 1024
+
+/** @throws CommandError for what cannot be read, or is no text. */
+export async function readHostFile(file: string): Promise<HostFile> {
+  const target = await targetOf(file)
+  const bytes = await bytesOf(target)
+  if (bytes === undefined) return { file, target, bytes, text: undefined }
+  try {
+    return { file, target, bytes, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }
+  } catch {
+    throw failed(`${file} is not text in UTF-8, and is left alone.`)
+  }
+}
+
+/** Follows symbolic links, also those that lead to nothing yet. */
+async function targetOf(file: string): Promise<string> {
+  let target = resolve(file)
+  for (let links = 0; links < 40; links++) {
+    const stats = await lstat(target).catch(() => undefined)
+    if (stats?.isSymbolicLink() !== true) return target
+    target = resolve(dirname(target), await readlink(target))
+  }
+  throw failed(`${file} is a symbolic link that leads nowhere.`)
+}
+
+async function bytesOf(file: string): Promise<Buffer | undefined> {
+  try {
+    const stats = await stat(file)
+    if (!stats.isFile()) throw failed(`${file} is not a file.`)
+    if (stats.size > maxBytes) throw failed(`${file} is larger than any file of settings, and is left alone.`)
+    return await readFile(file)
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw codeOf(error) === 'unknown' ? error : failed(`${file} cannot be read (${codeOf(error)}).`)
+  }
+}
+
+/** The copy that is made of a file before it is changed, beside it. */
+export function backupOf({ target }: Pick<HostFile, 'target'>): string {
+  return `${target}.hikidashi.bak`
+}
+
+/**
+ * Replaces the text of a file atomically: readers, also after a crash, find the old text or the new one. The old text is
+ * kept in {@link backupOf}; the byte order mark, the mode and the owner stay.
+ *
+ * @param text Undefined removes the file.
+ * @throws CommandError when the file was changed since it was read.
+ */
+export async function writeHostFile(before: HostFile, text: string | undefined): Promise<void> {
+  const { file, target, bytes } = before
+  const fresh = text === undefined ? undefined : Buffer.from((hasMark(bytes) ? mark : '') + text)
+  try {
+    await refuseChanged(before)
+    if (bytes === undefined) await mkdir(dirname(target), { recursive: true })
+    const owner = bytes === undefined ? undefined : await stat(target)
+    const written = fresh === undefined ? undefined : await writeBeside(target, fresh, owner)
+    try {
+      await refuseChanged(before)
+      if (bytes !== undefined) await replace(backupOf(before), bytes, owner)
+      if (written === undefined) await unlink(target)
+      else await rename(written, target)
+    } catch (error) {
+      if (written !== undefined) await unlink(written).catch(() => {})
+      throw error
+    }
+    await syncFolder(dirname(target))
+  } catch (error) {
+    throw codeOf(error) === 'unknown' ? error : failed(`${file} cannot be written (${codeOf(error)}).`)
+  }
+}
+
+const hasMark = (bytes: Buffer | undefined) => bytes?.subarray(0, 3).equals(Buffer.from(mark)) === true
+
+async function refuseChanged({ file, target, bytes }: HostFile): Promise<void> {
+  const isSame = (await targetOf(file)) === target && isEqual(await bytesOf(target), bytes)
+  if (!isSame) throw failed(`${file} was changed by another program just now. Nothing was written: run this again.`)
+}
+
+const isEqual = (one: Buffer | undefined, other: Buffer | undefined) =>
+  one === other || (one !== undefined && other?.equals(one) === true)
+
+interface Owner {
+  readonly uid: number
+  readonly gid: number
+  readonly mode: number
+}
+
+/** Default mode: readable by the user alone. */
+const privateMode = 0o600
+
+async function replace(file: string, bytes: Buffer, owner: Owner | undefined): Promise<void> {
+  const written = await writeBeside(file, bytes, owner)
+  await rename(written, file).catch(async (error: unknown) => {
+    await unlink(written).catch(() => {})
+    throw error
+  })
+}
+
+/** Writes a new file in the folder of another one, and answers its name. */
+async function writeBeside(file: string, bytes: Buffer, owner: Owner | undefined): Promise<string> {
+  const fresh = join(dirname(file), `.${basename(file)}.${randomBytes(6).toString('hex')}.tmp`)
+  const handle = await open(fresh, 'wx', privateMode)
+  try {
+    await handle.writeFile(bytes)
+    if (owner !== undefined) await keepOwner(handle, owner, file)
+    await handle.sync()
+  } catch (error) {
+    await unlink(fresh).catch(() => {})
+    throw error
+  } finally {
+    await handle.close()
+  }
+  return fresh
+}
+
+async function keepOwner(handle: FileHandle, { uid, gid, mode }: Owner, file: string): Promise<void> {
+  const mine = await handle.stat()
+  if (mine.uid !== uid || mine.gid !== gid)
+    await handle.chown(uid, gid).catch(() => {
+      throw failed(`${file} belongs to somebody else, and would not any more. Run this as its owner.`)
+    })
+  await handle.chmod(mode & 0o7777)
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  // Windows has no descriptors of folders.
+  const handle = await open(folder, 'r').catch(() => undefined)
+  await handle?.sync().catch(() => {})
+  await handle?.close()
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+}

@@ -1,0 +1,130 @@
+import { type LeftOutCounts, openMountLeftOut } from '../../config/left-out.ts'
+import type { MountSettings } from '../../config/mount-settings.ts'
+import { openMount } from '../../config/open-mount.ts'
+import type { PlannedMount } from '../../config/plan.ts'
+import { createCatalog, type Mount } from '../../core/catalog.ts'
+import { isResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
+import type { Log } from '../../core/log.ts'
+import type { Principal } from '../../core/provider.ts'
+import { checkProvider, type Problem, type Report } from '../../testing/index.ts'
+import { isTextOfUnknownEncoding } from '../../text/encoding/detect.ts'
+
+/** Maximum number of names below a folder that are examined to count omitted files. */
+const maxNamesCounted = 100_000
+
+/** Report of one mount. */
+export interface MountReport {
+  readonly address: string
+  readonly provider: string
+  /** Why it could not be opened. */
+  readonly failure?: string
+  readonly problems: readonly Problem[]
+  readonly examined: number
+  readonly complete: boolean
+  readonly milliseconds: number
+  /** Of a mount of a folder: how many files are left out, by each reason. */
+  readonly leftOut?: LeftOutCounts
+  /** Of a mount of files: texts whose encoding is not known, among those that were looked at. They are served as bytes. */
+  readonly unknownEncodings?: readonly string[]
+}
+
+/** Opens a mount, and compares its answers with what a provider promises. */
+export async function checkMount(
+  planned: PlannedMount,
+  limit: number,
+  settings: MountSettings,
+  keep: (mount: Mount) => void,
+): Promise<MountReport> {
+  const start = performance.now()
+  const clean = (text: string) => settings.scrubber?.scrub(text) ?? text
+  const report = (rest: Partial<MountReport>): MountReport => ({
+    address: planned.address,
+    provider: planned.config.provider,
+    problems: [],
+    examined: 0,
+    complete: false,
+    ...rest,
+    milliseconds: Math.round(performance.now() - start),
+  })
+  try {
+    const mount = await openMount(planned, settings)
+    keep(mount)
+    const { problems, ...rest } = await checkTwice(mount, limit)
+    if (problems.length > 0) await throwUnavailable(mount)
+    const leftOut = await countLeftOut(planned)
+    const unknownEncodings = await textsOfUnknownEncoding(planned, mount, limit)
+    return report({
+      ...rest,
+      ...defined({ leftOut, unknownEncodings }),
+      problems: problems.map((problem) => ({ ...problem, seen: clean(problem.seen) })),
+    })
+  } catch (error) {
+    if (!isResourceError(error)) throw error
+    return report({ failure: clean(error.message) })
+  }
+}
+
+/** So much of a file is looked at for its encoding, in bytes. */
+const encodingSampleBytes = 64 * 1024
+
+/** The paths of texts whose encoding is not known. `undefined`: the mount has no files. */
+async function textsOfUnknownEncoding(
+  { config }: PlannedMount,
+  { provider }: Mount,
+  limit: number,
+): Promise<readonly string[] | undefined> {
+  if (config.provider !== 'files' && config.provider !== 'prompts') return undefined
+  const context = { principal: { id: 'check', roles: [] }, signal: new AbortController().signal }
+  const found: string[] = []
+  let looked = 0
+  for await (const { path } of provider.list({}, context)) {
+    if (looked++ >= limit) break
+    const request = { path, params: new Map<string, string>(), range: { start: 0, end: encodingSampleBytes } }
+    // Files that are gone, or cannot be read now, have no encoding.
+    const [content] = await provider.read(request, context).catch(() => [])
+    if (content !== undefined && 'bytes' in content && isTextOfUnknownEncoding(content.bytes, content.mimeType))
+      found.push(path)
+  }
+  return found
+}
+
+async function countLeftOut(planned: PlannedMount): Promise<LeftOutCounts | undefined> {
+  const explainer = await openMountLeftOut(planned)
+  try {
+    return await explainer?.count(maxNamesCounted, new AbortController().signal)
+  } finally {
+    explainer?.close()
+  }
+}
+
+/** Throws `unavailable` of a source that does not answer: then no promise of its provider is broken. */
+async function throwUnavailable({ provider }: Mount): Promise<void> {
+  const context = { principal: { id: 'check', roles: [] }, signal: new AbortController().signal }
+  try {
+    for await (const _ of provider.list({}, context)) break
+  } catch (error) {
+    if (isResourceError(error, 'unavailable')) throw error
+  }
+}
+
+/** A live source may change while it is looked at, and then seems to contradict itself. It will not do so twice. */
+async function checkTwice({ provider }: Mount, limit: number): Promise<Report> {
+  const report = await checkProvider(provider, {}, { limit })
+  return report.problems.length === 0 ? report : checkProvider(provider, {}, { limit })
+}
+
+/** The mounts that are there, and that the principal sees nothing of. */
+export async function hiddenFrom(principal: Principal, mounts: readonly Mount[], log: Log): Promise<readonly string[]> {
+  const catalog = createCatalog({ mounts, log })
+  try {
+    const visible = new Set((await catalog.view(principal).mounts()).map(({ uri }) => uri))
+    return mounts.map(({ address }) => address.replace(/\/$/, '')).filter((address) => !visible.has(address))
+  } finally {
+    await catalog.close()
+  }
+}
+
+export function isWrong({ failure, problems }: MountReport): boolean {
+  return failure !== undefined || problems.length > 0
+}

@@ -1,0 +1,49 @@
+import { misused } from '../terminal/exit.ts'
+import { escapeText } from '../terminal/text.ts'
+
+/**
+ * Splits a command line into words, as a shell does: at white space, with '…' and "…" and, except on Windows, where it
+ * parts the names in a path, `\`. Nothing else is special: there is no shell, no variable and no wildcard.
+ */
+export function splitCommand(line: string, platform: NodeJS.Platform = process.platform): readonly string[] {
+  const words: string[] = []
+  let word: string | undefined
+  let quote: string | undefined
+  for (let i = 0; i < line.length; i++) {
+    const character = line[i] ?? ''
+    const escapes = character === '\\' && platform !== 'win32' && quote !== "'"
+    if (escapes && (quote === undefined || /["\\$`]/.test(line[i + 1] ?? ''))) {
+      i++
+      if (i === line.length) throw misused(`The command ends in a backslash: ${line}`)
+      word = (word ?? '') + (line[i] ?? '')
+    } else if (character === quote) quote = undefined
+    else if (quote === undefined && (character === '"' || character === "'")) {
+      quote = character
+      word ??= ''
+    } else if (quote === undefined && /\s/.test(character)) {
+      if (word !== undefined) words.push(word)
+      word = undefined
+    } else word = (word ?? '') + character
+  }
+  if (quote !== undefined) throw misused(`A quote in the command is not closed: ${line}`)
+  if (word !== undefined) words.push(word)
+  return words
+}
+
+/**
+ * Puts words together to a command line for a POSIX shell. It is safe to print: a word with control characters, or others that a
+ * terminal must not get, is written as `$'a\x0ab'` (POSIX.1-2024, section 2.2.4; bash, zsh and ksh know it).
+ */
+export function joinCommand(words: readonly string[]): string {
+  return words.map(quoted).join(' ')
+}
+
+function quoted(word: string): string {
+  if (/^[\w@%+=:,./-]+$/.test(word)) return word
+  if (escapeText(word) === word) return `'${word.replaceAll("'", "'\\''")}'`
+  const characters = Array.from(word, (character) => {
+    if (escapeText(character) === character) return character.replace(/['\\]/, '\\$&')
+    return Array.from(Buffer.from(character), (byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')
+  })
+  return `$'${characters.join('')}'`
+}

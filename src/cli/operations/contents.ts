@@ -1,0 +1,51 @@
+import type { ResourceContent } from '../../core/view.ts'
+import type { Output } from '../terminal/output.ts'
+
+/** Writes one content as it is: text in UTF-8, or its bytes. */
+export async function writeContent(out: Output, content: ResourceContent): Promise<void> {
+  if ('text' in content) await out.write(content.text)
+  else if ('bytes' in content) await out.write(content.bytes)
+  else for await (const chunk of content.stream) await out.write(chunk)
+}
+
+/** Writes contents as JSON: `{ "uri": …, "contents": [{ "uri": …, "text" or "blob" (base64): … }] }`. */
+export async function writeContentsJson(out: Output, uri: string, contents: readonly ResourceContent[]): Promise<void> {
+  await out.write(`{\n"uri": ${JSON.stringify(uri)},\n"contents": [`)
+  for (const [i, content] of contents.entries()) {
+    await out.write(i === 0 ? '\n' : ',\n')
+    await writeContentJson(out, content)
+  }
+  await out.write(contents.length === 0 ? ']\n}\n' : '\n]\n}\n')
+}
+
+async function writeContentJson(out: Output, content: ResourceContent): Promise<void> {
+  if ('text' in content) {
+    const { text, ...facts } = content
+    return out.write(JSON.stringify({ ...facts, text }))
+  }
+  if ('bytes' in content) {
+    const { bytes, ...facts } = content
+    return out.write(JSON.stringify({ ...facts, blob: base64(bytes) }))
+  }
+  const { stream, length: _, ...facts } = content
+  await out.write(`${JSON.stringify(facts).slice(0, -1)},"blob":"`)
+  // Three bytes make four characters: what is left over goes in front of the next chunk.
+  let rest: Uint8Array = new Uint8Array()
+  for await (const chunk of stream) {
+    const bytes = Buffer.concat([rest, chunk])
+    const whole = bytes.length - (bytes.length % 3)
+    rest = bytes.subarray(whole)
+    await out.write(base64(bytes.subarray(0, whole)))
+  }
+  await out.write(`${base64(rest)}"}`)
+}
+
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
+}
+
+/** How many bytes a content has. */
+export function lengthOf(content: ResourceContent): number {
+  if ('text' in content) return Buffer.byteLength(content.text)
+  return 'bytes' in content ? content.bytes.length : content.length
+}

@@ -1,0 +1,29 @@
+import { isResourceError, ResourceError } from '../../core/errors.ts'
+import type { Page, Resource, View } from '../../core/view.ts'
+import { CommandError, exitCodes, misused } from '../terminal/exit.ts'
+import { asked } from './source.ts'
+
+/** A page of a directory that a user named, or that lies below one. */
+export async function directory(view: View, uri: string, query: { readonly cursor?: string }): Promise<Page<Resource>> {
+  return asked(uri, view.directory({ uri, ...query }), view).catch((error: unknown) => {
+    if (!isResourceError(error, 'invalid') || error.detail.reason !== 'not-a-directory') throw error
+    throw misused(`${uri} is not a directory. To print what is in it: hikidashi read ${uri}`)
+  })
+}
+
+/** Whether a directory that was listed is there no more. */
+export function isGone(error: unknown): boolean {
+  return error instanceof CommandError && error.exitCode === exitCodes.notFound
+}
+
+/** No tree is that deep. */
+const maxDepth = 300
+
+/**
+ * A server that lists a directory in itself is not followed forever.
+ *
+ * @throws ResourceError `internal` for a directory that lies too deep.
+ */
+export function refuseDepth(depth: number): void {
+  if (depth > maxDepth) throw new ResourceError('internal', `The directories are nested over ${maxDepth} deep.`)
+}

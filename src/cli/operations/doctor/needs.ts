@@ -1,0 +1,117 @@
+import { stat } from 'node:fs/promises'
+import { isAbsolute, resolve } from 'node:path'
+import { resolveFolder } from '../../../config/folder.ts'
+import type { PlannedMount } from '../../../config/plan.ts'
+import type { Step } from '../../../config/problem.ts'
+import { resolveSecret, secretSourcesIn } from '../../../config/secret.ts'
+import { findProgram, isProgram } from '../../../providers/program.ts'
+import { programsOf } from '../../../providers/screen/command.ts'
+import type { Findings } from '../../commands/doctor.ts'
+import { count } from '../../terminal/format.ts'
+import type { Case } from './case.ts'
+
+/** Looks for every secret that mounts name: whether it is there, and who may read it. Resolves to the mounts that lack one. */
+export async function checkSecrets(
+  { local: { config }, placeOf }: Case,
+  { tell, doing }: Findings,
+): Promise<readonly string[]> {
+  if (config === undefined) return []
+  const lacking: string[] = []
+  doing('Looking for the secrets')
+  let there = 0
+  let isFine = true
+  for (const { path, source } of secretsIn(config.mounts, ['mounts'])) {
+    const found = await resolveSecret(source, { folder: config.folder })
+    if ('value' in found) there++
+    else {
+      isFine = false
+      lacking.push(String(path[1]))
+      const fix = 'env' in source ? `export ${source.env}=…, then run this again.` : found.fix
+      tell({ check: 'secrets', status: 'failed', found: `${placeOf(path)}: ${found.message}`, fix })
+    }
+    const file = 'file' in source ? resolve(config.folder, source.file) : undefined
+    if (file === undefined || !(await isReadByOthers(file))) continue
+    isFine = false
+    tell({ check: 'secrets', status: 'warning', found: `Other users may read ${file}.`, fix: `chmod 600 ${file}` })
+  }
+  if (isFine && there > 0) tell({ check: 'secrets', status: 'ok', found: `${count(there, 'secret')} found` })
+  return lacking
+}
+
+interface NamedSecret {
+  readonly path: readonly Step[]
+  readonly source: { readonly env: string } | { readonly file: string }
+}
+
+function secretsIn(value: unknown, path: readonly Step[]): readonly NamedSecret[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, inner]) => {
+    const here = [...path, Array.isArray(value) ? Number(key) : key]
+    const [source] = secretSourcesIn(inner)
+    const isSource = source !== undefined && source === inner
+    return isSource ? [{ path: here, source }] : secretsIn(inner, here)
+  })
+}
+
+async function isReadByOthers(file: string): Promise<boolean> {
+  if (process.platform === 'win32') return false
+  const mode = await stat(file).then(
+    (stats) => stats.mode,
+    () => 0,
+  )
+  return (mode & 0o077) !== 0
+}
+
+/** Looks for the programs that mounts start. Resolves to the mounts that lack one. */
+export async function checkPrograms({ mounts, placeOf }: Case, { tell }: Findings): Promise<readonly string[]> {
+  const lacking: string[] = []
+  const found = new Set<string>()
+  for (const mount of mounts) {
+    const needed = programsFor(mount)
+    if (needed === undefined) continue
+    const paths = await Promise.all(needed.names.map((name) => pathOf(name, mount.folder)))
+    const path = paths.find((one) => one !== undefined)
+    if (path !== undefined) found.add(path)
+    else {
+      lacking.push(mount.address)
+      tell({
+        check: 'programs',
+        status: 'failed',
+        found: `${mount.address} needs ${needed.names.join(' or ')}, which is not on the PATH of this process.`,
+        fix: `${needed.fix}\nOr write its absolute path: ${placeOf(['mounts', mount.address, needed.key])}`,
+      })
+    }
+  }
+  if (found.size > 0) tell({ check: 'programs', status: 'ok', found: [...found].join(', ') })
+  return lacking
+}
+
+function programsFor({ config }: PlannedMount) {
+  const install = (name: string) => `Install it: ${installs[process.platform] ?? 'install'} ${name}`
+  switch (config.provider) {
+    case 'git':
+      return { names: [config.git ?? 'git'], fix: install('git'), key: 'git' } as const
+    case 'remote':
+      return config.command === undefined
+        ? undefined
+        : ({ names: [config.command], fix: `Install ${config.command}.`, key: 'command' } as const)
+    case 'screen': {
+      const names = config.program === undefined ? programsOf(process.platform) : [config.program]
+      return { names, fix: install(names[0] ?? ''), key: 'program' } as const
+    }
+    default:
+      return undefined
+  }
+}
+
+const installs: Readonly<Partial<Record<NodeJS.Platform, string>>> = {
+  linux: 'sudo apt install',
+  darwin: 'brew install',
+  win32: 'winget install',
+}
+
+async function pathOf(name: string, folder: string): Promise<string | undefined> {
+  if (!/[\\/]/.test(name)) return findProgram(name)
+  const path = isAbsolute(name) ? name : resolveFolder(name, folder)
+  return (await isProgram(path)) ? path : undefined
+}

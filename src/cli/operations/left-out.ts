@@ -1,0 +1,79 @@
+import type { LeftOut, LeftOutCounts, LeftOutReason } from '../../config/left-out.ts'
+
+/** Why a file is left out, in a few words, as far as they hold for every file that is left out by this reason. */
+const reasons: Readonly<Record<LeftOutReason, string>> = {
+  missing: 'nothing is there',
+  name: 'its name cannot be part of a URI: it has a control character, or is too long',
+  hidden: 'its name begins with a dot, and "hidden" is false',
+  tools: 'left out by default: version control, tools and editors keep or make it ("defaultExcludes" serves it)',
+  'secret-name': 'files of this name commonly hold secrets ("defaultExcludes" serves it)',
+  exclude: 'left out by "exclude"',
+  include: 'no glob of "include" matches it',
+  gitignore: 'left out by .gitignore',
+  'link-denied': 'a symbolic link, and "symlinks" is "deny"',
+  'link-outside': 'a symbolic link that leads out of the folder',
+  'link-broken': 'a symbolic link that leads to nothing, or round in a circle',
+  'link-circle': 'a symbolic link that leads round in a circle',
+  'link-target': 'a symbolic link to something that is left out',
+  'link-depth': 'it lies behind too many symbolic links',
+  'hard-link':
+    'the file has a second name (a hard link), which may lie outside the folder ("hardlinks": true serves it)',
+  'other-file-system': 'it lies on another file system ("allowMounts": true serves it)',
+  'special-file': 'neither a file nor a folder, but a device, a socket or a pipe',
+  'no-right': 'this user has no right to read it',
+  spelling: 'the folder lists it in another spelling',
+  depth: 'it lies too deep',
+}
+
+/** The same, as a part of a count: "3 by .gitignore". Of two forms, the first is for one file. */
+const counted: Readonly<Record<LeftOutReason, string | readonly [one: string, several: string]>> = {
+  missing: 'gone meanwhile',
+  name: 'with names that no URI can hold',
+  hidden: 'hidden',
+  tools: 'of version control, tools or editors',
+  'secret-name': 'with names that secrets have',
+  exclude: 'by "exclude"',
+  include: 'outside of "include"',
+  gitignore: 'by .gitignore',
+  'link-denied': ['symbolic link', 'symbolic links'],
+  'link-outside': ['link that leads outside', 'links that lead outside'],
+  'link-broken': ['link that leads to nothing', 'links that lead to nothing'],
+  'link-circle': ['link that leads round in a circle', 'links that lead round in a circle'],
+  'link-target': ['link to something that is left out', 'links to something that is left out'],
+  'link-depth': 'behind too many links',
+  'hard-link': ['hard link', 'hard links'],
+  'other-file-system': 'on other file systems',
+  'special-file': ['special file (a device or pipe)', 'special files (devices or pipes)'],
+  'no-right': ['without the right to read it', 'without the right to read them'],
+  spelling: 'listed in another spelling',
+  depth: 'too deep',
+}
+
+/** Why a path is left out, as a sentence that names the rule. `asked`: the path that it is about. */
+export function explainLeftOut(found: LeftOut, asked = found.path): string {
+  const above = found.path !== asked && found.path !== `${asked}/` ? `${found.path} is not served: ` : ''
+  return `${above}${ruleOf(found)}`
+}
+
+function ruleOf({ reason, line, glob, target, because }: LeftOut): string {
+  if (line !== undefined)
+    return `left out by ${line.file}${line.line === undefined ? '' : `:${line.line}`} \`${line.pattern}\``
+  if (glob !== undefined) return `left out by "exclude": \`${glob}\``
+  if (target === undefined) return reasons[reason]
+  const why = because === undefined ? '' : ` (${explainLeftOut(because)})`
+  return `${reasons[reason]}: ${target}${why}`
+}
+
+/** How much is left out by each reason: `3 by .gitignore, 2 hard links`. Empty where nothing is. */
+export function countLeftOut({ counts, complete }: LeftOutCounts): string {
+  const parts = Object.entries(counts)
+    .sort(([, a], [, b]) => b - a)
+    .map(([reason, number]) => `${number.toLocaleString('en')} ${words(counted[reason as LeftOutReason], number)}`)
+  if (parts.length === 0) return ''
+  return `${parts.join(', ')}${complete ? '' : ', and maybe more'}`
+}
+
+function words(forms: string | readonly [one: string, several: string], number: number): string {
+  if (typeof forms === 'string') return forms
+  return number === 1 ? forms[0] : forms[1]
+}

@@ -1,0 +1,219 @@
+import { access } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { isAbsolute, parse, relative, resolve, sep } from 'node:path'
+import type { OpenedCatalog } from '../../config/build.ts'
+import { defaultConfig } from '../../config/default-file.ts'
+import { checkFolder } from '../../config/folder.ts'
+import type { Config } from '../../config/load.ts'
+import { type PlannedMount, planConfig, planFolders, scopesIn } from '../../config/plan.ts'
+import { type ConfigProblem, formatConfigProblem } from '../../config/problem.ts'
+import { planSetUp } from '../../config/set-up.ts'
+import { defaultStoreFile, stateFolder } from '../../config/state-folder.ts'
+import { isResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
+import type { Log } from '../../core/log.ts'
+import type { Measurements } from '../../core/measurements.ts'
+import type { Principal } from '../../core/provider.ts'
+import type { Scrubber } from '../../core/scrub.ts'
+import { failed, misused } from '../terminal/exit.ts'
+import { count } from '../terminal/format.ts'
+import type { Io } from '../terminal/io.ts'
+import { escapeText } from '../terminal/text.ts'
+import type { Secrets } from './secrets.ts'
+import { loadFound, withheldNote } from './withheld.ts'
+
+export interface LocalOptions {
+  readonly folders?: readonly string[]
+  readonly config?: string
+  readonly name?: string
+  /** Serves the files of folders alone, without their history, settings, search and so on. */
+  readonly only?: 'files'
+}
+
+/** The set-up to serve: folders, a configuration, or both. */
+export interface Local {
+  readonly config: Config | undefined
+  /** The mounts, as far as they are known before they are opened. */
+  readonly mounts: readonly PlannedMount[]
+  /** All mounts. It may look into the folders, which takes longer. By default {@link mounts}. */
+  readonly complete?: () => Promise<readonly PlannedMount[]>
+  /** The store of folders that are served without a configuration. */
+  readonly store?: Config['store']
+  readonly principal: Principal
+  /** Whether nothing was named, so that the current folder was taken. */
+  readonly assumed: boolean
+}
+
+/** Result of reading a configuration: the set-up, or its problems. */
+export type Planned = { readonly local: Local } | { readonly problems: readonly ConfigProblem[] }
+
+/**
+ * Finds out what is to be served: the folders and the configuration that are named; else `hikidashi.json` in the current
+ * folder; else the current folder itself. Of a configuration that is found and not named, the parts that need the user's trust are
+ * left out: `config.withheld`.
+ *
+ * @param secrets Gets what the configuration refers to.
+ * @throws CommandError for a folder that is not there, or a current folder that nobody can mean.
+ */
+export async function planLocal(
+  { folders = [], config: named, name, only }: LocalOptions,
+  secrets: Secrets,
+): Promise<Planned> {
+  const file = named ?? (folders.length === 0 && (await exists(defaultConfig)) ? defaultConfig : undefined)
+  const assumed = file === undefined && folders.length === 0
+  if (assumed) refuseAssumed(process.cwd())
+  if (name !== undefined && folders.length === 0 && file !== undefined)
+    throw misused('--name is for a folder; the mounts of a configuration have their addresses as keys.')
+  const served = assumed ? ['.'] : folders
+  for (const folder of served) {
+    if (folder === '') throw misused('The name of a folder is empty.')
+    const [finding] = await checkFolder(resolve(folder), [])
+    if (finding !== undefined) throw failed(finding.message)
+  }
+  const naming = name === undefined ? {} : { name }
+  if (file === undefined) {
+    const plan = only === 'files' ? { mounts: planFolders(served, naming) } : await planFoldersWhole(served, naming)
+    return { local: { config: undefined, ...plan, principal: principalOf([]), assumed } }
+  }
+  const loaded = await loadFound(file, named !== undefined)
+  if ('problems' in loaded) return loaded
+  const { config } = loaded
+  secrets.add(config.secrets)
+  const mounts = [...planFolders(served, naming), ...planConfig(config)]
+  return { local: { config, mounts, principal: principalOf(config.roles ?? []), assumed } }
+}
+
+/** The standard set-up of folders. Without its search, where the index would lie in a folder that is served. */
+async function planFoldersWhole(
+  folders: readonly string[],
+  naming: { readonly name?: string },
+): Promise<Pick<Local, 'mounts' | 'complete' | 'store'>> {
+  const { mounts, complete } = await planSetUp(folders, naming).catch((error: unknown) => {
+    if (!(error instanceof Error && 'code' in error && 'path' in error)) throw error
+    throw failed(`The folder ${String(error.path)} cannot be read (${String(error.code)}). Let this user read it.`)
+  })
+  if (!folders.some((folder) => holdsStoreOf(folders, resolve(folder)))) {
+    // The name of the file is made when the store is opened: a start need not wait for it.
+    const store = {
+      sqlite: {
+        get file() {
+          return defaultStoreFile(folders)
+        },
+      },
+    }
+    return { mounts, complete, store }
+  }
+  const withoutSearch = (all: readonly PlannedMount[]) => all.filter(({ config }) => config.provider !== 'search')
+  return { mounts: withoutSearch(mounts), complete: async () => withoutSearch(await complete()) }
+}
+
+/** Whether a folder holds the store of what is served. */
+function holdsStoreOf(folders: readonly string[], folder: string): boolean {
+  const state = stateFolder()
+  if (isInside(state, folder)) return true
+  return isInside(folder, state) && isInside(defaultStoreFile(folders), folder)
+}
+
+function isInside(file: string, folder: string): boolean {
+  const path = relative(folder, file)
+  return !isAbsolute(path) && path !== '..' && !path.startsWith(`..${sep}`)
+}
+
+/**
+ * As {@link planLocal}, for commands that cannot go on with a configuration that is wrong. It says what is left out of one that is not
+ * trusted, and which mounts have no folder or file now; with `strict` such a mount is a fault.
+ */
+export async function requireLocal(
+  options: LocalOptions & { readonly strict?: boolean },
+  io: Pick<Io, 'secrets' | 'say'>,
+): Promise<Local> {
+  const planned = await planLocal(options, io.secrets)
+  if ('local' in planned) {
+    const { config } = planned.local
+    const note = config === undefined ? undefined : withheldNote(config)
+    if (note !== undefined) io.say(note)
+    const absent = (config?.absent ?? []).map(({ problem }) => problem)
+    if (options.strict && absent.length > 0) throw refused(absent)
+    for (const problem of absent) io.say(`Unavailable for now: ${escapeText(formatConfigProblem(problem))}`)
+    return planned.local
+  }
+  throw refused(planned.problems)
+}
+
+function refused(problems: readonly ConfigProblem[]): Error {
+  const lines = problems.map(formatConfigProblem)
+  return failed([`The configuration has ${count(lines.length, 'problem')}:`, ...lines].join('\n'))
+}
+
+/** Returns the settings of the store; undefined if no mount needs one. */
+export function storeOf({ config, store }: Pick<Local, 'config' | 'store'>): Config['store'] | undefined {
+  return config?.store ?? store
+}
+
+export interface OpenOptions {
+  /** The measurements of this process. */
+  readonly measurements?: Measurements
+  /** Opens all mounts at once, and fails with one that cannot be opened. By default each is opened at its first use. */
+  readonly strict?: boolean
+}
+
+/**
+ * Makes the catalog of everything that is to be served.
+ *
+ * @throws CommandError for folders that lie in one another; with `strict`, for a mount that cannot be opened.
+ */
+export async function openLocal(
+  local: Local,
+  log: Log,
+  scrubber: Scrubber,
+  { measurements, strict = false }: OpenOptions = {},
+): Promise<OpenedCatalog> {
+  const { config, mounts, complete } = local
+  const { pages, changes, spill, cursorSecret, earlierCursorSecrets, replicas } = config ?? {}
+  const store = storeOf(local)
+  const settings = {
+    log,
+    scrubber,
+    lazily: !strict,
+    ...defined({ measurements, pages, changes, spill, cursorSecret, earlierCursorSecrets, replicas, store }),
+  }
+  // The code that opens mounts is large: a server says who it is before that is loaded.
+  const { openCatalog } = await import('../../config/build.ts')
+  try {
+    return await openCatalog((await complete?.()) ?? mounts, settings)
+  } catch (error) {
+    throw isResourceError(error) ? failed(error.message) : error
+  }
+}
+
+/** Some hosts start servers in the root or the home folder: serving all of that is never what was meant. */
+function refuseAssumed(folder: string): void {
+  if (folder !== parse(folder).root && relative(folder, homedir()) !== '') return
+  throw misused(
+    `The current folder is ${folder}, which is more than you want to serve. Name a folder, or give --config FILE.`,
+  )
+}
+
+function principalOf(roles: readonly string[]): Principal {
+  return { id: 'local', roles }
+}
+
+async function exists(file: string): Promise<boolean> {
+  return access(resolve(file)).then(
+    () => true,
+    () => false,
+  )
+}
+
+/**
+ * The OAuth scopes that a token needs for what is at a URI.
+ *
+ * @throws CommandError for folders that lie in one another.
+ */
+export function scopesOfMounts({ mounts }: Local): (uri: string) => readonly string[] {
+  try {
+    return scopesIn(mounts)
+  } catch (error) {
+    throw isResourceError(error) ? failed(error.message) : error
+  }
+}

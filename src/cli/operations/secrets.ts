@@ -1,0 +1,115 @@
+import { existsSync } from 'node:fs'
+import { createScrubber, minSecretLength, type Scrubber } from '../../core/scrub.ts'
+import { findOwn } from '../../secrets/find.ts'
+import { kindOfKey } from '../../secrets/keys.ts'
+
+/** Secrets known to this process. The set grows while a configuration is read; each use removes the secrets known by then. */
+export interface Secrets extends Scrubber {
+  add(values: Iterable<string>): void
+}
+
+/** @param collect What is known from the beginning; it is asked when something is scrubbed for the first time. */
+export function createSecrets(collect: () => Iterable<string>): Secrets {
+  const values = new Set<string>()
+  let scrubber: Scrubber | undefined
+  let isCollected = false
+  const current = (): Scrubber => {
+    if (!isCollected) for (const value of collect()) values.add(value)
+    isCollected = true
+    scrubber ??= createScrubber(values)
+    return scrubber
+  }
+  return {
+    add: (more) => {
+      for (const value of more) values.add(value)
+      scrubber = undefined
+    },
+    // Finding out what is secret takes a start long: not for a text that no secret fits in.
+    scrub: (text) => (text.length < minSecretLength ? text : current().scrub(text)),
+    lacks: (json) => json.every(({ length }) => length < minSecretLength) || current().lacks?.(json) === true,
+    scrubBytes: (bytes) => current().scrubBytes(bytes),
+    stream: () => current().stream(),
+  }
+}
+
+/**
+ * The secrets in an environment: values of variables whose names say so, and what the detectors find in the others, such as the
+ * password in a URL. Left out is what would turn up everywhere: {@link isDistinct}.
+ */
+export function secretsInEnvironment(environment: Readonly<Record<string, string | undefined>>): readonly string[] {
+  return Object.entries(environment)
+    .flatMap(([name, value = '']) => secretsOf(name, value))
+    .filter(isDistinct)
+}
+
+/** The secrets in the words of a command line: those in headers, and what the detectors find. */
+export function secretsInArguments(words: readonly string[]): readonly string[] {
+  return words
+    .flatMap((word, at) => {
+      const header = words[at - 1] === '--header' ? word : /^--header=(.*)/s.exec(word)?.[1]
+      return header === undefined ? secretsWithin(word) : secretsInHeader(header)
+    })
+    .filter(isDistinct)
+}
+
+const scheme = /^(?:bearer|basic|digest|token|apikey)\s+/i
+
+function secretsInHeader(header: string): readonly string[] {
+  const colon = header.indexOf(':')
+  // A header without a colon may be the token alone.
+  if (colon === -1) return [header, header.replace(/^[\w-]+\s+/, ''), header.split(/\s+/).at(-1) ?? '']
+  const value = header.slice(colon + 1).trim()
+  const token = value.replace(scheme, '')
+  if (/^basic\s/i.test(value)) return [token, passwordIn(Buffer.from(token, 'base64').toString())]
+  const cookies = /cookie/i.test(header.slice(0, colon)) ? value.split(/;\s*/).map(passwordIn) : []
+  const isSecret = kindOfKey(header.slice(0, colon)) !== undefined
+  return isSecret ? [value, token, ...cookies] : secretsWithin(value)
+}
+
+/** Returns the text after the first colon or equals sign: a password after a name. */
+const passwordIn = (text: string) => text.replace(/^[^:=]*[:=]/, '')
+
+function secretsOf(name: string, value: string): readonly string[] {
+  // Parts of an address may be secret; the name of a file is not.
+  const isWhole = kindOfKey(name) !== undefined && !/^[a-z][a-z0-9+.-]*:\/\//i.test(value) && !isFile(value)
+  return [...(isWhole ? [value] : []), ...secretsWithin(value)]
+}
+
+const isFile = (value: string) => /^(?:[~./]|[A-Za-z]:\\)/.test(value) && existsSync(value)
+
+/** Nothing longer is looked through. */
+const maxLength = 65_536
+
+/** Returns the secrets that the detectors find in a text; of the user information of a URL, the password. */
+function secretsWithin(text: string): readonly string[] {
+  if (text.length < minSecretLength || text.length > maxLength) return []
+  return findOwn(text, { path: 'value.txt' }).flatMap(({ start, end }) => {
+    const found = text.slice(start, end)
+    const isUserinfo = text.slice(0, start).endsWith('://') && found.includes(':')
+    return isUserinfo ? [passwordIn(found), decoded(passwordIn(found))] : [found]
+  })
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+const plainWord = /^(?:[A-Z]?[a-z]+|[A-Z]+)(?:[-_. ]?(?:[A-Z]?[a-z]+|[A-Z]+))?$/
+const plainNumber = /^[\d.:_-]{1,11}$/
+const algorithm =
+  /^(?:hmac[-_]?)?(?:sha|md|hs|rs|es|ps|aes|rsa|ed|utf|base|argon|oauth|ipv|kv|tls|ssl|v)[-_]?\d{1,5}(?:id|i|d)?$/i
+
+/**
+ * Whether a value can be told from ordinary text. One or two plain words, a small number, the name of an algorithm are no
+ * passwords that could be kept: whoever takes `postgres` out of everything takes it out of the documentation too.
+ */
+export function isDistinct(value: string): boolean {
+  const text = value.trim()
+  if (text.length < minSecretLength) return false
+  if (text.length < 16 && plainWord.test(text)) return false
+  return !plainNumber.test(text) && !algorithm.test(text)
+}

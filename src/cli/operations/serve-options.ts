@@ -1,0 +1,103 @@
+import { homedir } from 'node:os'
+import { parse, resolve } from 'node:path'
+import { resolveFolder } from '../../config/folder.ts'
+import { defined } from '../../core/kit/defined.ts'
+import type { Log } from '../../core/log.ts'
+import type { Listen } from '../../schema/values.ts'
+import type { ContentLinkOptions } from '../../server/index.ts'
+import { failed, misused } from '../terminal/exit.ts'
+import type { logFormats, logLevels } from '../terminal/log.ts'
+import type { Local } from './local.ts'
+import { reasonsOf, trustCommand } from './withheld.ts'
+
+export interface ServeOptions {
+  readonly config?: string
+  readonly stdio?: true
+  readonly http?: Listen
+  readonly name?: string
+  readonly allowHost?: readonly string[]
+  readonly tokens?: string
+  readonly insecure?: boolean
+  readonly only?: 'files'
+  readonly replica?: string
+  readonly strict?: true
+  readonly logLevel: (typeof logLevels)[number]
+  readonly logFormat: (typeof logFormats)[number]
+}
+
+export function httpOptions({ config }: Local, { allowHost = [], tokens, insecure = false, replica }: ServeOptions) {
+  const { listen: _, auth: __, explorer: ___, contentLinks = {}, allowedHosts = [], ...rest } = config?.http ?? {}
+  const auth = tokens === undefined ? config?.auth : { ...config?.auth, tokens: resolve(tokens) }
+  return {
+    ...rest,
+    contentLinks: contentLinks === false ? contentLinks : linkOptions(contentLinks, config),
+    allowedHosts: [...allowedHosts, ...allowHost],
+    insecure,
+    ...defined({ auth, replica }),
+  }
+}
+
+/** Links are signed with the secrets of cursors, if there are some. */
+function linkOptions({ lifetime }: { readonly lifetime?: number }, config: Local['config']): ContentLinkOptions {
+  const { cursorSecret, earlierCursorSecrets = [] } = config ?? {}
+  return {
+    ...defined({ lifetimeMs: lifetime }),
+    ...(cursorSecret === undefined ? {} : { secret: Buffer.from(cursorSecret) }),
+    earlierSecrets: earlierCursorSecrets.map((secret) => Buffer.from(secret)),
+  }
+}
+
+/** The file of tokens that clients over HTTP need, if they do. */
+export function tokensOf(auth: { readonly tokens?: string } | undefined): { readonly tokens?: string } {
+  return auth?.tokens === undefined ? {} : { tokens: auth.tokens }
+}
+
+/** Settings that protect what is served are not left out silently: without them nothing is served that they are about. */
+export function refuseWithheld({ config }: Local, { stdio }: ServeOptions): void {
+  const needed = ['audit', ...(stdio ? [] : ['http'])]
+  const missing = config?.withheld.find(({ part, name }) => part === 'setting' && needed.includes(name))
+  if (config === undefined || missing === undefined) return
+  throw failed(
+    `"${missing.name}" is left out (${reasonsOf(missing)}), and nothing is served without it. If you trust this configuration: ${trustCommand(config.file)}`,
+  )
+}
+
+/** Over stdio nobody is asked for a token: whoever starts the process is trusted. That must be what is meant. */
+export function refuseUnasked({ config }: Local, { stdio, tokens }: ServeOptions, listen: Listen | undefined): void {
+  if (listen !== undefined || stdio || (config?.auth === undefined && tokens === undefined)) return
+  throw misused(
+    'Tokens are asked for over HTTP, and nothing says where to listen. Set http.listen or give --http, or say --stdio to serve whoever starts this.',
+  )
+}
+
+export function adviceOn(reason: string | number | undefined): string {
+  if (reason === 'listen') return ' Choose another one: --http 0 takes any that is free.'
+  if (reason === 'insecure') return ' Or give --tokens FILE. To serve everybody who can reach it: --insecure.'
+  return reason === 'allowed-hosts' ? ' Or name them here: --allow-host NAME.' : ''
+}
+
+/** The command line by which a host starts the same service. */
+export function argumentsFor(
+  folders: readonly string[],
+  { name, only, strict }: ServeOptions,
+  local: Local,
+): readonly string[] {
+  return [
+    'serve',
+    ...(local.assumed ? [resolve('.')] : folders.map((folder) => resolve(folder))),
+    ...(local.config === undefined ? [] : ['--config', local.config.file]),
+    ...(name === undefined ? [] : ['--name', name]),
+    ...(only === undefined ? [] : ['--only', only]),
+    ...(strict ? ['--strict'] : []),
+    '--stdio',
+  ]
+}
+
+export function warnOfLargeFolders({ mounts }: Local, log: Log): void {
+  for (const { address, config, folder } of mounts) {
+    if (config.provider !== 'files' && config.provider !== 'settings') continue
+    const root = resolveFolder(config.root, folder)
+    if (root === parse(root).root || root === homedir())
+      log('warn', 'a whole file system or home folder is served', { mount: address, root })
+  }
+}

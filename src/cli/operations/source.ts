@@ -1,0 +1,194 @@
+import { statSync } from 'node:fs'
+import { isAbsolute, parse, relative, resolve, sep } from 'node:path'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { Target } from '../../client/index.ts'
+import { resolveFolder } from '../../config/folder.ts'
+import type { PlannedMount } from '../../config/plan.ts'
+import type { Withheld } from '../../config/untrusted.ts'
+import type { Catalog } from '../../core/catalog.ts'
+import { isResourceError, type ResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
+import type { Log } from '../../core/log.ts'
+import { fileAddress, formatUri, parseAddress } from '../../core/uri.ts'
+import type { View } from '../../core/view.ts'
+import { CommandError, exitCodes, misused } from '../terminal/exit.ts'
+import type { Io } from '../terminal/io.ts'
+import { createLog, logLevels } from '../terminal/log.ts'
+import { createProgress } from '../terminal/progress.ts'
+import { writeError } from '../terminal/status-line.ts'
+import { splitCommand } from './command-line.ts'
+import { openLocal, requireLocal } from './local.ts'
+import { nearestUri } from './nearest-uri.ts'
+
+/** Source of `ls`, `read`, `search` and similar commands: the local configuration, or a server. */
+export interface SourceOptions {
+  /** Folders that are looked at instead of a configuration, or beside one. */
+  readonly folders?: readonly string[]
+  readonly config?: string
+  readonly url?: string
+  readonly command?: string
+  readonly header?: readonly string[]
+  /** Looks at the files of folders alone. */
+  readonly only?: 'files'
+  readonly logLevel: (typeof logLevels)[number]
+}
+
+export interface Source {
+  readonly view: View
+  /** Catalog of a local view. */
+  readonly catalog?: Catalog
+  /** Mounts of a local view. */
+  readonly mounts: readonly PlannedMount[]
+  /** Parts of the local configuration that are left out because it is not trusted. */
+  readonly withheld: readonly Withheld[]
+  /** Name of the server, if it has one. */
+  readonly name?: string
+  /** Resolves when the connection to a server is over for good, with the reason. Never resolves without a server. */
+  readonly over: Promise<ResourceError>
+  /** The URI that a user means: a path of this machine stands for the resource that is made of that file. */
+  uriOf(argument: string): string
+  close(): Promise<void>
+}
+
+/** Adds the options that say what to look at. */
+export function addSourceOptions(command: Command): Command {
+  return command
+    .option('--config <file>', 'use this configuration; by default hikidashi.json here, else the current folder')
+    .addOption(new Option('--url <url>', 'look at a server instead').conflicts(['config', 'command']))
+    .addOption(new Option('--command <line>', 'start this server and look at it instead').conflicts(['config', 'url']))
+    .option('--header <header>', 'send a header with --url: "Authorization: Bearer …" (repeatable)', addHeader)
+    .addOption(
+      new Option(
+        '--only <part>',
+        'without a configuration: look at the files of the folder, and nothing else of it',
+      ).choices(['files']),
+    )
+    .addOption(new Option('--log-level <level>', 'what to log on stderr').choices(logLevels).default('warn'))
+}
+
+function addHeader(header: string, headers: readonly string[] = []): readonly string[] {
+  if (!/^[\w!#$%&'*+.^`|~-]+:/.test(header)) throw new InvalidArgumentError('It is written "Name: value".')
+  return [...headers, header]
+}
+
+/** Opens what the options say. */
+export async function openSource(options: SourceOptions, io: Pick<Io, 'secrets' | 'say'>, log: Log): Promise<Source> {
+  const { url, command, header = [] } = options
+  if (header.length > 0 && url === undefined) throw misused('--header needs --url.')
+  if (url !== undefined || command !== undefined) {
+    const { connect } = await import('../../client/index.ts')
+    const view = await connect(serverTarget(options), { log })
+    const { name } = view.about
+    return {
+      view,
+      ...defined({ name }),
+      mounts: [],
+      withheld: [],
+      over: view.over,
+      uriOf: (argument) => uriOf(argument, []),
+      close: view.close,
+    }
+  }
+  const local = await requireLocal(options, io)
+  const catalog = await openLocal(local, log, io.secrets)
+  return {
+    view: catalog.view(local.principal),
+    catalog,
+    mounts: local.mounts,
+    withheld: local.config?.withheld ?? [],
+    over: new Promise(() => {}),
+    uriOf: (argument) => uriOf(argument, local.mounts),
+    close: () => catalog.close(),
+  }
+}
+
+/** The server that options name. */
+export function serverTarget({ url, command = '', header = [] }: SourceOptions): Target {
+  return url === undefined ? commandTarget(command) : { url, headers: headersOf(header) }
+}
+
+function commandTarget(line: string) {
+  const [command, ...args] = splitCommand(line)
+  if (command === undefined) throw misused('--command is empty: give it the command line of a server.')
+  // The user starts it, just as from a shell: with the same environment.
+  const env = Object.fromEntries(
+    Object.entries(process.env).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
+  )
+  return { command, args, env }
+}
+
+/** Headers as they are written: `Name: value`. */
+export function headersOf(headers: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    headers.map((header) => {
+      const colon = header.indexOf(':')
+      return [header.slice(0, colon), header.slice(colon + 1).trim()]
+    }),
+  )
+}
+
+/** Returns an argument with a scheme unchanged, and the URI of a path, which may lie in the folder of a mount. */
+export function uriOf(argument: string, mounts: readonly PlannedMount[], cwd = process.cwd()): string {
+  // An empty argument, as from an unset variable of a shell, does not mean the current folder.
+  if (argument === '') throw misused('The URI is empty.')
+  // One letter and a colon without slashes is a drive of Windows.
+  if (/^[A-Za-z][A-Za-z0-9+.-]*:(?:\/\/|(?<=..:))/.test(argument)) return argument
+  const path = resolve(cwd, argument)
+  const slash = /[\\/]$/.test(argument) || isDirectory(path) ? '/' : ''
+  for (const { address, config, folder } of mounts) {
+    if (config.provider !== 'files') continue
+    const below = relative(resolveFolder(config.root, folder), path)
+    if (below === '') return `${parseAddress(address).text}/`
+    if (isAbsolute(below) || below === '..' || below.startsWith(`..${sep}`)) continue
+    return formatUri(parseAddress(address), below.split(sep).join('/')) + slash
+  }
+  return path === parse(path).root ? fileAddress(path) : fileAddress(path) + slash
+}
+
+function isDirectory(path: string): boolean {
+  try {
+    return statSync(path).isDirectory()
+  } catch {
+    return false
+  }
+}
+
+/** Opens a source for as long as it is used. */
+export async function withSource(
+  options: SourceOptions,
+  io: Io,
+  use: (source: Source, log: Log) => Promise<void>,
+): Promise<void> {
+  const { secrets } = io
+  const write = writeError
+  const log = createLog({ level: options.logLevel, format: 'text', write, scrubber: secrets })
+  const isRemote = options.url !== undefined || options.command !== undefined
+  const progress = createProgress(io, { what: isRemote ? 'Connecting' : 'Opening what is mounted', besideOutput: true })
+  const source = await openSource(options, io, log).finally(progress.end)
+  try {
+    await use(source, log)
+  } finally {
+    await source.close()
+  }
+}
+
+/**
+ * Awaits what is asked about a URI, and says which one it was when nothing is there.
+ *
+ * @param view Where the URI that was probably meant is looked for.
+ */
+export async function asked<T>(uri: string, answer: Promise<T>, view?: View): Promise<T> {
+  try {
+    return await answer
+  } catch (error) {
+    if (!isResourceError(error, 'not-found')) throw error
+    throw await nothingAt(uri, view)
+  }
+}
+
+/** Returns the error for a URI without a resource. It is the same for a resource that may not be seen. */
+export async function nothingAt(uri: string, view?: View): Promise<CommandError> {
+  const meant = view === undefined ? undefined : await nearestUri(view, uri)
+  const advice = meant === undefined ? 'What there is: hikidashi ls' : `Did you mean ${meant} ?`
+  return new CommandError(exitCodes.notFound, `There is nothing at ${uri}, or it may not be seen. ${advice}`)
+}

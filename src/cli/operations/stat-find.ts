@@ -1,0 +1,201 @@
+import { isResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
+import { compileTemplate } from '../../core/template.ts'
+import { directoryMimeType, type Resource, type ResourceTemplate, type View } from '../../core/view.ts'
+import { pagesOf } from '../terminal/pages.ts'
+import { lengthOf } from './contents.ts'
+
+/** Facts of a resource or a directory. */
+export interface Facts {
+  readonly resource: Resource
+  readonly mount?: Resource
+  /** Of a directory: what lies right in it. */
+  readonly children?: { readonly directories: number; readonly resources: number; readonly complete: boolean }
+  /** Whether a listing has it. Other resources are found by their URIs alone. */
+  readonly listed: boolean
+  /** Whether changes of it are told. */
+  readonly watchable: boolean
+  /** The templates that its URI fits, with the values of their variables. */
+  readonly templates: readonly (Pick<ResourceTemplate, 'uriTemplate' | 'name'> & {
+    readonly values: Readonly<Record<string, string>>
+  })[]
+}
+
+/** Maximum number of counted children of a directory. */
+const maxCounted = 10_000
+
+/** Collects the facts of a URI; undefined if nothing is there, or it may not be seen. */
+export async function findFacts(view: View, uri: string): Promise<Facts | undefined> {
+  const mounts = await view.mounts()
+  const mount = mounts.find((one) => isAtOrBelow(uri, one.uri))
+  const found = await listedAs(view, uri, mounts)
+  const listed = found !== undefined && mounts.includes(found) ? await asResource(view, found) : found
+  // A listed resource is no directory, so it is not listed itself.
+  const children = listed === undefined || isDirectory(listed) ? await childrenOf(view, uri) : undefined
+  const templates = await templatesFor(view, uri)
+  const resource =
+    listed ??
+    (children === undefined ? await readAs(view, uri) : { uri, name: mount?.name ?? uri, mimeType: directoryMimeType })
+  if (resource === undefined) return undefined
+  return {
+    // A URI has several spellings; what was asked for is shown as the listing has it.
+    resource,
+    ...defined({ mount, children }),
+    listed: listed !== undefined,
+    watchable: await isWatchable(view, uri),
+    templates,
+  }
+}
+
+/** A mount that is a single resource as that resource; any other one as it is. */
+export async function asResource(view: View, mount: Resource): Promise<Resource> {
+  try {
+    const { items, nextCursor } = await view.directory({ uri: mount.uri })
+    if (items.length > 0 || nextCursor !== undefined) return mount
+    const found = await readAs(view, mount.uri)
+    if (found?.mimeType === undefined || found.mimeType === directoryMimeType) return mount
+    return { ...found, ...mount, mimeType: found.mimeType }
+  } catch {
+    // A mount that does not answer is shown as it is listed.
+    return mount
+  }
+}
+
+/** Whether anything is at a URI: a resource, a directory, or what is read by its URI alone. */
+export async function isThere(view: View, uri: string): Promise<boolean> {
+  if ((await listedAs(view, uri, await view.mounts())) !== undefined) return true
+  try {
+    const { items, nextCursor } = await view.directory({ uri })
+    if (items.length > 0 || nextCursor !== undefined) return true
+  } catch (error) {
+    if (!isResourceError(error, 'not-found') && !isResourceError(error, 'invalid')) throw error
+  }
+  return (await readAs(view, uri)) !== undefined
+}
+
+/** Returns the resource as the listing of its directory has it. */
+async function listedAs(view: View, uri: string, mounts: readonly Resource[]): Promise<Resource | undefined> {
+  const mount = mounts.find((one) => isSame(one.uri, uri))
+  if (mount !== undefined) return mount
+  if (/[?#]/.test(uri)) return undefined
+  const parent = uri.replace(/\/+$/, '').replace(/[^/]+$/, '')
+  // A listing can leave a name out that stands in the path: then the next directory above knows nothing of it either.
+  return inDirectory(view, parent, uri)
+}
+
+async function inDirectory(view: View, parent: string, uri: string): Promise<Resource | undefined> {
+  try {
+    for await (const { items } of pagesOf((query) => view.directory({ uri: parent, ...query }))) {
+      const found = items.find((item) => isSame(item.uri, uri))
+      if (found !== undefined) return found
+    }
+  } catch (error) {
+    if (!isResourceError(error, 'not-found') && !isResourceError(error, 'invalid')) throw error
+  }
+  return undefined
+}
+
+async function childrenOf(view: View, uri: string): Promise<Facts['children']> {
+  const counted = { directories: 0, resources: 0 }
+  try {
+    for await (const { items } of pagesOf((query) => view.directory({ uri, ...query }))) {
+      const directories = items.filter(isDirectory).length
+      counted.directories += directories
+      counted.resources += items.length - directories
+      if (counted.directories + counted.resources >= maxCounted) return { ...counted, complete: false }
+    }
+    return { ...counted, complete: true }
+  } catch (error) {
+    if (!isResourceError(error, 'not-found') && !isResourceError(error, 'invalid')) throw error
+    return undefined
+  }
+}
+
+/** Returns the facts that a read tells, without taking the content. */
+async function readAs(view: View, uri: string): Promise<Resource | undefined> {
+  try {
+    const { contents } = await view.read(uri)
+    for (const content of contents) if ('stream' in content) await content.stream[Symbol.asyncIterator]().return?.()
+    const [content] = contents
+    if (content === undefined) return undefined
+    const { name, title, mimeType, version, meta } = content
+    const isOne = contents.length === 1
+    return {
+      uri,
+      name: name ?? uri,
+      ...defined({ title }),
+      ...(mimeType === undefined || !isOne ? {} : { mimeType }),
+      ...(isOne ? { size: content.size ?? lengthOf(content) } : {}),
+      ...defined({ version, meta }),
+    }
+  } catch (error) {
+    if (isResourceError(error, 'not-found')) return undefined
+    // It is there, and too large to be read at once.
+    if (isResourceError(error, 'too-large')) return { uri, name: uri }
+    throw error
+  }
+}
+
+async function templatesFor(view: View, uri: string): Promise<Facts['templates']> {
+  const fitting: Facts['templates'][number][] = []
+  for await (const { items } of pagesOf((query) => view.templates(query)))
+    for (const { uriTemplate, name } of items) {
+      const values = matchOf(uriTemplate, uri)
+      if (values !== undefined) fitting.push({ uriTemplate, name, values })
+    }
+  return fitting
+}
+
+/** Returns the variables of a URI in a template. Templates of other servers may be malformed. */
+function matchOf(uriTemplate: string, uri: string): Readonly<Record<string, string>> | undefined {
+  try {
+    const match = compileTemplate(uriTemplate).match(uri)
+    if (match === undefined) return undefined
+    return Object.fromEntries([...match].map(([name, value]) => [name, shown(value)]))
+  } catch (error) {
+    if (isResourceError(error)) return undefined
+    throw error
+  }
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? value : value instanceof Map ? JSON.stringify([...value]) : JSON.stringify(value)
+}
+
+async function isWatchable(view: View, uri: string): Promise<boolean> {
+  const subscription = view.subscribe?.(() => {})
+  if (subscription === undefined) return false
+  try {
+    return (await subscription.add([uri])).length > 0
+  } catch (error) {
+    if (isResourceError(error)) return false
+    throw error
+  } finally {
+    subscription.close()
+  }
+}
+
+function isDirectory({ mimeType }: Resource): boolean {
+  return mimeType === directoryMimeType
+}
+
+/** Whether two URIs are one but for their spelling: what is percent-encoded, and a slash at the end. */
+function isSame(a: string, b: string): boolean {
+  return a === b || plain(a) === plain(b)
+}
+
+function plain(uri: string): string {
+  try {
+    return decodeURIComponent(uri.replace(/\/+$/, ''))
+  } catch {
+    return uri.replace(/\/+$/, '')
+  }
+}
+
+function isAtOrBelow(uri: string, address: string): boolean {
+  return (
+    isSame(uri, address) ||
+    plain(uri).startsWith(`${plain(address)}/`) ||
+    uri.startsWith(`${address.replace(/\/$/, '')}?`)
+  )
+}

@@ -1,0 +1,194 @@
+import type { Resource } from '../../core/view.ts'
+import { type Colours, coloursFor } from '../terminal/colour.ts'
+import { formatSize, formatTime, resourceToJson } from '../terminal/format.ts'
+import type { Output } from '../terminal/output.ts'
+import { escapeText, readableUri } from '../terminal/text.ts'
+import { displayWidth, padDisplay } from '../terminal/width.ts'
+import { nameOf } from './nearest-uri.ts'
+import type { Measured, Place, Totals, TreeVisitor } from './tree-walk.ts'
+
+export interface TreePrinter extends TreeVisitor {
+  end(): Promise<void>
+}
+
+export interface PrintOptions {
+  readonly tokens: boolean
+  readonly size: boolean
+  readonly long: boolean
+  /** Whether each node is written as its whole URI. */
+  readonly full: boolean
+  readonly ascii: boolean
+  /** Whether directories have totals, and everything is printed once these are known. */
+  readonly isWhole: boolean
+}
+
+/** One line: its cells, and behind them the tree. */
+interface Row {
+  cells: readonly string[]
+  readonly text: string
+}
+
+const lines = {
+  unicode: { through: '│   ', none: '    ', branch: '├── ', last: '└── ' },
+  ascii: { through: '|   ', none: '    ', branch: '|-- ', last: '`-- ' },
+} as const
+
+/** Number of lines written at once while nothing is awaited. */
+const batch = 200
+
+/** Prints a tree for people, with the facts of each node in columns to its left. */
+export function createTreePrinter(out: Output, options: PrintOptions): TreePrinter {
+  const colours = coloursFor(out.isTerminal)
+  const columns = columnsOf(options)
+  const { through, none, branch, last } = lines[options.ascii ? 'ascii' : 'unicode']
+  const widths = columns.map(({ heading, least }) => Math.max(displayWidth(heading), options.isWhole ? 0 : least))
+  let rows: Row[] = []
+  let hasBegun = false
+  const open: Row[] = []
+
+  const prefixOf = (place: Place) => {
+    if (place.length === 0) return ''
+    const above = place.slice(0, -1).map((isLast) => (isLast ? none : through))
+    return above.join('') + (place.at(-1) === true ? last : branch)
+  }
+  const nameIn = (resource: Resource, place: Place): string => {
+    const uri = escapeText(out.isTerminal ? readableUri(resource.uri) : resource.uri)
+    const name = options.full || place.length === 0 ? uri : escapeText(nameOf(resource.uri)) || uri
+    return resource.uri.endsWith('/') && place.length > 0 && !options.full ? `${name}/` : name
+  }
+  const titleOf = ({ title }: Resource, place: Place) =>
+    title !== undefined && (options.long || place.length === 0) ? `  ${colours.dim(escapeText(title))}` : ''
+  const flush = async () => {
+    const heading = hasBegun || columns.length === 0 || rows.length === 0 ? [] : [headingOf(columns, widths, colours)]
+    for (const { cells } of rows)
+      for (const [i, cell] of cells.entries()) widths[i] = Math.max(widths[i] ?? 0, displayWidth(cell))
+    const shown = rows.map(({ cells, text }) => {
+      const line = [...cells.map((cell, i) => padDisplay(cell, widths[i] ?? 0, columns[i]?.side)), text].join('  ')
+      return `${line}\n`
+    })
+    const first = heading.map(() => `${headingOf(columns, widths, colours)}\n`)
+    if (rows.length > 0) hasBegun = true
+    rows = []
+    if (shown.length > 0) await out.write([...first, ...shown].join(''), { isStyled: true })
+  }
+  const print = async (row: Row) => {
+    rows.push(row)
+    if (!options.isWhole && rows.length >= batch) await flush()
+  }
+  const blank = columns.map(() => '')
+
+  return {
+    enter: async (directory, place) => {
+      if (!options.isWhole) await flush()
+      if (place.length === 0 && (hasBegun || rows.length > 0)) await print({ cells: blank, text: '' })
+      const cells = columns.map(({ of }) => of(directory, undefined, undefined))
+      const text = prefixOf(place) + colours.bold(nameIn(directory, place)) + titleOf(directory, place)
+      const row: Row = { cells, text }
+      open.push(row)
+      await print(row)
+    },
+    add: async (resource, place, measured) => {
+      const cells = columns.map(({ of }) => of(resource, measured, undefined))
+      await print({ cells, text: prefixOf(place) + nameIn(resource, place) + titleOf(resource, place) })
+    },
+    more: (count, place) =>
+      print({ cells: blank, text: prefixOf(place) + colours.dim(`… ${count.toLocaleString('en')} more`) }),
+    fault: (message, place) => print({ cells: blank, text: prefixOf(place) + colours.red(`[${escapeText(message)}]`) }),
+    leave: async (directory, _, totals) => {
+      const row = open.pop()
+      if (row !== undefined && options.isWhole) row.cells = columns.map(({ of }) => of(directory, undefined, totals))
+    },
+    end: flush,
+  }
+}
+
+interface Column {
+  readonly heading: string
+  readonly side: 'left' | 'right'
+  /** How wide it is from the beginning, where lines are printed before all are known. */
+  readonly least: number
+  of(resource: Resource, measured: Measured | undefined, totals: Totals | undefined): string
+}
+
+function columnsOf({ tokens, size, long }: PrintOptions): readonly Column[] {
+  const columns: Column[] = []
+  if (tokens)
+    columns.push({ heading: 'TOKENS', side: 'right', least: 10, of: (_, one, all) => formatTokens(all ?? one) })
+  if (size || long)
+    columns.push({
+      heading: 'SIZE',
+      side: 'right',
+      least: 8,
+      of: ({ size: bytes }, _, all) => formatKnown(all?.bytes ?? bytes, formatSize),
+    })
+  if (long)
+    columns.push(
+      { heading: 'MODIFIED', side: 'left', least: 20, of: ({ modified }) => formatKnown(modified, formatTime) },
+      { heading: 'TYPE', side: 'left', least: 16, of: ({ mimeType }) => escapeText(mimeType ?? '-') },
+    )
+  return columns
+}
+
+function headingOf(columns: readonly Column[], widths: readonly number[], { dim }: Colours): string {
+  return dim(
+    columns
+      .map(({ heading, side }, i) => padDisplay(heading, widths[i] ?? 0, side))
+      .join('  ')
+      .trimEnd(),
+  )
+}
+
+/** A number of tokens; one that is no more than an estimate has a `~`. */
+export function formatTokens(known: { readonly tokens?: number; readonly isEstimate: boolean } | undefined): string {
+  if (known?.tokens === undefined) return '-'
+  return `${known.isEstimate ? '~' : ''}${known.tokens.toLocaleString('en')}`
+}
+
+function formatKnown(value: number | undefined, format: (value: number) => string): string {
+  return value === undefined ? '-' : format(value)
+}
+
+/** Writes a tree as JSON while it is walked: an array of roots, each with its `children`. */
+export function createTreeJson({ write }: Output, options: Pick<PrintOptions, 'isWhole' | 'tokens'>): TreePrinter {
+  /** For each directory that is open, whether nothing was written into it yet. */
+  const empty: boolean[] = []
+  let more = new Map<number, Readonly<Record<string, unknown>>>()
+  let hasRoots = false
+  const item = (text: string, place: Place) => {
+    const isFirst = place.length === 0 ? !hasRoots : empty[place.length - 1] === true
+    if (place.length === 0) hasRoots = true
+    else empty[place.length - 1] = false
+    return `${place.length === 0 && isFirst ? '[' : isFirst ? '' : ','}\n${'  '.repeat(place.length + 1)}${text}`
+  }
+  const factsOf = (measured: { readonly tokens?: number; readonly isEstimate: boolean } | undefined) =>
+    measured?.tokens === undefined || !options.tokens
+      ? {}
+      : { tokens: measured.tokens, ...(measured.isEstimate ? { estimated: true } : {}) }
+  return {
+    enter: async (directory, place) => {
+      await write(`${item(JSON.stringify(resourceToJson(directory)).slice(0, -1), place)},"children":[`)
+      empty[place.length] = true
+    },
+    add: (resource, place, measured) =>
+      write(item(JSON.stringify({ ...resourceToJson(resource), ...factsOf(measured) }), place)),
+    more: async (count, place) => {
+      more.set(place.length - 1, { ...more.get(place.length - 1), more: count })
+    },
+    fault: async (message, place) => {
+      more.set(place.length - 1, { ...more.get(place.length - 1), failure: message })
+    },
+    leave: async (_, place, totals, isOpened) => {
+      const { directories, resources, bytes } = totals
+      const rest = {
+        ...(isOpened ? {} : { opened: false }),
+        ...more.get(place.length),
+        ...(options.isWhole ? { total: { directories, resources, bytes, ...factsOf(totals) } } : {}),
+      }
+      more = new Map([...more].filter(([depth]) => depth !== place.length))
+      const end = empty[place.length] === true ? ']' : `\n${'  '.repeat(place.length + 1)}]`
+      const facts = JSON.stringify(rest).slice(1, -1)
+      await write(`${end}${facts === '' ? '' : `,${facts}`}}`)
+    },
+    end: () => write(hasRoots ? '\n]\n' : '[]\n'),
+  }
+}

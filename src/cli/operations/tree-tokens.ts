@@ -1,0 +1,87 @@
+import { maxCounted, openCounter } from '../../context/index.ts'
+import type { Encoding } from '../../context/tokens.ts'
+import { isResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
+import { isText } from '../../core/kit/utf8.ts'
+import type { Resource, ResourceContent, View } from '../../core/view.ts'
+import { lengthOf } from './contents.ts'
+import type { Measured } from './tree-walk.ts'
+
+/** Number of resources read at once. */
+const concurrency = 6
+/** Maximum size of a resource that is read, in bytes. Tokens of larger ones are estimated. */
+const maxBytes = maxCounted
+/** Of text and code in UTF-8, whatever the language, a token is about so many bytes. */
+const bytesPerToken = 4
+
+/** Counts the tokens of resources by reading them: exactly, but for what is too large. */
+export async function tokenCounter(view: View, encoding: Encoding): Promise<(resource: Resource) => Promise<Measured>> {
+  const counter = await openCounter(encoding)
+  const takeTurn = turns(concurrency)
+  const measure = async (resource: Resource): Promise<Measured> => {
+    if (resource.size !== undefined && resource.size > maxBytes) return estimateTokens(resource)
+    try {
+      const { contents } = await view.read(resource.uri)
+      let tokens: number | undefined
+      for (const content of contents) {
+        const text = await textOf(content)
+        if (text === 'too-large') return estimateTokens({ ...resource, size: resource.size ?? lengthOf(content) })
+        if (text !== undefined) tokens = (tokens ?? 0) + (await counter.count(text))
+      }
+      return { ...defined({ tokens }), isEstimate: false }
+    } catch (error) {
+      // Tokens of an unreadable resource are estimated if its size is known.
+      if (!isResourceError(error)) throw error
+      return isResourceError(error, 'not-found') ? { isEstimate: false } : estimateTokens(resource)
+    }
+  }
+  return (resource) => takeTurn(() => measure(resource))
+}
+
+/** Guesses tokens from the size that is listed. Of what is not text, or of no known size, there is no guess. */
+export function estimateTokens({ size, mimeType = '', uri }: Resource): Measured {
+  const isTextual =
+    /^text\/|[/+.-](?:json|xml|yaml|toml|javascript|typescript|ecmascript|sql|x-sh|ndjson|x-ndjson|rtf)\b/.test(
+      mimeType,
+    ) ||
+    (mimeType === '' && /\.(?:md|txt|rst|ts|js|py|c|h|go|rs|java|json|ya?ml|toml|csv)$/i.test(uri))
+  if (size === undefined || !isTextual) return { isEstimate: false }
+  return { tokens: Math.ceil(size / bytesPerToken), isEstimate: true }
+}
+
+async function textOf(content: ResourceContent): Promise<string | 'too-large' | undefined> {
+  if ('text' in content) return content.text.length > maxCounted ? 'too-large' : content.text.toWellFormed()
+  const bytes = 'bytes' in content ? content.bytes : await gather(content)
+  if (bytes === undefined || bytes.length > maxBytes) return 'too-large'
+  return isText(bytes) ? Buffer.from(bytes).toString('utf8') : undefined
+}
+
+async function gather({
+  stream,
+  length,
+}: Extract<ResourceContent, { readonly stream: unknown }>): Promise<Uint8Array | undefined> {
+  const chunks: Uint8Array[] = []
+  if (length > maxBytes) {
+    // A stream that is not read to its end holds something open.
+    await stream[Symbol.asyncIterator]().return?.()
+    return undefined
+  }
+  for await (const chunk of stream) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+/** Runs what is given to it in order, so many at a time. */
+function turns(most: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const waiting: (() => void)[] = []
+  let running = 0
+  return async (work) => {
+    if (running >= most) await new Promise<void>((resolve) => waiting.push(resolve))
+    running++
+    try {
+      return await work()
+    } finally {
+      running--
+      waiting.shift()?.()
+    }
+  }
+}

@@ -1,0 +1,137 @@
+import { isResourceError } from '../../core/errors.ts'
+import { directoryMimeType, type Resource, type View } from '../../core/view.ts'
+import { pagesOf } from '../terminal/pages.ts'
+import { directory, isGone, refuseDepth } from './directories.ts'
+
+/** How many tokens a resource has. `tokens` is left out of what is not text. */
+export interface Measured {
+  readonly tokens?: number
+  readonly isEstimate: boolean
+}
+
+/** Totals of a directory and everything below it. */
+export interface Totals {
+  directories: number
+  resources: number
+  /** The sizes that are known. */
+  bytes: number
+  tokens: number
+  /** Whether some of the tokens are an estimate. */
+  isEstimate: boolean
+}
+
+/** Position of a node: for each level above it, and for itself, whether it is the last one. Empty for a root. */
+export type Place = readonly boolean[]
+
+/** Hears of a tree from the top to the bottom. Each `enter` has its `leave`. */
+export interface TreeVisitor {
+  enter(directory: Resource, place: Place): Promise<void>
+  add(resource: Resource, place: Place, measured: Measured | undefined): Promise<void>
+  /** More nodes, which are not shown. */
+  more(count: number, place: Place): Promise<void>
+  /** The rest of a directory could not be listed. */
+  fault(message: string, place: Place): Promise<void>
+  /** @param isOpened Whether its children were listed. */
+  leave(directory: Resource, place: Place, totals: Totals, isOpened: boolean): Promise<void>
+}
+
+export interface WalkOptions {
+  /** How many levels are shown. */
+  readonly depth: number
+  /** How many nodes of each directory are shown. */
+  readonly most: number
+  /** Looks at everything, shown or not, so that the totals are those of all that is there. */
+  readonly isWhole: boolean
+  /** Whether the root was named by a user, and has to be there and to answer. */
+  readonly isNamed: boolean
+  readonly measure?: (resource: Resource) => Promise<Measured>
+  /** Hears of each resource. */
+  readonly onSeen?: () => void
+}
+
+/** Walks through what is below a root, depth first, a page at a time. Resolves to its totals. */
+export async function walk(view: View, root: Resource, visitor: TreeVisitor, options: WalkOptions): Promise<Totals> {
+  const { depth: most, isWhole, measure, onSeen = () => {} } = options
+
+  const into = async (resource: Resource, place: Place, isShown: boolean): Promise<Totals> => {
+    const totals: Totals = { directories: 0, resources: 0, bytes: 0, tokens: 0, isEstimate: false }
+    const isOpened = isWhole || (isShown && place.length < most)
+    const isListed = isShown && place.length < most
+    if (isShown) await visitor.enter(resource, place)
+    if (isOpened) {
+      refuseDepth(place.length)
+      const hidden = await children(resource.uri, place, isListed, totals)
+      if (hidden > 0 && isListed) await visitor.more(hidden, [...place, true])
+    }
+    if (isShown) await visitor.leave(resource, place, totals, isOpened)
+    return totals
+  }
+
+  const children = async (uri: string, place: Place, isListed: boolean, totals: Totals): Promise<number> => {
+    let index = 0
+    try {
+      for await (const { node, isLast, measured } of nodesOf(view, uri, measure)) {
+        const isShown = isListed && index++ < options.most
+        const here = [...place, isLast]
+        if (node.mimeType === directoryMimeType) {
+          totals.directories++
+          add(totals, isShown || isWhole ? await into(node, here, isShown) : undefined)
+          continue
+        }
+        onSeen()
+        const found = await measured
+        totals.resources++
+        totals.bytes += node.size ?? 0
+        totals.tokens += found?.tokens ?? 0
+        totals.isEstimate ||= found?.isEstimate === true
+        if (isShown) await visitor.add(node, here, found)
+      }
+    } catch (error) {
+      // A named node must exist; a listed one may be gone since, or not answer.
+      if ((place.length === 0 && options.isNamed) || !(isGone(error) || isResourceError(error, 'unavailable')))
+        throw error
+      if (!isGone(error) && error instanceof Error) await visitor.fault(error.message, [...place, true])
+    }
+    return Math.max(0, index - options.most)
+  }
+
+  if (root.mimeType === directoryMimeType) return into(root, [], true)
+  // A mount that is a single resource.
+  onSeen()
+  const found = await measure?.(root)
+  await visitor.add(root, [], found)
+  const { tokens = 0, isEstimate = false } = found ?? {}
+  return { directories: 0, resources: 1, bytes: root.size ?? 0, tokens, isEstimate }
+}
+
+interface Node {
+  readonly node: Resource
+  readonly isLast: boolean
+  readonly measured: Promise<Measured> | undefined
+}
+
+/** Yields the nodes of a directory. Each is yielded once it is known whether another one follows. */
+async function* nodesOf(view: View, uri: string, measure: WalkOptions['measure']): AsyncGenerator<Node> {
+  let held: Omit<Node, 'isLast'> | undefined
+  for await (const { items } of pagesOf((query) => directory(view, uri, query))) {
+    // All of a page are measured side by side.
+    const nodes = items.map((node) => ({
+      node,
+      measured: node.mimeType === directoryMimeType ? undefined : measure?.(node),
+    }))
+    for (const next of nodes) {
+      if (held !== undefined) yield { ...held, isLast: false }
+      held = next
+    }
+  }
+  if (held !== undefined) yield { ...held, isLast: true }
+}
+
+function add(totals: Totals, more: Totals | undefined): void {
+  if (more === undefined) return
+  totals.directories += more.directories
+  totals.resources += more.resources
+  totals.bytes += more.bytes
+  totals.tokens += more.tokens
+  totals.isEstimate ||= more.isEstimate
+}

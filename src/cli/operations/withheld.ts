@@ -1,0 +1,56 @@
+import type { Config, LoadResult } from '../../config/load.ts'
+import type { Withheld } from '../../config/untrusted.ts'
+import { escapeText } from '../terminal/text.ts'
+import { joinCommand } from './command-line.ts'
+
+/**
+ * Loads a configuration. One that the user named is trusted. Of one that was found in the current folder, the parts that do more than
+ * read that folder are left out until the user trusts it (`hikidashi trust`). A folder or file that is not there is no fault of it.
+ */
+export async function loadFound(file: string, isNamed: boolean): Promise<LoadResult> {
+  // Serving a folder does not load the code that reads configurations.
+  const [{ loadConfig }, { isTrusted }] = await Promise.all([
+    import('../../config/load.ts'),
+    import('../../config/trust.ts'),
+  ])
+  const trust = isNamed ? {} : { isTrusted: (content: Uint8Array) => isTrusted(file, content) }
+  return loadConfig(file, { ...trust, admitsAbsent: true })
+}
+
+/** The command that trusts a configuration. */
+export function trustCommand(file: string): string {
+  return `hikidashi trust ${joinCommand([file])}`
+}
+
+const maxShown = 5
+const maxLength = 160
+
+/** Returns a sentence about the omitted parts of a configuration and how to allow them; undefined if there are none. */
+export function withheldNote({ withheld, file }: Pick<Config, 'withheld' | 'file'>): string | undefined {
+  if (withheld.length === 0) return undefined
+  const more = withheld.length > maxShown ? `; and ${withheld.length - maxShown} more` : ''
+  const parts = withheld.slice(0, maxShown).map((part) => `${escapeText(part.name)} (${reasonsOf(part)})`)
+  return `Left out, because this configuration was found in the current folder and you have not trusted it: ${parts.join('; ')}${more}. If you trust what it does: ${trustCommand(file)}`
+}
+
+/** Returns the effects of a part of a configuration, such as `starts ./server; reads ../notes`. Safe to show. */
+export function reasonsOf({ effects }: Withheld, maxChars = maxLength): string {
+  const all = effects.map(({ kind, what }) => `${verbs[kind]} ${escapeText(what)}`)
+  const text = [...new Set(all)].join(', ')
+  const characters = [...text]
+  return characters.length <= maxChars ? text : `${characters.slice(0, maxChars).join('')}…`
+}
+
+const verbs = {
+  starts: 'starts the program',
+  reads: 'reads',
+  writes: 'writes to',
+  sends: 'connects to',
+  admits: 'answers',
+  needs: 'needs',
+} as const
+
+/** A part that is left out, as it stands in JSON for programs. */
+export function withheldJson({ name, part, effects }: Withheld) {
+  return { name, part, effects }
+}

@@ -1,0 +1,43 @@
+import type { Secrets } from '../operations/secrets.ts'
+import { coloursFor } from './colour.ts'
+import { createOutput, type Output } from './output.ts'
+import { statusLine, writeError } from './status-line.ts'
+import { escapeLines } from './text.ts'
+
+/** Input and output of a command: data goes to `out`, everything else to `say`. */
+export interface Io {
+  readonly out: Output
+  /** Prints a message on standard error, without secrets. Control characters are escaped. */
+  say(text: string): void
+  /** Whether a person sees what is said. */
+  readonly saysToTerminal: boolean
+  /** Secrets that no output may contain. */
+  readonly secrets: Secrets
+}
+
+/** Input and output of the process itself. */
+export interface ProcessIo extends Io {
+  /** Prints an error, as `say` does. */
+  complain(text: string): void
+}
+
+export function createIo(secrets: Secrets): ProcessIo {
+  // Without a reader there is nobody to tell.
+  process.stderr.on('error', () => {})
+  const out = createOutput(process.stdout)
+  const saysToTerminal = process.stderr.isTTY === true
+  const clean = (text: string) => escapeLines(secrets.scrub(text))
+  return {
+    out: out.isTerminal ? { ...out, write: (data, options) => cleared(() => out.write(data, options)) } : out,
+    say: (text) => writeError(`${clean(text)}\n`),
+    complain: (text) => writeError(`${coloursFor(saysToTerminal).red('hikidashi:')} ${clean(text)}\n`),
+    saysToTerminal,
+    secrets,
+  }
+}
+
+/** Two outputs share a terminal: what is being told stands where the data goes. */
+function cleared<T>(write: () => T): T {
+  statusLine.clear()
+  return write()
+}

@@ -1,0 +1,99 @@
+import type { Log, LogLevel } from '../../core/log.ts'
+import type { Scrubber } from '../../core/scrub.ts'
+import { escapeText } from './text.ts'
+
+const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
+
+/** Values of `--log-level` and `--log-format`. */
+export const logLevels = [...levels, 'silent'] as const
+export const logFormats = ['text', 'json'] as const
+
+export interface LogOptions {
+  /** Less important events are not written. */
+  readonly level: (typeof logLevels)[number]
+  readonly format: (typeof logFormats)[number]
+  readonly write: (line: string) => void
+  /** Takes secrets out of messages and fields, before anything is cut. */
+  readonly scrubber?: Scrubber
+  readonly now?: () => Date
+}
+
+/** The longest line of the log, in characters. */
+const maxLine = 8192
+const reserved = new Set(['time', 'level', 'message'])
+
+/** Makes a log that writes one line per event, in which nothing can end the line or reach the terminal. */
+export function createLog({ level, format, write, scrubber, now = () => new Date() }: LogOptions): Log {
+  const least = level === 'silent' ? levels.length : levels.indexOf(level)
+  return (at, message, fields = {}) => {
+    if (levels.indexOf(at) < least) return
+    const clean = cleanerOf(scrubber)
+    const shown = Object.entries(fields)
+      .flatMap(([name, value]) => fieldsOf(name, value, least === 0))
+      .map(([name, value]) => [clean(name), clean(value)] as const)
+    const time = now().toISOString()
+    const line =
+      format === 'json'
+        ? jsonLine({
+            time,
+            level: at,
+            message: clean(message),
+            ...Object.fromEntries(shown.filter(([name]) => !reserved.has(name))),
+          })
+        : [
+            time,
+            at.padEnd(5),
+            escapeText(clean(message)),
+            ...shown.map(([name, value]) => `${name}=${textOf(value)}`),
+          ].join(' ')
+    write(`${format === 'text' && line.length > maxLine ? `${line.slice(0, maxLine)}…` : line}\n`)
+  }
+}
+
+type Value = string | number | boolean | null | readonly string[]
+
+function cleanerOf(scrubber: Scrubber | undefined): <T extends Value>(value: T) => T {
+  if (scrubber === undefined) return (value) => value
+  const clean = (value: Value): Value =>
+    typeof value === 'string' ? scrubber.scrub(value) : Array.isArray(value) ? value.map(scrubber.scrub) : value
+  return clean as <T extends Value>(value: T) => T
+}
+
+/** An error is its message and those of its causes; where everything is logged, its stack too. */
+function fieldsOf(name: string, value: unknown, detailed: boolean): readonly (readonly [string, Value])[] {
+  if (value === undefined) return []
+  if (value instanceof Error) {
+    const stack = detailed && value.stack !== undefined ? [[`${name}.stack`, value.stack] as const] : []
+    return [[name, messagesOf(value).join(': ')], ...stack]
+  }
+  if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
+    return [[name, value]]
+  if (Array.isArray(value)) return [[name, value.map(String)]]
+  try {
+    return [[name, JSON.stringify(value) ?? String(value)]]
+  } catch {
+    return [[name, String(value)]]
+  }
+}
+
+function messagesOf(error: Error): readonly string[] {
+  const messages: string[] = []
+  for (let at: unknown = error; at instanceof Error && messages.length < 5; at = at.cause) messages.push(at.message)
+  return messages
+}
+
+function textOf(value: Value): string {
+  if (Array.isArray(value)) return value.map(textOf).join(',')
+  if (typeof value !== 'string') return String(value)
+  if (/^[^\s"=,]+$/.test(value) && escapeText(value) === value) return value
+  return escapeText(JSON.stringify(value))
+}
+
+/** One line of JSON. Of what would make it too long, the beginning stays. */
+function jsonLine(fields: Readonly<Record<string, Value>>): string {
+  const line = JSON.stringify(fields)
+  if (line.length <= maxLine) return line
+  const share = Math.floor(maxLine / 2 / Object.keys(fields).length)
+  const cut = (value: Value) => (typeof value === 'string' ? value.slice(0, share) : Array.isArray(value) ? [] : value)
+  return JSON.stringify(Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, cut(value)])))
+}
