@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import { openStore, type Store } from '../src/store/index.ts'
-import { createKeeper } from '../src/store/sqlite/keeper.ts'
+import { createKeeper } from '../src/store/sqlite/worker.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { fixed, progress, table } from './support.ts'
 

@@ -3,12 +3,13 @@ import type { Mount } from '../core/catalog.ts'
 import { isResourceError, ResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/defined.ts'
 import type { Log } from '../core/log.ts'
+import type { Measurements } from '../core/measurements.ts'
 import type { Provider } from '../core/provider.ts'
+import type { ProviderName } from '../providers/index.ts'
 import { type Deferred, deferred } from '../wrap/deferred.ts'
-import { limited } from '../wrap/limited.ts'
+import { limited, type Outcome } from '../wrap/limited.ts'
 import { linked } from '../wrap/linked.ts'
 import type { MountSettings } from './mount-settings.ts'
-import { observed } from './observed.ts'
 import { openProvider, withPolling } from './open-provider.ts'
 import { methodsOf, type PlannedMount } from './plan.ts'
 import type { MountConfig } from './schema.ts'
@@ -112,4 +113,25 @@ export async function openLazily(
     throw error
   })
   return mount ?? deferMount(planned, settings)
+}
+
+/** Counts what comes of the questions to a mount, where something is measured. Its address is not told: it may be a path. */
+export function observed(
+  provider: ProviderName,
+  { measurements, place = 0 }: { readonly measurements?: Measurements; readonly place?: number },
+): { readonly observe?: (outcome: Outcome) => void } {
+  if (measurements === undefined) return {}
+  const counts = new Map<Outcome, number>()
+  measurements.add(() => [
+    {
+      name: 'hikidashi_source_answers_total',
+      type: 'counter',
+      help: 'What came of the questions to a source: by its mount (its place among all) and outcome.',
+      samples: [...counts].map(([outcome, value]) => ({
+        labels: { mount: String(place), provider, outcome: outcome.replace('-', '_') },
+        value,
+      })),
+    },
+  ])
+  return { observe: (outcome) => void counts.set(outcome, (counts.get(outcome) ?? 0) + 1) }
 }

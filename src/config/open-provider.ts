@@ -1,9 +1,13 @@
-import { invalid } from '../core/errors.ts'
+import { createHash } from 'node:crypto'
+import { invalid, ResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/defined.ts'
+import type { Log } from '../core/log.ts'
 import type { Provider } from '../core/provider.ts'
+import { parseAddress } from '../core/uri.ts'
 import { providers } from '../providers/index.ts'
 import { decoded } from '../wrap/decoded.ts'
 import { polled } from '../wrap/polled.ts'
+import { redacted } from '../wrap/redacted.ts'
 import { sliced } from '../wrap/sliced.ts'
 import { openMysql, openPostgres, openSqlite } from './databases.ts'
 import { encodingOptions, withDocuments } from './documents.ts'
@@ -11,13 +15,10 @@ import { resolveFolder } from './folder.ts'
 import { openGdrive } from './gdrive.ts'
 import { openMetrics } from './metrics.ts'
 import type { MountSettings } from './mount-settings.ts'
-import { openGcs, openS3 } from './objects.ts'
-import { openPrompts } from './prompts.ts'
 import { openRemote } from './remote.ts'
-import { openResults } from './results.ts'
 import type { MountConfig } from './schema.ts'
-import { openScreen } from './screen.ts'
 import { openSearch } from './search.ts'
+import { namedSecret, type SecretSource } from './secret.ts'
 
 /** Opens the provider of a mount, in the wrappers that belong to it. */
 export async function openProvider(
@@ -127,5 +128,119 @@ export function isRedacted(config: MountConfig): boolean {
       return (config.redact ?? 'off') !== 'off'
     default:
       return true
+  }
+}
+
+/** Opens the displays of this machine. */
+async function openScreen(config: Extract<MountConfig, { readonly provider: 'screen' }>): Promise<Provider> {
+  const { screen } = await providers.screen()
+  const { displays, program, interval, timeout, maxBytes } = config
+  return screen({
+    ...defined({ displays, program, interval, timeoutMs: timeout, maxBytes }),
+  })
+}
+
+/** Opens a folder of prompts: its files as documents, of which the prompts are made, so that these are redacted as they are. */
+async function openPrompts(
+  config: Extract<MountConfig, { readonly provider: 'prompts' }>,
+  folder: string,
+  { log, store: _, ...redaction }: MountSettings,
+): Promise<Provider> {
+  const [{ files }, { prompts }] = await Promise.all([providers.files(), providers.prompts()])
+  const { limit, include = ['**/*.md'], frontMatter = ['**/*.md'] } = config
+  const source = await files({ ...config, include, root: resolveFolder(config.root, folder), log })
+  return prompts({
+    source: await withDocuments(source, { ...config, frontMatter }, { ...redaction, log }),
+    log,
+    ...defined({ limit }),
+  })
+}
+
+type ResultsConfig = Extract<MountConfig, { readonly provider: 'results' }>
+
+const day = 24 * 3_600_000
+const defaults = { ttl: 30 * day, records: 10_000, bytes: 256 * 2 ** 20 }
+
+/** Opens the results that a mount serves, in the store of the configuration. */
+async function openResults(
+  address: string,
+  { collection, ttl = defaults.ttl, keep, maxBytes, language, redact = 'off' }: ResultsConfig,
+  settings: MountSettings,
+): Promise<Provider> {
+  if (settings.store === undefined) throw new ResourceError('internal', 'There is no store to keep results in.')
+  const { log, scrubber, key } = settings
+  const { results } = await providers.results()
+  const opened = results({
+    store: await settings.store.open(),
+    collection: `results/${collection ?? nameOf(parseAddress(address).text)}`,
+    ttl,
+    keep: { records: defaults.records, bytes: defaults.bytes, ...keep },
+    ...defined({ maxBytes, language, scrubber }),
+    log,
+  })
+  const redaction = { log, ...defined({ scrubber, key }) }
+  return sliced(redacted(opened, { ...redaction, mode: redact }))
+}
+
+/** An address as a part of the name of a collection, which is short. */
+function nameOf(address: string): string {
+  return Buffer.byteLength(address) <= 150 ? address : createHash('sha256').update(address).digest('hex')
+}
+
+type S3Config = Extract<MountConfig, { readonly provider: 's3' }>
+type GcsConfig = Extract<MountConfig, { readonly provider: 'gcs' }>
+
+/** Opens a bucket of S3, as its mount says. */
+async function openS3(config: S3Config, folder: string, log: Log): Promise<Provider> {
+  const { accessKeyId, secretAccessKey, sessionToken, endpoint, insecure, region, pathStyle, profile } = config
+  const { anonymous, requesterPays } = config
+  const keys = await keysIn({ accessKeyId, secretAccessKey, sessionToken }, folder)
+  const { s3 } = await providers.s3()
+  return s3({
+    ...bucketOptions(config),
+    ...defined({ endpoint, insecure, region, pathStyle, keys, profile, anonymous, requesterPays }),
+    log,
+  })
+}
+
+/** Opens a bucket of Google Cloud Storage, as its mount says. */
+async function openGcs(config: GcsConfig, folder: string, log: Log): Promise<Provider> {
+  const { endpoint, insecure, keyFile, userProject, anonymous } = config
+  const options = bucketOptions(config)
+  const { gcs } = await providers.gcs()
+  return gcs({
+    ...options,
+    ...defined({ endpoint, insecure }),
+    ...(keyFile === undefined ? {} : { keyFile: resolveFolder(keyFile, folder) }),
+    ...defined({ userProject, anonymous }),
+    log,
+  })
+}
+
+/** @throws ResourceError `invalid` for links past what looks for secrets. */
+function bucketOptions({ bucket, prefix, maxBytes, links, timeout, redact = 'off' }: S3Config | GcsConfig) {
+  if (links !== undefined && redact !== 'off')
+    throw invalid('A link leads past "redact": what it shows is not looked through. Remove one of the two.', 'links')
+  return {
+    bucket,
+    ...defined({ prefix, maxBytes, linkMs: links, timeoutMs: timeout }),
+  }
+}
+
+interface KeySources {
+  readonly accessKeyId: SecretSource | undefined
+  readonly secretAccessKey: SecretSource | undefined
+  readonly sessionToken: SecretSource | undefined
+}
+
+async function keysIn({ accessKeyId, secretAccessKey, sessionToken }: KeySources, folder: string) {
+  if (accessKeyId === undefined && secretAccessKey === undefined && sessionToken === undefined) return undefined
+  if (accessKeyId === undefined || secretAccessKey === undefined)
+    throw invalid('An access key has two parts. Add "accessKeyId" and "secretAccessKey", or remove them.', 'keys')
+  const token = sessionToken === undefined ? undefined : await namedSecret('sessionToken', sessionToken, folder)
+  return {
+    accessKeyId: await namedSecret('accessKeyId', accessKeyId, folder),
+    secretAccessKey: await namedSecret('secretAccessKey', secretAccessKey, folder),
+    ...defined({ sessionToken: token }),
   }
 }

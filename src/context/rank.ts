@@ -1,17 +1,59 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import { isResourceError } from '../core/errors.ts'
 import { searchStatusMimeType } from '../core/found.ts'
 import { requiredPriority } from '../core/priority.ts'
 import type { Resource, View } from '../core/view.ts'
 import { queryTerms } from '../text/bm25.ts'
-import { doublesOf } from './doubles.ts'
-import { isFor, listAll } from './listed.ts'
+import { isFor, listAll, pagesOf } from './listed.ts'
 import { lookedFor, neighboursOf } from './lists.ts'
-import { describePins } from './pinned.ts'
-import { canonical, matcherOf, withinOf } from './places.ts'
+import { canonical, folderOf, matcherOf, withinOf } from './places.ts'
 import type { Reader } from './reader.ts'
 import { compare, explain, type Fused, fuse } from './score.ts'
 import { searchAll } from './searched.ts'
 import type { AssembleOptions, Candidate, Level, Limits, Pin } from './types.ts'
+
+/** The number of resources that are looked at before other work has its turn. */
+const doublesSlice = 1024
+
+interface Doubles {
+  /** The URI of the original by the URI of its copy. */
+  readonly originals: ReadonlyMap<string, string>
+  /** Whether a search covers any of the resources. */
+  readonly isSearched: boolean
+}
+
+/**
+ * Finds the resources outside of every search that are copies, by their paths, of resources that a search covers: a git mount and a settings
+ * mount list the files that a file mount lists too. The path of a copy equals the path of its original below the mount, or does so without
+ * its first segment (the git ref), and the two sizes are not known to differ.
+ *
+ * @param coveredBy The address of the mount in which a search covers a URI, or `undefined`.
+ */
+async function doublesOf(
+  resources: readonly Resource[],
+  coveredBy: (uri: string) => string | undefined,
+): Promise<Doubles> {
+  const covered = new Map<string, Resource>()
+  const others: Resource[] = []
+  for (const [index, resource] of resources.entries()) {
+    if (index % doublesSlice === doublesSlice - 1) await turn()
+    const address = coveredBy(resource.uri)
+    if (address === undefined) others.push(resource)
+    else covered.set(resource.uri.slice(address.length).replace(/^\//, ''), resource)
+  }
+  const originals = new Map<string, string>()
+  if (covered.size === 0) return { originals, isSearched: false }
+  for (const [index, { uri, size }] of others.entries()) {
+    if (index % doublesSlice === doublesSlice - 1) await turn()
+    const path = /^[a-z][a-z0-9+.-]*:\/\/[^/]*\/([^?#]+)$/i.exec(uri)?.[1]
+    if (path === undefined) continue
+    const original = covered.get(path) ?? covered.get(path.slice(path.indexOf('/') + 1))
+    if (original === undefined) continue
+    const isSameSize = size === undefined || original.size === undefined || size === original.size
+    if (isSameSize) originals.set(uri, original.uri)
+  }
+  return { originals, isSearched: true }
+}
 
 export interface Ranked {
   /** Required candidates in the order of the pins, then the others, best first. */
@@ -169,4 +211,37 @@ function requiredOf(
     if (resource.priority === requiredPriority && !required.has(resource.uri))
       required.set(resource.uri, { resource, level: 'full' })
   return required
+}
+
+/** Maximum number of pages listed of one folder. */
+const most = 5
+
+/** Returns the listed resources of these URIs, by canonical URI. URIs in no folder, such as those of a template, are left out. */
+async function describePins(
+  view: View,
+  uris: readonly string[],
+  signal?: AbortSignal,
+): Promise<ReadonlyMap<string, Resource>> {
+  const wanted = new Set(uris.map(canonical))
+  const known = new Map<string, Resource>()
+  const options = signal === undefined ? {} : { signal }
+  for (const folder of new Set([...wanted].map(folderOf))) {
+    let left = [...wanted].filter((uri) => folderOf(uri) === folder).length
+    let pages = 0
+    try {
+      for await (const { items } of pagesOf((query) => view.directory({ uri: folder, ...query }, options))) {
+        for (const resource of items) {
+          const uri = canonical(resource.uri)
+          if (!wanted.has(uri) || known.has(uri)) continue
+          known.set(uri, resource)
+          left--
+        }
+        if (left === 0 || ++pages === most) break
+      }
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (!isResourceError(error)) throw error
+    }
+  }
+  return known
 }

@@ -1,5 +1,6 @@
+import type { rules } from '@secretlint/secretlint-rule-preset-recommend'
 import { type Finding, type FindOptions, findOwn, inSource, viewsFor } from './find.ts'
-import { findByLint } from './lint.ts'
+import type { Span } from './spans.ts'
 
 /** Finds the secrets in a text with everything there is, in no order; they may overlap. For workers: it takes its time. */
 export async function findSecrets(text: string, options: FindOptions): Promise<readonly Finding[]> {
@@ -8,4 +9,91 @@ export async function findSecrets(text: string, options: FindOptions): Promise<r
   for (const view of viewsFor(text, options))
     for (const span of await findByLint(view.text)) found.push(inSource(view, 'lint', span))
   return found
+}
+
+/** Whether any rule of secretlint could find something at all: most texts need not be gone through by each of them. */
+const gate =
+  /gh[pousr]_|github_pat|xox|xapp-|hooks\.slack|:\/\/|PRIVATE KEY|npm_|_authToken|SG\.|shp[a-z]{2}_|sk-|lin_api|ops_ey|secret|SECRET|Secret/
+
+type Rule = (typeof rules)[number]
+
+let scanners: Promise<readonly Rule[]> | undefined
+
+/**
+ * All of its recommended rules for text but the one by which comments in the text turn the others off. They are loaded with the first text
+ * that passes the gate: most commands look through none.
+ */
+function loadScanners(): Promise<readonly Rule[]> {
+  scanners ??= import('@secretlint/secretlint-rule-preset-recommend').then(({ rules }) =>
+    rules.filter(
+      ({ meta }) =>
+        !meta.id.endsWith('filter-comments') && meta.supportedContentTypes.some((type) => type !== 'binary'),
+    ),
+  )
+  return scanners
+}
+
+type RuleContext = Parameters<Rule['create']>[0]
+type Source = Parameters<NonNullable<ReturnType<Rule['create']>['file']>>[0]
+type Report = Parameters<RuleContext['report']>[0]
+
+/**
+ * Returns the findings of the rules of secretlint. The rules run without its core, which keeps all its performance measurements
+ * and scans all of them for each new one: a long-lived process would stall.
+ */
+async function findByLint(text: string): Promise<readonly Span[]> {
+  if (!gate.test(text)) return []
+  const found: Span[] = []
+  for (const filePath of ['text.txt', '.npmrc', 'package.json']) {
+    if (filePath === '.npmrc' && !text.includes('_authToken')) continue
+    if (filePath === 'package.json' && !text.includes('x-oauth-basic')) continue
+    for (const { range, message } of await reportsOn(sourceOf(text, filePath))) {
+      const values = Object.values((message.data ?? {}) as Readonly<Record<string, unknown>>)
+        .filter((value) => typeof value === 'string')
+        .flatMap((value) => occurrence(text, value, range[0]))
+      // Some ranges begin at the name of a value, and end within it: the value itself is where it is.
+      const spans = values.length > 0 ? values : [{ start: range[0], end: range[1] }]
+      found.push(...spans.map((span) => withoutHost(text, span)))
+    }
+  }
+  return found
+}
+
+async function reportsOn(source: Source): Promise<readonly Report[]> {
+  const reports: Report[] = []
+  const context: RuleContext = {
+    sharedOptions: {},
+    createTranslator: () => (messageId, data) => ({ message: '', messageId: String(messageId), data }),
+    report: (report) => void reports.push(report),
+    ignore: () => {},
+  }
+  for (const rule of await loadScanners()) await rule.create(context, {}).file?.(source)
+  return reports
+}
+
+/** The file is named, and is nowhere, so that no rule opens it: one of them reads key stores from the disk. */
+function sourceOf(content: string, filePath: string): Source {
+  const unused = () => {
+    throw new Error('no rule asks for lines and columns')
+  }
+  return {
+    ...{ content, filePath, ext: '.txt', contentType: 'text', hasBOM: false, physicalFilePath: undefined },
+    getFilePath: () => filePath,
+    getPhysicalFilePath: () => undefined,
+    ...{ locationToRange: unused, rangeToLocation: unused, positionToIndex: unused, indexToPosition: unused },
+  }
+}
+
+/** Of a URL, the part that is secret: the user information, or what follows the host. */
+function withoutHost(text: string, { start, end }: Span): Span {
+  const [head = '', scheme = '', userinfo, host = ''] =
+    /^([a-z][\w+.-]*:\/\/)(?:([^\s]*)@)?([^\s/?#@]*)/i.exec(text.slice(start, end)) ?? []
+  if (userinfo !== undefined) return { start: start + scheme.length, end: start + scheme.length + userinfo.length }
+  return host === '' || head.length === end - start ? { start, end } : { start: start + head.length, end }
+}
+
+/** Returns the span of the next occurrence of a value from an index on; empty when there is none. */
+function occurrence(text: string, value: string, from: number): readonly Span[] {
+  const start = value.length < 3 ? -1 : text.indexOf(value, from)
+  return start === -1 ? [] : [{ start, end: start + value.length }]
 }

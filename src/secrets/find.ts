@@ -1,15 +1,14 @@
 import { findAssigned, styleOf } from './assignments.ts'
-import { findAttributeSecrets } from './attributes.ts'
 import { findEncoded } from './encoded.ts'
 import { findHeaderSecrets } from './headers.ts'
 import { findJwkSecrets } from './jwk.ts'
+import { kindOfKey } from './keys.ts'
 import { findKubernetesSecrets } from './kubernetes.ts'
-import { findKeyBlocks } from './pem.ts'
 import { findShapes } from './shapes.ts'
 import { mergeSpans, replaceSpans, type Span } from './spans.ts'
 import { findTableSecrets } from './tables.ts'
 import { findUrlSecrets } from './urls.ts'
-import type { Style } from './values.ts'
+import { type Style, secretValues } from './values.ts'
 import { type View, viewsOf } from './views.ts'
 
 /**
@@ -120,4 +119,103 @@ function findDecoded(text: string): readonly Span[] {
   const jwk = text.includes('kty') ? findJwkSecrets(text) : []
   if (jwk.length > 0) return jwk
   return /^[ \t"'{]*[A-Za-z][\w.-]{2,}["']?[ \t]*[=:]/m.test(text) ? findAssigned(text, 'prose') : []
+}
+
+/** The most attributes and pieces of white space of one tag that are looked at. */
+const tag = /<[A-Za-z][\w:.-]{0,63}(?=\s)(?:[^<>"']{1,4096}|"[^"<]{0,65536}"|'[^'<]{0,65536}'){0,200}/g
+
+const attribute =
+  /(?<![\w:.-])(?<name>[\w:.-]{1,64})\s{0,16}=\s{0,16}(?:"(?<double>[^"]*)"|'(?<single>[^']*)'|(?<bare>[^\s"'<>=`]+))/g
+
+/** Attributes that name what the element holds, and those that hold it. */
+const names = /^(?:name|id|key|type|property|itemprop|autocomplete|http-equiv)$/i
+const values = /^(?:value|content|default|val|data|data-value|defaultvalue)$/i
+
+/**
+ * Values of elements of HTML and XML whose other attributes have the name of a secret, in any order and with others between:
+ * `<input type="password" value="…">`, `<add value="…" key="ApiKey"/>`.
+ */
+function findAttributeSecrets(text: string, style: Style): readonly Span[] {
+  if (!text.includes('<')) return []
+  const found: Span[] = []
+  for (const { 0: element, index } of text.matchAll(tag)) {
+    const attributes = Array.from(element.matchAll(attribute))
+    const kinds = attributes.flatMap(({ groups = {} }) =>
+      names.test(groups.name ?? '') ? [kindOfKey(groups.double ?? groups.single ?? groups.bare ?? '')] : [],
+    )
+    const kind = kinds.find((one) => one === 'strong') ?? kinds.find((one) => one !== undefined)
+    if (kind === undefined) continue
+    for (const { 0: whole, index: at, groups = {} } of attributes) {
+      if (!values.test(groups.name ?? '')) continue
+      const held = groups.double ?? groups.single
+      const length = held === undefined ? (groups.bare ?? '').length : held.length + 2
+      const from = index + at + whole.length - length
+      const own: Style = style === 'code' ? 'code' : 'config'
+      const assignment = { from, kind, style: own, first: false, indent: 0, quotedOnly: false }
+      for (const span of secretValues(text, assignment)) found.push({ ...span, key: index })
+    }
+  }
+  return found
+}
+
+/** The longest key that is taken for one, in characters: where its end is missing, no more than this is taken out. */
+const maxKey = 64 * 1024
+
+const begin = /-{4,5} ?BEGIN [A-Z0-9 ]{0,40}(?:PRIVATE KEY|SECRET KEY|Static key)[A-Z0-9 ]{0,40}-{4,5}/gi
+const end = /-{4,5} ?END [A-Z0-9 ]{0,40}(?:PRIVATE KEY|SECRET KEY|Static key)[A-Z0-9 ]{0,40}-{4,5}/gi
+
+/**
+ * Private keys in armour (PEM, OpenSSH, PGP, SSH2, OpenVPN), from their first to their last line, however the lines between
+ * are indented, quoted or escaped. One without an end reaches as far as its lines look like base64, one without a beginning
+ * from there.
+ */
+function findKeyBlocks(text: string): readonly Span[] {
+  if (!/-BEGIN |- BEGIN |-END |- END /i.test(text)) return []
+  const found: Span[] = []
+  const ends = Array.from(text.matchAll(end), (match) => ({ start: match.index, end: match.index + match[0].length }))
+  let next = 0
+  let from = 0
+  for (const { 0: head, index } of text.matchAll(begin)) {
+    if (index < from) continue
+    const body = index + head.length
+    while ((ends[next]?.start ?? Number.POSITIVE_INFINITY) < body) found.push(openBefore(text, ends[next++], from))
+    const last = ends[next]
+    if (last !== undefined && last.start - body <= maxKey) {
+      found.push({ start: index, end: last.end })
+      next++
+      from = last.end
+    } else {
+      from = openBehind(text, body)
+      found.push({ start: index, end: from })
+    }
+  }
+  for (; next < ends.length; next++) found.push(openBefore(text, ends[next], from))
+  return found.concat(findPutty(text))
+}
+
+/** Returns the end of the base64 lines after a first line. */
+function openBehind(text: string, body: number): number {
+  const rest = text.slice(body, body + maxKey)
+  const stop = rest.search(/[^A-Za-z0-9+/=\s\\"'#>|*,:.-]/)
+  return body + (stop === -1 ? rest.length : stop)
+}
+
+/** A last line with the lines of base64 before it. */
+function openBefore(text: string, last: Span | undefined, from: number): Span {
+  if (last === undefined) return { start: 0, end: 0 }
+  let start = last.start
+  const floor = Math.max(from, last.start - maxKey)
+  while (start > floor && /[A-Za-z0-9+/=\s\\"'#>|*,]/.test(text[start - 1] ?? '')) start--
+  return { start, end: last.end }
+}
+
+/** The private part of a key of PuTTY: the lines of base64 that its header counts. */
+function findPutty(text: string): readonly Span[] {
+  const found: Span[] = []
+  for (const { 0: head, index } of text.matchAll(/Private-(?:Lines: ?\d{1,4}|MAC: ?[0-9a-f]{20,})/g)) {
+    const body = index + head.length
+    if (head.startsWith('Private-MAC')) found.push({ start: index, end: body })
+    else found.push({ start: index, end: openBehind(text, body) })
+  }
+  return found
 }

@@ -2,15 +2,32 @@ import { randomBytes } from 'node:crypto'
 import { invalid, notFound } from '../core/errors.ts'
 import { mapped } from '../core/kit/groups.ts'
 import type { Log } from '../core/log.ts'
-import type { Change, Content, Context, Provider, ReadRequest } from '../core/provider.ts'
+import type { ProvidedTool, ToolPart, Tools } from '../core/provided-tool.ts'
+import type {
+  Change,
+  Content,
+  Context,
+  Prompt,
+  PromptMessage,
+  PromptPart,
+  Prompts,
+  Provider,
+  ReadRequest,
+} from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
-import type { Layer } from '../secrets/find.ts'
+import { type Layer, redactPhrase } from '../secrets/find.ts'
 import { type Redactor, sharedRedactor } from '../secrets/redactor.ts'
-import { createCleaner } from './redacted/cleaner.ts'
-import { cleanCompletion, cleanEntry, createSeal, isSecretPath } from './redacted/facts.ts'
-import { cleanPrompts } from './redacted/prompts.ts'
+import { type Cleaner, createCleaner } from './redacted/cleaner.ts'
+import {
+  cleanCompletion,
+  cleanEntry,
+  cleanMeta,
+  cleanValue,
+  createSeal,
+  isSecretPath,
+  type Seal,
+} from './redacted/facts.ts'
 import { createRangeReader } from './redacted/range.ts'
-import { cleanTools } from './redacted/tools.ts'
 
 export interface RedactedOptions {
   /**
@@ -105,4 +122,136 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
 /** Changes without those whose path is a secret. */
 async function* named(changes: AsyncIterable<Change>): AsyncGenerator<Change> {
   for await (const change of changes) if (change.path === undefined || !isSecretPath(change.path)) yield change
+}
+
+/** Returns prompts with secrets removed from their descriptions and texts. Embedded resources are read, and redacted, elsewhere. */
+function cleanPrompts(prompts: Prompts, cleaner: Cleaner, seal: Seal): Prompts {
+  /** Returns undefined for a part with a secret in its path. */
+  const cleanPart = async (part: PromptPart, path: string, signal: AbortSignal): Promise<PromptPart | undefined> => {
+    if ('uri' in part) return { uri: redactPhrase(part.uri) }
+    if ('entry' in part) return isSecretPath(part.entry.path) ? undefined : { entry: cleanEntry(part.entry, seal) }
+    if ('content' in part) {
+      const { content } = part
+      if (isSecretPath(content.path)) return undefined
+      return { content: { ...(await cleaner.whole(content, content.path, signal)), path: content.path } }
+    }
+    const clean = await cleaner.whole(part, path, signal)
+    if ('text' in part || !('bytes' in clean)) return { text: 'text' in clean ? clean.text : '' }
+    return { bytes: clean.bytes, mimeType: part.mimeType }
+  }
+  const { complete } = prompts
+  return {
+    ...prompts,
+    ...(complete === undefined
+      ? {}
+      : { complete: async (request, context) => cleanCompletion(await complete(request, context)) }),
+    list: async (context) =>
+      (await prompts.list(context))
+        .filter(({ path, name }) => !isSecretPath(path) && !isSecretPath(name))
+        .map(cleanFacts),
+    get: async (request, context) => {
+      if (isSecretPath(request.path)) throw notFound('a secret in the path')
+      const { description, messages } = await prompts.get(request, context)
+      const clean: PromptMessage[] = []
+      for (const { role, content } of messages) {
+        const part = await cleanPart(content, request.path, context.signal)
+        if (part !== undefined) clean.push({ role, content: part })
+      }
+      return { ...(description === undefined ? {} : { description: redactPhrase(description) }), messages: clean }
+    },
+  }
+}
+
+function cleanFacts({ title, description, meta, arguments: declared, ...rest }: Prompt): Prompt {
+  return {
+    ...rest,
+    ...cleanWords({ title, description }),
+    ...cleanMeta(meta),
+    ...(declared === undefined
+      ? {}
+      : {
+          arguments: declared.map(({ title, description, values, ...argument }) => ({
+            ...argument,
+            ...cleanWords({ title, description }),
+            ...(values === undefined ? {} : { values: values.filter((value) => redactPhrase(value) === value) }),
+          })),
+        }),
+  }
+}
+
+function cleanWords({ title, description }: { title: string | undefined; description: string | undefined }) {
+  return {
+    ...(title === undefined ? {} : { title: redactPhrase(title) }),
+    ...(description === undefined ? {} : { description: redactPhrase(description) }),
+  }
+}
+
+/** Returns tools with secrets removed from their descriptions, schemas and results. */
+function cleanTools(tools: Tools, cleaner: Cleaner, seal: Seal): Tools {
+  /** Returns undefined for a part with a secret in its path. */
+  const cleanPart = async (part: ToolPart, path: string, signal: AbortSignal): Promise<ToolPart | undefined> => {
+    if ('link' in part) return part
+    if ('entry' in part) return isSecretPath(part.entry.path) ? undefined : { entry: cleanEntry(part.entry, seal) }
+    if ('content' in part) {
+      const { content } = part
+      if (isSecretPath(content.path)) return undefined
+      return { content: { ...(await cleaner.whole(content, content.path, signal)), path: content.path } }
+    }
+    const clean = await cleaner.whole(part, path, signal)
+    if ('text' in part || !('bytes' in clean)) return { text: 'text' in clean ? clean.text : '' }
+    return { bytes: clean.bytes, mimeType: part.mimeType }
+  }
+  /** Scans JSON as a text of its own, too: a secret may be found only together with the key beside it. */
+  const cleanStructured = async (value: Readonly<Record<string, unknown>>, path: string, signal: AbortSignal) => {
+    const text = JSON.stringify(value)
+    const clean = await cleaner.whole({ text, mimeType: 'application/json' }, `${path}.json`, signal)
+    if ('text' in clean && clean.text === text) return value
+    return cleanValue(parsed('text' in clean ? clean.text : '') ?? {}, 0) as Readonly<Record<string, unknown>>
+  }
+  return {
+    list: async (context) =>
+      (await tools.list(context)).filter(({ path, name }) => !isSecretPath(path) && !isSecretPath(name)).map(cleanTool),
+    call: async (request, context) => {
+      const { path, report } = request
+      const { signal } = context
+      if (isSecretPath(path)) throw notFound('a secret in the path')
+      const clean =
+        report &&
+        (({ message, ...rest }: Parameters<typeof report>[0]) =>
+          report({ ...rest, ...(message === undefined ? {} : { message: redactPhrase(message) }) }))
+      const asked = clean === undefined ? request : { ...request, report: clean }
+      const { parts, structured, ...rest } = await tools.call(asked, context)
+      const shown: ToolPart[] = []
+      for (const part of parts) {
+        const one = await cleanPart(part, path, signal)
+        if (one !== undefined) shown.push(one)
+      }
+      const told = structured && (await cleanStructured(structured, path, signal))
+      return { ...rest, parts: shown, ...(told === undefined ? {} : { structured: told }) }
+    },
+  }
+}
+
+function cleanTool({ title, description, meta, inputSchema, outputSchema, ...rest }: ProvidedTool): ProvidedTool {
+  return {
+    ...rest,
+    inputSchema: cleanValue(inputSchema, 0, maxSchemaDepth) as ProvidedTool['inputSchema'],
+    ...(title === undefined ? {} : { title: redactPhrase(title) }),
+    ...(description === undefined ? {} : { description: redactPhrase(description) }),
+    ...cleanMeta(meta),
+    ...(outputSchema === undefined
+      ? {}
+      : { outputSchema: cleanValue(outputSchema, 0, maxSchemaDepth) as ProvidedTool['inputSchema'] }),
+  }
+}
+
+/** Maximum depth of a schema. Deeper parts are left out. */
+const maxSchemaDepth = 64
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }

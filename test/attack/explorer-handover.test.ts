@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createHandover } from '../../src/cli/operations/handover.ts'
+import { createHandover } from '../../src/cli/commands/ui.ts'
 import { chromiumReason, hasChromium, useBrowser } from '../support/browser.ts'
 import { type Running, start, writeNotes } from '../support/cli.ts'
 import { requires } from '../support/require.ts'

@@ -7,8 +7,8 @@ import { sendGuarded } from '../../src/core/guarded-request.ts'
 import { parseHttpUrl } from '../../src/core/http-url.ts'
 import { metrics } from '../../src/providers/metrics/index.ts'
 import { createEmbedder } from '../../src/search/embedder.ts'
-import { createIntrospection } from '../../src/server/auth/introspection.ts'
-import { createKeys } from '../../src/server/auth/keys.ts'
+import { createIntrospection } from '../../src/server/auth/index.ts'
+import { createKeys } from '../../src/server/auth/jwt.ts'
 import { createNames, startWeb } from '../support/web.ts'
 
 /** The services that the configuration names by URL: keys of issuers, introspection, Prometheus, embeddings. Their hosts are judged at each connection. */

@@ -3,8 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { notFound, ResourceError } from '../../src/core/errors.ts'
 import type { Context, Entry } from '../../src/core/provider.ts'
 import { files } from '../../src/providers/files/index.ts'
-import { createAlternates } from '../../src/wrap/alternates.ts'
-import { documented } from '../../src/wrap/documented.ts'
+import { createAlternates, documented } from '../../src/wrap/documented.ts'
 import { createFolder } from '../support/folder.ts'
 
 const context: Context = { principal: { id: 'a', roles: [] }, signal: new AbortController().signal }

@@ -1,6 +1,6 @@
 import { readFileSync, watch } from 'node:fs'
 import { afterAll, describe, expect, test } from 'vitest'
-import { openerFor, openInBrowser } from '../../src/cli/terminal/browser.ts'
+import { openerFor, openInBrowser } from '../../src/cli/commands/ui.ts'
 import { createFolder } from '../support/folder.ts'
 
 describe('the browser of the user', () => {

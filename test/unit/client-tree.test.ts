@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { nextCursor, openCursor } from '../../src/client/cursors.ts'
 import { childrenOf, rootsOf } from '../../src/client/flat.ts'
+import { nextCursor, openCursor } from '../../src/client/view.ts'
 import { isResourceError } from '../../src/core/errors.ts'
 import type { Resource } from '../../src/core/view.ts'
 import { uris } from '../support/mcp-servers.ts'

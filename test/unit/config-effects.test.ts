@@ -6,8 +6,7 @@ import { effectsBy, leadsOut, type Rules } from '../../src/config/effects.ts'
 import { effectsOfMount, mountEffects } from '../../src/config/mount-effects.ts'
 import { mount as mountSchema } from '../../src/config/mount-schema.ts'
 import { configSchema } from '../../src/config/schema.ts'
-import { settingEffects } from '../../src/config/setting-effects.ts'
-import { withheldParts, withoutParts } from '../../src/config/untrusted.ts'
+import { settingEffects, withheldParts, withoutParts } from '../../src/config/untrusted.ts'
 import { providers } from '../../src/providers/index.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'hikidashi-effects-'))

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { timeLabels, valueLabels } from '../../src/explorer/web/preview/model/axis.ts'
+import { timeLabels, valueLabels } from '../../src/explorer/web/preview/chart-plot.ts'
 import { chartOfJson, chartOfTable } from '../../src/explorer/web/preview/model/series.ts'
 import { formatUnit } from '../../src/explorer/web/preview/model/units.ts'
 import { seriesDocument } from '../support/preview-files.ts'

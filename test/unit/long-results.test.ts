@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type LongResultBounds, type LongResults, makingRoom } from '../../src/core/long-results.ts'
 import { openStore, resultsInStore, type Store } from '../../src/store/index.ts'
-import { resultsInMemory } from '../../src/wrap/spill-memory.ts'
+import { resultsInMemory } from '../../src/wrap/spill.ts'
 
 /** The two places for long results of tools: the memory of a process, and a store, in which two processes have the same. */
 

@@ -3,8 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { fold } from '../../src/text/fold.ts'
 import { kindOf } from '../../src/text/headings.ts'
 import { passagesOf } from '../../src/text/passages.ts'
-import { stem } from '../../src/text/stem.ts'
-import { beginningsOf, tokenize } from '../../src/text/tokenizer.ts'
+import { beginningsOf, stem, tokenize } from '../../src/text/tokenizer.ts'
 import { volumeOf } from '../support/volume.ts'
 
 interface Token {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { mapInOrder } from '../../src/cli/hosts/side-by-side.ts'
+import { mapInOrder } from '../../src/cli/commands/check.ts'
 
 /** Work that ends when it is told to. */
 function desk() {

@@ -2,9 +2,7 @@ import { PassThrough, Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Provider } from '../../src/core/provider.ts'
-import { readLines } from '../../src/server/stdio/lines.ts'
-import { serveStdio } from '../../src/server/stdio/serve-stdio.ts'
-import { createWriter } from '../../src/server/stdio/writer.ts'
+import { createWriter, readLines, serveStdio } from '../../src/server/stdio/serve-stdio.ts'
 import { memory } from '../support/memory.ts'
 
 const never = new AbortController().signal

@@ -7,7 +7,6 @@ import type { Mount } from '../../core/catalog.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { isHeadRespelled, parseAddress } from '../../core/uri.ts'
 import { formatProblem } from '../../testing/index.ts'
-import { mapInOrder } from '../hosts/side-by-side.ts'
 import { checkMount, hiddenFrom, isWrong, type MountReport } from '../operations/check-mounts.ts'
 import { countLeftOut } from '../operations/left-out.ts'
 import { planLocal, storeOf } from '../operations/local.ts'
@@ -169,4 +168,41 @@ function formatReport(report: MountReport, { green, red }: Colours): string {
   return [head, ...[...faults, ...leftOut, ...encodings].map((line) => `       ${escapeText(line)}`)]
     .map((line) => `${line}\n`)
     .join('')
+}
+
+/**
+ * Works on items side by side, and yields the results in the order of the items, each as soon as those before it are there.
+ *
+ * @param most Maximum number of items processed at once.
+ * @throws the first failure, in the order of the items. Work in progress then goes on unobserved, and no more is begun.
+ */
+export async function* mapInOrder<Item, Result>(
+  items: readonly Item[],
+  most: number,
+  work: (item: Item) => Promise<Result>,
+): AsyncGenerator<Result> {
+  const begun: Promise<Result>[] = []
+  let running = 0
+  let stopped = false
+  const beginMore = (): void => {
+    while (!stopped && running < most && begun.length < items.length) {
+      running++
+      const result = work(items[begun.length] as Item)
+      begun.push(result)
+      const ended = () => {
+        running--
+        beginMore()
+      }
+      result.then(ended, ended)
+    }
+  }
+  beginMore()
+  try {
+    for (let i = 0; i < items.length; i++) {
+      // Before the one at `i` is begun, one of those before it has ended, and so was waited for.
+      yield await (begun[i] as Promise<Result>)
+    }
+  } finally {
+    stopped = true
+  }
 }

@@ -1,5 +1,4 @@
 import { Argument, type Command } from 'commander'
-import { type Shell, scripts, shells } from '../operations/completion-scripts.ts'
 import { exitCodeHelp } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 
@@ -20,4 +19,88 @@ Examples:
 ${exitCodeHelp}`,
     )
     .action((shell: Shell) => io.out.write(scripts[shell]))
+}
+
+/** The shells that there is completion for. */
+export const shells = ['bash', 'zsh', 'fish'] as const
+type Shell = (typeof shells)[number]
+
+/**
+ * Completion scripts of each shell. All call `hikidashi __complete`, which prints one candidate per line, followed by a tab and its
+ * description; `:files` and `:folders` have the shell add those of this machine.
+ */
+export const scripts: Readonly<Record<Shell, string>> = {
+  bash: `# hikidashi completion for bash. To use it: source <(hikidashi completion bash)
+_hikidashi() {
+  local line names='' words=() file
+  COMPREPLY=()
+  while IFS= read -r line; do
+    case $line in
+      :files) names=f ;;
+      :folders) names=d ;;
+      ?*) words+=("\${line%%$'\\t'*}") ;;
+    esac
+  done < <("$1" __complete bash "$COMP_LINE" "$COMP_POINT" "$COMP_WORDBREAKS" 2>/dev/null)
+  if [[ -n $names && \${#words[@]} -eq 0 ]]; then
+    compopt -o filenames 2>/dev/null
+    while IFS= read -r file; do COMPREPLY+=("$file"); done < <(compgen -"$names" -- "$2")
+    return
+  fi
+  COMPREPLY=("\${words[@]}")
+  if [[ -n $names ]]; then
+    while IFS= read -r file; do
+      [[ -d $file ]] && file+=/
+      COMPREPLY+=("$(printf %q "$file")")
+    done < <(compgen -"$names" -- "$2")
+  fi
+  # What ends in a slash or an equals sign goes on.
+  compopt -o nospace 2>/dev/null
+  [[ \${#COMPREPLY[@]} -eq 1 && \${COMPREPLY[0]} != */ && \${COMPREPLY[0]} != *= ]] && COMPREPLY[0]+=' '
+  return 0
+}
+complete -F _hikidashi hikidashi
+`,
+  zsh: `#compdef hikidashi
+# hikidashi completion for zsh. To use it: hikidashi completion zsh > "\${fpath[1]}/_hikidashi"
+_hikidashi() {
+  local line value names=''
+  local -a described open
+  while IFS= read -r line; do
+    value=\${line%%$'\\t'*}
+    case $line in
+      (:files) names=_files ;;
+      (:folders) names='_files -/' ;;
+      (*/$'\\t'*|*/|*=) open+=("$value") ;;
+      (*$'\\t'*) described+=("\${value//:/\\\\:}:\${line#*$'\\t'}") ;;
+      (?*) described+=("\${value//:/\\\\:}") ;;
+    esac
+  done < <("\${words[1]}" __complete words "\${(@Q)words[2,CURRENT]}" 2>/dev/null)
+  (( \${#described} )) && _describe -V hikidashi described
+  (( \${#open} )) && compadd -S '' -- "\${open[@]}"
+  [[ -n $names ]] && \${=names}
+  return 0
+}
+if [[ \${funcstack[1]} == _hikidashi ]]; then
+  _hikidashi "$@"
+else
+  compdef _hikidashi hikidashi
+fi
+`,
+  fish: `# hikidashi completion for fish. To use it: hikidashi completion fish > ~/.config/fish/completions/hikidashi.fish
+function __hikidashi_complete
+    set -l words (commandline -opc)
+    set -l current (commandline -ct)
+    for line in ($words[1] __complete words $words[2..-1] "$current" 2>/dev/null)
+        switch $line
+            case :files
+                __fish_complete_path "$current"
+            case :folders
+                __fish_complete_directories "$current"
+            case '*'
+                echo $line
+        end
+    end
+end
+complete -c hikidashi -f -a '(__hikidashi_complete)'
+`,
 }

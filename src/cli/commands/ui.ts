@@ -1,12 +1,15 @@
-import { basename, resolve } from 'node:path'
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { basename, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { type Command, InvalidArgumentError } from 'commander'
+import { stateFolder } from '../../config/state-folder.ts'
 import { isResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { createHandover, type Handover } from '../operations/handover.ts'
 import { addSourceOptions, type Source, type SourceOptions, withSource } from '../operations/source.ts'
 import { createStop } from '../operations/stop.ts'
 import { packageVersion } from '../operations/version.ts'
-import { openerFor, openInBrowser } from '../terminal/browser.ts'
 import { exitCodeHelp, failed, misused } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 
@@ -144,4 +147,71 @@ async function feedSearches({ catalog }: Source): Promise<void> {
 /** A fault of a mount is not a fault of the command line. */
 function explained(error: unknown): never {
   throw isResourceError(error, 'invalid') ? failed(error.message) : error
+}
+
+/** How a system is told to open an address, without a shell. `undefined`: there is nobody to look at it. */
+export function openerFor(
+  platform: NodeJS.Platform,
+  env: Readonly<Record<string, string | undefined>>,
+): readonly [command: string, ...args: string[]] | undefined {
+  if (platform === 'darwin') return ['open']
+  if (platform === 'win32') return ['rundll32.exe', 'url.dll,FileProtocolHandler']
+  // Without a display, xdg-open would start a browser in the terminal.
+  const isShown = ['DISPLAY', 'WAYLAND_DISPLAY', 'BROWSER', 'WSL_DISTRO_NAME'].some((name) => (env[name] ?? '') !== '')
+  return isShown ? ['xdg-open'] : undefined
+}
+
+/**
+ * Opens an address in the browser of the user. Every user of the machine can read the address while the browser starts: it must hold no
+ * secret (`createHandover`). Resolves with whether something took it; what becomes of that is not waited for.
+ */
+export function openInBrowser(url: string, opener = openerFor(process.platform, process.env)): Promise<boolean> {
+  if (opener === undefined) return Promise.resolve(false)
+  const [command, ...args] = opener
+  return new Promise((resolve) => {
+    const child = spawn(command, [...args, url], { stdio: 'ignore', detached: true, shell: false })
+    child.once('error', () => resolve(false))
+    child.once('spawn', () => resolve(true))
+    child.unref()
+  })
+}
+
+/** A file that sends a browser to an address which nobody else may learn. */
+interface Handover {
+  /** The `file:` URL of the file. It tells nothing of the address. */
+  readonly url: string
+  /** Removes the file. */
+  remove(): Promise<void>
+}
+
+/**
+ * Hands a secret address to a browser. Every user of a machine can read the arguments of every process, so the browser is given a file
+ * that only this user can read (mode 0600), and finds the address in it.
+ *
+ * @param address Characters that mean something in HTML are escaped.
+ * @throws the error of the system where the state folder cannot be written.
+ */
+export async function createHandover(
+  address: string,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Promise<Handover> {
+  const folder = join(stateFolder(env), 'ui')
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const file = join(folder, `open-${randomBytes(8).toString('hex')}.html`)
+  await writeFile(file, pageFor(address), { flag: 'wx', mode: 0o600 })
+  return { url: pathToFileURL(file).href, remove: () => rm(file, { force: true }) }
+}
+
+/** A page that leads to an address at once, and has a link for a browser that does not follow. */
+function pageFor(address: string): string {
+  const escaped = address.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url=${escaped}">
+<title>hikidashi</title>
+<p><a href="${escaped}">Open the explorer of hikidashi</a></p>
+</html>
+`
 }

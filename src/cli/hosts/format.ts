@@ -1,10 +1,123 @@
 import { isDeepStrictEqual } from 'node:util'
+import { parse, stringify, TomlError } from 'smol-toml'
 import { failed } from '../terminal/exit.ts'
 import { json } from './json.ts'
-import { toml } from './toml.ts'
+import { eolOf, formatError } from './text.ts'
 import type { Format, Host, Path } from './types.ts'
-import { type Json, valueAt, withValueAt } from './values.ts'
+import { isObject, type Json, valueAt, withValueAt } from './values.ts'
 import { yaml } from './yaml.ts'
+
+/**
+ * TOML, edited by its tables: one is put at the end of the file, or taken out with those inside it. Comments that stand
+ * before the table after it belong to that one.
+ */
+const toml: Format = {
+  parse: (text) => (text.trim() === '' ? undefined : parsed(text)),
+  set: (text, path, value) => {
+    const eol = eolOf(text)
+    const block = rendered(path, value).replaceAll('\n', eol)
+    const old = tablesOf(text).find((table) => isWithin(table.path, path))
+    if (old !== undefined) {
+      // Its subtables follow it.
+      const rest = cut(text.slice(old.end), path)
+      return text.slice(0, old.start) + (text[old.end - 1] === '\n' ? block : block.trimEnd()) + rest
+    }
+    if (text.trim() === '') return block
+    return `${text}${text.endsWith('\n') ? '' : eol}${eol}${block}`
+  },
+  remove: (text, path) => {
+    const after = cut(text, path)
+    if (after !== text) return after
+    throw formatError(text, undefined, `${path.join('.')} is not a table of its own. Take it out by hand.`)
+  },
+  show: rendered,
+}
+
+interface Table {
+  readonly path: readonly string[]
+  /** Start of the line of its header, and end of its last non-empty line. */
+  readonly start: number
+  readonly end: number
+}
+
+function parsed(text: string): unknown {
+  try {
+    return parse(text)
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error
+    const lines = text.split('\n').slice(0, error.line - 1)
+    const offset = lines.reduce((sum, line) => sum + line.length + 1, 0) + error.column - 1
+    throw formatError(text, offset, 'this is not TOML. Mend it first.')
+  }
+}
+
+function rendered(path: Path, value: Json): string {
+  const whole = path.reduceRight<Json>((inner, key) => ({ [key]: inner }), value)
+  return `${stringify(whole).trim()}\n`
+}
+
+const isWithin = (path: readonly string[], outer: Path) => outer.every((key, i) => path[i] === key)
+
+/** Takes out the tables at a path and inside it, each with the blank line before it. */
+function cut(text: string, path: Path): string {
+  return tablesOf(text)
+    .filter((table) => isWithin(table.path, path))
+    .reduceRight((rest, { start, end }) => {
+      const blank = /(?<=^|\n)\r?\n$/.exec(rest.slice(0, start))?.[0].length ?? 0
+      return rest.slice(0, start - blank) + rest.slice(end)
+    }, text)
+}
+
+/** The tables that have a header, in order. */
+function tablesOf(text: string): readonly Table[] {
+  const headers = headersOf(text)
+  return headers.map(({ path, start }, i) => ({
+    path,
+    start,
+    end: endOfTable(text, start, headers[i + 1]?.start ?? text.length),
+  }))
+}
+
+function endOfTable(text: string, start: number, limit: number): number {
+  const lines = text.slice(start, limit).split(/(?<=\n)/)
+  while (lines.length > 1 && /^\s*(?:#|$)/.test(lines.at(-1) ?? '')) lines.pop()
+  return start + lines.join('').length
+}
+
+/** Tokens of a value. Lines that begin inside one are no headers. */
+const token =
+  /#[^\n]*|"""(?:\\[\s\S]|(?!""")[^\\])*"{3,5}|'''(?:(?!''')[\s\S])*'{3,5}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|[[\]{}]|\n|[^#"'[\]{}\n]+/gy
+
+function headersOf(text: string): readonly { readonly path: readonly string[]; readonly start: number }[] {
+  const headers: { path: readonly string[]; start: number }[] = []
+  let depth = 0
+  let line = 0
+  let isHeader = false
+  for (const { 0: word, index } of text.matchAll(token)) {
+    if (word === '\n' && (depth === 0 || isHeader)) {
+      if (isHeader) headers.push({ path: pathOf(text.slice(line, index)), start: line })
+      ;[depth, isHeader, line] = [0, false, index + 1]
+    } else if (word === '[' || word === '{') {
+      isHeader ||= depth === 0 && text.slice(line, index).trim() === ''
+      depth++
+    } else if (word === ']' || word === '}') depth--
+  }
+  if (isHeader) headers.push({ path: pathOf(text.slice(line)), start: line })
+  return headers
+}
+
+/** The keys in a header, read by the parser itself. */
+function pathOf(header: string): readonly string[] {
+  const path: string[] = []
+  let inner: unknown = parse(header.trim())
+  while (isObject(inner)) {
+    const [key] = Object.keys(inner)
+    if (key === undefined) break
+    path.push(key)
+    inner = inner[key]
+  }
+  return path
+}
 
 const formats: Readonly<Record<Host['format'], Format>> = { json, toml, yaml }
 

@@ -1,9 +1,18 @@
+import type { Argument, Command, Option } from 'commander'
+import { lazyStore } from '../../config/lazy-store.ts'
+import { openMount } from '../../config/open-mount.ts'
+import type { PlannedMount } from '../../config/plan.ts'
+import { createCatalog } from '../../core/catalog.ts'
+import { defined } from '../../core/kit/defined.ts'
+import type { View } from '../../core/view.ts'
 import { createProgram } from '../program.ts'
 import type { ProcessIo } from '../terminal/io.ts'
+import { pagesOf } from '../terminal/pages.ts'
 import { escapeText } from '../terminal/text.ts'
 import { splitCommand } from './command-line.ts'
-import { completeUris } from './completion-uris.ts'
-import { type Candidate, fitting, wantedAt } from './completion-words.ts'
+import { planLocal, storeOf } from './local.ts'
+import type { Secrets } from './secrets.ts'
+import { headersOf } from './source.ts'
 
 /**
  * Answers a shell that completes a word (`hikidashi __complete`): with `words`, the words behind the name of the program, up to the
@@ -67,4 +76,196 @@ function brokenOff(word: string, breaks: string): number {
 function lineOf(value: string, about: string | undefined): string {
   const [first = ''] = (about ?? '').split('\n')
   return first === '' ? `${value}\n` : `${escapeText(value)}\t${escapeText(first)}\n`
+}
+
+/** More than this is of no use to a person. */
+const maxCandidates = 500
+/** Maximum time for a completion, in milliseconds. */
+const maxTime = 2000
+const silent = () => {}
+
+/**
+ * The URIs that a word can become: the mounts, and what lies in the directory that has been typed so far. Of a configuration, nothing
+ * but the mount in question is opened; a server is asked only where it is named by its URL.
+ */
+async function completeUris(wanted: Wanted, secrets: Secrets): Promise<readonly Candidate[]> {
+  const { typed, given, kind } = wanted
+  if (given.has('command')) return []
+  const url = given.get('url')?.[0]
+  const signal = AbortSignal.timeout(maxTime)
+  if (url !== undefined) {
+    const { connect } = await import('../../client/index.ts')
+    const view = await connect({ url, headers: headersOf(given.get('header') ?? []) }, { signal, timeoutMs: maxTime })
+    const roots = (await view.mounts({ signal })).map(({ uri }) => uri)
+    return kind === 'address' ? addresses(roots, typed) : within(view, roots, typed, signal)
+  }
+  const config = given.get('config')?.[0]
+  const planned = await planLocal(config === undefined ? {} : { config }, secrets)
+  if ('problems' in planned) return []
+  const { local } = planned
+  const roots = local.mounts.map(({ address }) => address)
+  if (kind === 'address') return addresses(roots, typed)
+  const mount = local.mounts.find(({ address }) => typed.startsWith(`${bare(address)}/`))
+  // If the current folder is served because nothing else is named, relative paths are completed.
+  if (mount === undefined) return local.assumed && typed === '' ? [] : addresses(roots, typed, '/')
+  return withMount(mount, storeOf(local), (view) => within(view, roots, typed, signal), local.principal)
+}
+
+async function withMount<T>(
+  planned: PlannedMount,
+  store: Parameters<typeof lazyStore>[0] | undefined,
+  use: (view: View) => Promise<T>,
+  principal: Parameters<ReturnType<typeof createCatalog>['view']>[0],
+): Promise<T> {
+  const kept = store === undefined ? undefined : lazyStore(store, silent)
+  const mount = await openMount(planned, { log: silent, ...defined({ store: kept }) })
+  const catalog = createCatalog({ mounts: [mount], log: silent })
+  try {
+    return await use(catalog.view(principal))
+  } finally {
+    await catalog.close()
+    await kept?.close()
+  }
+}
+
+async function within(
+  view: View,
+  roots: readonly string[],
+  typed: string,
+  signal: AbortSignal,
+): Promise<readonly Candidate[]> {
+  const root = roots.find((one) => typed.startsWith(`${bare(one)}/`))
+  if (root === undefined) return addresses(roots, typed, '/')
+  const directory = typed.slice(0, typed.lastIndexOf('/') + 1)
+  const found: Candidate[] = []
+  for await (const { items } of pagesOf((query) => view.directory({ uri: directory, ...query }, { signal }))) {
+    const candidates = items.map(({ uri, title }) => ({ value: uri, ...defined({ about: title }) }))
+    found.push(...fitting(candidates, typed))
+    if (found.length >= maxCandidates) break
+  }
+  return found.slice(0, maxCandidates)
+}
+
+function addresses(roots: readonly string[], typed: string, end = ''): readonly Candidate[] {
+  return fitting(
+    roots.map((root) => ({ value: bare(root) + end })),
+    typed,
+  )
+}
+
+function bare(uri: string): string {
+  return uri.replace(/(?<!\/)\/$/, '')
+}
+
+/** One thing that a word can become. */
+interface Candidate {
+  readonly value: string
+  /** Description for people. */
+  readonly about?: string
+}
+
+/** Possible completions at the cursor. */
+interface Wanted {
+  readonly candidates: readonly Candidate[]
+  /** Kind of further candidates that the shell or the server knows. */
+  readonly kind?: 'files' | 'folders' | 'uri' | 'address'
+  /** Part of the word before the completed part, such as `--config=`. */
+  readonly prefix: string
+  /** The part that has been typed. */
+  readonly typed: string
+  /** The values of the options that have been typed, by their names: `config`, `url`. */
+  readonly given: ReadonlyMap<string, readonly string[]>
+}
+
+/** Finds out what can stand in the place of the last word of a command line. The first is that behind `hikidashi`. */
+export function wantedAt(program: Command, words: readonly string[]): Wanted {
+  const given = new Map<string, readonly string[]>()
+  const typed = words.at(-1) ?? ''
+  let command = program
+  let position = 0
+  let awaiting: Option | undefined
+  let onlyArguments = false
+  for (const word of words.slice(0, -1)) {
+    if (awaiting !== undefined) {
+      keep(given, awaiting, word)
+      awaiting = undefined
+    } else if (word === '--') onlyArguments = true
+    else if (word.startsWith('-') && !onlyArguments) {
+      const [flag = '', value] = splitFlag(word)
+      const option = optionOf(command, flag)
+      if (option !== undefined && value !== undefined) keep(given, option, value)
+      else if (option?.required === true) awaiting = option
+    } else {
+      const inner: Command | undefined = position === 0 ? subcommandOf(command, word) : undefined
+      if (inner === undefined) position++
+      else command = inner
+    }
+  }
+  if (awaiting !== undefined) return { ...valuesOf(awaiting), prefix: '', typed, given }
+  const [flag = '', value] = typed.startsWith('--') && !onlyArguments ? splitFlag(typed) : []
+  const option = value === undefined ? undefined : optionOf(command, flag)
+  if (option !== undefined) return { ...valuesOf(option), prefix: `${flag}=`, typed: value ?? '', given }
+  const rest = { prefix: '', typed, given }
+  if (typed.startsWith('-') && !onlyArguments) return { candidates: flagsOf(command), ...rest }
+  if (position === 0 && command.commands.length > 0) return { candidates: namesOf(command), ...rest }
+  return { ...argumentValues(argumentAt(command, position)), ...rest }
+}
+
+/** Those of the candidates that the word can become, in their order. */
+function fitting(candidates: readonly Candidate[], typed: string): readonly Candidate[] {
+  return candidates.filter(({ value }) => value.startsWith(typed))
+}
+
+function splitFlag(word: string): readonly [string, string?] {
+  const equals = word.startsWith('--') ? word.indexOf('=') : -1
+  return equals === -1 ? [word] : [word.slice(0, equals), word.slice(equals + 1)]
+}
+
+function keep(given: Map<string, readonly string[]>, option: Option, value: string): void {
+  const name = option.attributeName()
+  given.set(name, [...(given.get(name) ?? []), value])
+}
+
+function optionOf({ options }: Command, flag: string): Option | undefined {
+  return options.find(({ short, long }) => flag === short || flag === long)
+}
+
+function subcommandOf({ commands }: Command, name: string): Command | undefined {
+  return commands.find((command) => command.name() === name)
+}
+
+function argumentAt({ registeredArguments }: Command, position: number): Argument | undefined {
+  const last = registeredArguments.at(-1)
+  return registeredArguments[position] ?? (last?.variadic === true ? last : undefined)
+}
+
+function flagsOf(command: Command): readonly Candidate[] {
+  return command
+    .createHelp()
+    .visibleOptions(command)
+    .flatMap(({ long, short, description }) => [{ value: long ?? short ?? '', about: description }])
+    .filter(({ value }) => value !== '')
+}
+
+function namesOf({ commands }: Command): readonly Candidate[] {
+  return commands.map((command) => ({ value: command.name(), about: command.summary() || command.description() }))
+}
+
+function valuesOf({ argChoices, flags }: Option): Pick<Wanted, 'candidates' | 'kind'> {
+  if (argChoices !== undefined) return { candidates: argChoices.map((value) => ({ value })) }
+  return kindOf(/[<[]([^>\]]*)[>\]]/.exec(flags)?.[1] ?? '')
+}
+
+function argumentValues(argument: Argument | undefined): Pick<Wanted, 'candidates' | 'kind'> {
+  if (argument?.argChoices !== undefined) return { candidates: argument.argChoices.map((value) => ({ value })) }
+  return kindOf(argument?.name() ?? '')
+}
+
+/** Returns the kind of a value by its name in the help. */
+function kindOf(name: string): Pick<Wanted, 'candidates' | 'kind'> {
+  const called = name.replace(/\.\.\.$/, '')
+  if (/^(?:file|files)$/.test(called)) return { candidates: [], kind: 'files' }
+  if (/^(?:dir|folder|directory)$/.test(called)) return { candidates: [], kind: 'folders' }
+  if (/^uris?$/.test(called)) return { candidates: [], kind: 'uri' }
+  return called === 'address' ? { candidates: [], kind: 'address' } : { candidates: [] }
 }

@@ -6,11 +6,16 @@ import { profilesOf } from '../../config/profiles.ts'
 import { searchesOf } from '../../config/searches.ts'
 import { withMountedSkills } from '../../config/skills.ts'
 import { postsUnder, type Writing, writingOf } from '../../config/writing.ts'
+import { createMemory } from '../../context/memory.ts'
+import { withAssemblePrompt } from '../../context/prompt.ts'
+import { callerOf, createAssembleTool, createAssembleTurns } from '../../context/tool.ts'
 import type { Log } from '../../core/log.ts'
-import { createOpening, createOpeningViews, type Opening } from '../../core/opening.ts'
+import { createOpening, createOpeningViews, type Opening, type Views } from '../../core/opening.ts'
+import type { Principal } from '../../core/provider.ts'
+import type { Tool } from '../../core/tool.ts'
+import type { View } from '../../core/view.ts'
 import { createExplorerApp } from '../../explorer/app.ts'
 import type { HttpOptions, ServeOptions } from '../../server/index.ts'
-import { contextFor } from './context.ts'
 import type { Local } from './local.ts'
 
 /** Service of mounts that are opened later. */
@@ -57,5 +62,27 @@ export function openLater(local: Local, open: () => Promise<OpenedCatalog>, log:
           postings: { under: postsUnder, at: (path, principal) => writing?.postingAt(path, principal) },
         }
       : {}),
+  }
+}
+
+/** The served parts of contexts: the tool, and views with the prompt. */
+interface ServedContext extends Views {
+  tools(view: View): readonly Tool[]
+}
+
+/** All of them share their turns, whoever asks by whichever way. */
+function contextFor({ config }: Pick<Local, 'config'>, catalog: Views): ServedContext {
+  const turns = createAssembleTurns()
+  const memoryOf = createMemory()
+  const hasPrompt = config?.context?.prompt ?? true
+  const withPrompt = (view: View, principal: Principal) =>
+    hasPrompt ? withAssemblePrompt(view, { turns, share: principal.id, memory: memoryOf(callerOf(principal)) }) : view
+  return {
+    view: (principal) => withPrompt(catalog.view(principal), principal),
+    narrowed: (narrowing) => {
+      const viewOf = catalog.narrowed(narrowing)
+      return (principal) => withPrompt(viewOf(principal), principal)
+    },
+    tools: (view) => [createAssembleTool(view, { turns, memoryOf })],
   }
 }

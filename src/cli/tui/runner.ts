@@ -1,9 +1,17 @@
+import { piecesOf } from '../../core/found.ts'
+import { arrived, previewing } from './arrivals.ts'
+import { clustersOf } from './clusters.ts'
+import { helpHeight } from './help.ts'
+import type { Input } from './input.ts'
+import { askFile, keyed, typed } from './keys.ts'
 import type { Live } from './live.ts'
 import type { Loader } from './loading.ts'
-import type { Screen } from './screen.ts'
-import { screenOf } from './screen.ts'
-import type { Effect, Event, State } from './state.ts'
-import { update } from './update.ts'
+import { wordsIn } from './match.ts'
+import { chosen, chosenRow, hitRows, layoutOf, topFor, treeRows } from './places.ts'
+import { prompted } from './prompts.ts'
+import { towards } from './reveal.ts'
+import { type Screen, screenOf } from './screen.ts'
+import { type Effect, type Event, type State, type Step, without } from './state.ts'
 import { type Want, wantsOf, watchedBy } from './wants.ts'
 
 /** Runs the effects of states: fetches their wants, and draws their screens. */
@@ -101,4 +109,99 @@ export function createRunner(initial: State, { loader, live, draw, act }: Runner
 
 function sleep(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds))
+}
+
+/** Applies an event to a state. */
+function update(state: State, event: Event): Step {
+  const { state: next, effect } = stepOf(state, event)
+  const settled = settle(next)
+  return effect === undefined ? { state: settled } : { state: settled, effect }
+}
+
+function stepOf(state: State, event: Event): Step {
+  if (event.kind === 'key' || event.kind === 'text' || event.kind === 'paste')
+    return inputStep(without(state, 'notice'), event)
+  if (event.kind === 'resize') return { state: { ...state, size: event.size } }
+  if (event.kind === 'notice') return { state: { ...state, notice: event } }
+  return { state: arrived(state, event) }
+}
+
+function inputStep(state: State, input: Input): Step {
+  if (state.prompt !== undefined) return prompted(state, state.prompt, input)
+  if (input.kind === 'key') {
+    if (state.help !== undefined) return helped(state, state.help, input.name)
+    return state.isEnding && !input.ctrl ? { state: without(state, 'isEnding') } : keyed(state, input)
+  }
+  // Nobody means commands by what is pasted.
+  if (input.kind === 'paste') return { state }
+  const [first, ...rest] = clustersOf(input.text)
+  if (first === undefined) return { state }
+  const step = characterStep(state, first.text)
+  if (step.effect !== undefined || rest.length === 0) return step
+  const more = rest.map(({ text }) => text).join('')
+  return update(step.state, { kind: 'text', text: more })
+}
+
+function characterStep(state: State, character: string): Step {
+  if (state.help !== undefined) return helped(state, state.help, character.normalize('NFKC'))
+  return state.isEnding ? ended(without(state, 'isEnding'), character.normalize('NFKC')) : typed(state, character)
+}
+
+/** The help is scrolled, or goes. */
+function helped(state: State, help: number, name: string): Step {
+  const height = layoutOf(state).height
+  const most = Math.max(0, helpHeight - height)
+  const by = { up: -1, k: -1, down: 1, j: 1, pageup: -height, pagedown: height, ' ': height }[name]
+  return {
+    state: by === undefined ? without(state, 'help') : { ...state, help: Math.max(0, Math.min(most, help + by)) },
+  }
+}
+
+function ended(state: State, answer: string): Step {
+  if (answer === 'q' || answer === 'n') return { state, effect: { kind: 'quit' } }
+  if (answer === 'p') return { state, effect: { kind: 'quit', print: true } }
+  return answer === 'e' || answer === 'y' ? askFile(state) : { state }
+}
+
+/** Puts right what follows from the rest: the chosen line is there and on the screen, and what it is, is in the preview. */
+function settle(state: State): State {
+  const reached = towards(state)
+  return withPreview(onScreen(placed(reached)))
+}
+
+/** The chosen line is the one that it was, wherever that is now. */
+function placed(state: State): State {
+  const rows = treeRows(state)
+  const { at } = state
+  const isIt = (index: number) =>
+    rows[index]?.resource.uri === at.uri && (rows[index]?.says !== undefined) === (at.says ?? false)
+  let index = at.index
+  if (state.toEnd) index = rows.length - 1
+  else if (!isIt(index)) index = rows.findIndex((_, candidate) => isIt(candidate))
+  if (index < 0) index = Math.min(at.index, rows.length - 1)
+  index = Math.max(0, index)
+  const row = rows[index]
+  const spot = { index, uri: row?.resource.uri ?? '', ...(row?.says === undefined ? {} : { says: true as const }) }
+  return { ...state, at: spot }
+}
+
+function onScreen(state: State): State {
+  const { height } = layoutOf(state)
+  const { basket, found } = state
+  const hits = Math.max(1, Math.floor((height - 1) / hitRows))
+  return {
+    ...state,
+    top: topFor(state.top, state.at.index, treeRows(state).length, height),
+    basket: { ...basket, top: topFor(basket.top, basket.at, basket.items.length, Math.max(1, height - 2)) },
+    ...(found === undefined ? {} : { found: { ...found, top: topFor(found.top, found.at, found.hits.length, hits) } }),
+  }
+}
+
+function withPreview(state: State): State {
+  // A small screen has one part at a time: nothing is read that is not shown.
+  if (layoutOf(state).previewColumns === 0) return state
+  const isSaying = state.list === 'tree' && state.visiting === undefined && chosenRow(state)?.says !== undefined
+  const hit = state.list === 'found' ? state.found?.hits[state.found.at] : undefined
+  const words = hit === undefined ? [] : wordsIn(piecesOf(hit.snippet))
+  return previewing(state, isSaying ? undefined : chosen(state)?.uri, words)
 }

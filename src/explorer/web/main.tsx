@@ -3,13 +3,13 @@ import './style/layout.css'
 import { render } from 'preact'
 import { App } from './app.tsx'
 import { connect } from './mcp/connect.ts'
+import type { Endpoint } from './mcp/request.ts'
 import { followBrowse } from './state/browse.ts'
 import { keepChoices } from './state/choices.ts'
 import { followHealing } from './state/healing.ts'
-import { createKeeper } from './state/keeper.ts'
 import { followChanges } from './state/live.ts'
 import { followAddress } from './state/place.ts'
-import { followAttention, start } from './state/session.ts'
+import { followAttention, start, wish } from './state/session.ts'
 import { takeTicket } from './state/ticket.ts'
 
 const page = document.getElementById('page')
@@ -29,3 +29,29 @@ const mcp = document.querySelector<HTMLMetaElement>('meta[name=mcp]')?.content ?
 const isPrivate = document.querySelector<HTMLMetaElement>('meta[name=private]')?.content === 'yes'
 const endpoint = createKeeper(new URL(mcp, document.baseURI).href, isPrivate)
 await start((options) => connect(endpoint, options))
+
+/** The token stays here, in memory: it is in no storage, address or log. */
+function createKeeper(url: string, isPrivate: boolean): Endpoint {
+  let token: string | undefined
+  let renewing: Promise<void> | undefined
+  return {
+    url,
+    isPrivate,
+    token: () => token,
+    renew: (challenge, error) => {
+      renewing ??= new Promise<void>((resolve) => {
+        wish.value = {
+          what: challenge === 'Session' ? 'address' : 'token',
+          isRefused: token !== undefined || error === 'reused',
+          give: (given) => {
+            token = given
+            wish.value = undefined
+            renewing = undefined
+            resolve()
+          },
+        }
+      })
+      return renewing
+    },
+  }
+}

@@ -2,10 +2,10 @@ import { Agent as HttpAgent, get as httpGet, type IncomingMessage } from 'node:h
 import { Agent as HttpsAgent, get as httpsGet } from 'node:https'
 import { Storage } from '@google-cloud/storage'
 import { defined } from '../../core/kit/defined.ts'
+import { sleep } from '../../core/kit/sleep.ts'
 import { traceContext } from '../../core/trace.ts'
 import { type Endpoint, guardedLookup } from '../objects/endpoint.ts'
 import { mayAskMachine } from '../objects/machine.ts'
-import { retrying } from '../objects/retry.ts'
 
 export interface ClientOptions {
   readonly endpoint: Endpoint | undefined
@@ -119,4 +119,34 @@ function isPassing(error: unknown): boolean {
 /** Returns the system's error code. */
 export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+}
+
+/** Maximum number of attempts, and the maximum of the first wait and of any wait between them, in milliseconds. */
+const attempts = 3
+const [firstWait, longestWait] = [200, 2000]
+
+/**
+ * Runs work up to three times, with random waits between the attempts, so that many callers do not retry at once. Releases values that are not
+ * returned.
+ */
+async function retrying<T>(
+  work: () => Promise<T>,
+  again: (outcome: { readonly value: T } | { readonly error: unknown }) => boolean,
+  signal: AbortSignal,
+  release: (value: T) => void,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    let outcome: { readonly value: T } | { readonly error: unknown }
+    try {
+      outcome = { value: await work() }
+    } catch (error) {
+      outcome = { error }
+    }
+    if (attempt === attempts || signal.aborted || !again(outcome)) {
+      if ('error' in outcome) throw outcome.error
+      return outcome.value
+    }
+    if ('value' in outcome) release(outcome.value)
+    await sleep(Math.random() * Math.min(firstWait * 2 ** attempt, longestWait), signal)
+  }
 }

@@ -1,12 +1,15 @@
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
+import { createRecent } from '../../core/kit/lru.ts'
 import { requireKeys } from '../../core/kit/required.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { comparePaths, isPath } from '../../core/path.ts'
 import type {
+  Change,
   Completion,
   CompletionRequest,
   Context,
+  Degradation,
   Entry,
   ListQuery,
   Principal,
@@ -14,6 +17,7 @@ import type {
   Template,
 } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
+import { createLooking } from '../looking.ts'
 import { createClient } from './client.ts'
 import { isServed, mimeTypeOf } from './kinds.ts'
 import { titleOf } from './model.ts'
@@ -21,9 +25,8 @@ import { completeOptions, type GdriveOptions } from './options.ts'
 import { createFileReader, type Described } from './read.ts'
 import { mayRead } from './readers.ts'
 import { createScanner } from './scan.ts'
-import { createSnapshot } from './snapshot.ts'
-import { type Placed, placedAt, seek, type Tree } from './tree.ts'
-import { createWatch } from './watch.ts'
+import { createSnapshot, type Snapshot, type State } from './snapshot.ts'
+import { differences, type Placed, placedAt, seek, type Tree } from './tree.ts'
 
 export type { Credentials } from './login.ts'
 export type { GdriveOptions } from './options.ts'
@@ -201,4 +204,35 @@ function directoryOf({ titles }: Tree, path: string): Entry {
 function completionOf(values: readonly string[], begun: string): Completion {
   const found = values.filter((value) => value.startsWith(begun))
   return { values: found.slice(0, 100), total: found.length, hasMore: found.length > 100 }
+}
+
+/** Maximum delay until listeners are notified of a change, in milliseconds. */
+const telling = 2000
+
+/** Watches for changes through the feed that the snapshot follows. */
+function createWatch(snapshot: Snapshot, interval: number) {
+  /** The former entries of changed paths, kept until listeners are notified: those who could see an entry also learn of its removal. */
+  const former = createRecent<{ readonly placed: Placed; readonly until: number }>(10_000)
+
+  const changesOf = function* (before: State, now: State): Generator<Change> {
+    // The changes during a loss of the feed are unknown.
+    if (now.losses !== before.losses) return yield {}
+    if (now.tree === before.tree) return
+    for (const change of differences(before.tree, now.tree)) {
+      const placed = placedAt(before.tree, change.path)
+      if (placed !== undefined) former.set(change.path, { placed, until: performance.now() + telling })
+      yield change
+    }
+  }
+  const looking = createLooking({ interval, look: (signal) => snapshot.fresh(signal), changesOf })
+
+  return {
+    watch: looking.watch,
+    degraded: (): Degradation | undefined => (looking.away ? 'unavailable' : undefined),
+    /** Returns the entry that was at a path until a moment ago, if it has just changed. */
+    lately: (path: string): Placed | undefined => {
+      const found = former.get(path)
+      return found !== undefined && performance.now() < found.until ? found.placed : undefined
+    },
+  }
 }

@@ -3,16 +3,17 @@ import { defined } from '../../core/kit/defined.ts'
 import { isPath } from '../../core/path.ts'
 import type { Content, Entry, Params } from '../../core/provider.ts'
 import { readBlame, requireBlamable } from './blame.ts'
-import { readCommit } from './commit-page.ts'
 import type { Commits, Named } from './commits.ts'
 import { readDifference } from './difference.ts'
+import type { Launcher } from './launch.ts'
 import { formatLog, parseLogQuery, readLog } from './log.ts'
+import type { ObjectFormat } from './objects.ts'
+import { refAt } from './ref-list.ts'
 import { readRefPage } from './ref-page.ts'
 import type { RefTable } from './refs.ts'
 import type { Repository } from './repository.ts'
 import { createStatus } from './status.ts'
-import { contentOf, oneLine, type Page, pageType, shortId } from './text.ts'
-import { createTips } from './tips.ts'
+import { contentOf, cutMark, manyLines, oneLine, type Page, pageType, shortId } from './text.ts'
 import type { TreeEntry } from './tree-format.ts'
 
 /** The text pages: git's output about the history. */
@@ -165,4 +166,102 @@ async function writeDifference(
 
 function describe(title: string, description: string) {
   return { title, description, mimeType: pageType }
+}
+
+/** The shortest names of the refs at each commit. */
+interface Tips {
+  at(table: RefTable): Promise<ReadonlyMap<string, readonly string[]>>
+}
+
+/** Maximum number of refs shown. */
+const maxRefs = 1000
+
+function createTips(commits: Commits): Tips {
+  const known = new WeakMap<RefTable, ReadonlyMap<string, readonly string[]>>()
+  return {
+    at: async (table) => {
+      const found = known.get(table)
+      if (found !== undefined) return found
+      const marks = new Map<string, string[]>()
+      const mark = (commit: string | undefined, name: string) => {
+        if (commit === undefined) return
+        const names = marks.get(commit)
+        if (names === undefined) marks.set(commit, [name])
+        else names.push(name)
+      }
+      if (table.head !== undefined) mark(await commits.at(table.head), 'HEAD')
+      const shown = Math.min(table.refs.length, maxRefs)
+      const refs = Array.from({ length: shown }, (_, index) => refAt(table.refs, index))
+      const ids = await Promise.all(refs.map((ref) => commits.at(ref)))
+      for (const [index, { name }] of refs.entries()) mark(ids[index], table.names.shortest(name))
+      known.set(table, marks)
+      return marks
+    },
+  }
+}
+
+/** The id of the empty tree, which git knows without storing it. */
+const emptyTree: Readonly<Record<ObjectFormat, string>> = {
+  sha1: '4b825dc642cb6eb9a060e54bf8d69288fbee4904',
+  sha256: '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321',
+}
+
+/** Maximum length of a commit message, in bytes. */
+const maxMessage = 64 * 1024
+
+/**
+ * Reads one commit as text: its id, parents, people and dates; its message, indented; the changes of each file; the patch. A merge is compared
+ * with its first parent.
+ */
+async function readCommit(
+  launcher: Launcher,
+  commit: string,
+  settings: { readonly format: ObjectFormat; readonly maxBytes: number; readonly shallow: ReadonlySet<string> },
+  signal: AbortSignal,
+): Promise<Page> {
+  const head = await launcher.run({
+    args: [
+      'log',
+      '--max-count=1',
+      '--format=%P%n%an <%ae> %aI%n%cn <%ce> %cI%n%B',
+      '--encoding=UTF-8',
+      '--end-of-options',
+      commit,
+      '--',
+    ],
+    limit: maxMessage,
+    signal,
+  })
+  const [parentIds, author, committer, ...message] = head.bytes.toString('utf8').split('\n')
+  if (parentIds === undefined || author === undefined || committer === undefined) throw notFound('no such commit')
+  const parents = parentIds.split(' ').filter((id) => id !== '')
+  const lines = [
+    `commit ${commit}`,
+    ...(parents.length === 0 ? [] : [`${parents.length === 1 ? 'parent' : 'parents'} ${parents.join(' ')}`]),
+    `author ${oneLine(author)}`,
+    ...(committer === author ? [] : [`committer ${oneLine(committer)}`]),
+    '',
+    ...manyLines(message.join('\n').trimEnd())
+      .split('\n')
+      .map((line) => (line === '' ? '' : `    ${line}`)),
+    ...(head.cut ? [cutMark(`the message is longer than ${maxMessage} bytes`)] : []),
+    '',
+  ]
+  const [parent] = parents
+  if (parent === undefined && settings.shallow.has(commit))
+    return {
+      text: `${[...lines, 'Its parents, and so its changes, are not in this shallow clone.'].join('\n')}\n`,
+      cut: head.cut,
+    }
+  const difference = await readDifference(
+    launcher,
+    {
+      from: parent ?? emptyTree[settings.format],
+      to: commit,
+      ...(parents.length > 1 ? { note: 'compared with the first parent' } : {}),
+    },
+    settings.maxBytes,
+    signal,
+  )
+  return { text: `${lines.join('\n')}\n${difference.text}`, cut: head.cut || difference.cut }
 }

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { defined } from '../../core/kit/defined.ts'
 import type { Anchors } from './anchors.ts'
-import { readHead } from './head.ts'
+import { type Folder, readIn } from './folder.ts'
 import { createNames, type Names } from './names.ts'
 import { createRefFiles } from './ref-files.ts'
 import { createRefListWriter, holdsId, indexOfRef, oidAt, type RefList, refsIn } from './ref-list.ts'
@@ -125,4 +125,20 @@ async function servedOf(all: RefList, slices: Slices): Promise<RefList> {
     if (slices.due()) await slices.rest()
   }
   return writer.finish()
+}
+
+/** The content of `HEAD`: the branch that it is on, or the commit that it is detached at. */
+type Head = { readonly branch: string } | { readonly oid: string }
+
+/** Reads `HEAD` as data. Returns undefined when it is not in git's format: a symbolic link, or a ref that is no branch. */
+async function readHead(gitDir: Folder, idLength: number): Promise<Head | undefined> {
+  let text: string | undefined
+  try {
+    text = (await readIn(gitDir, 'HEAD', 4096))?.toString('utf8').trimEnd()
+  } catch {
+    return undefined
+  }
+  const branch = /^ref:\s*(refs\/heads\/[^\s\p{Cc}]+)$/u.exec(text ?? '')?.[1]
+  if (branch !== undefined && !branch.includes('\ufffd')) return { branch }
+  return text !== undefined && text.length === idLength && /^[0-9a-f]+$/.test(text) ? { oid: text } : undefined
 }

@@ -1,9 +1,9 @@
 import { rm, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { invalid } from '../../core/errors.ts'
+import { isAbsolute, join } from 'node:path'
+import { invalid, type ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
+import { findProgram, isProgram } from '../program.ts'
 import { type Anchored, anchor } from './anchors.ts'
-import { checkVersion, findGit } from './binary.ts'
 import { type Folder, openFolder, readIn } from './folder.ts'
 import { type RepositoryConfig, readConfig } from './git-config.ts'
 import { createLauncher, type Launcher } from './launch.ts'
@@ -195,4 +195,44 @@ async function warnOfOwner({ commonDir }: Location, { log }: Settings): Promise<
   const own = process.geteuid?.()
   if (own !== undefined && uid !== own)
     log('warn', 'a git repository belongs to another user: what that user writes into it is what is served', { uid })
+}
+
+/** The oldest git with all features used here: `GIT_CONFIG_GLOBAL` (2.32), `--diff-merges`, `--end-of-options`. */
+const oldest = [2, 32] as const
+
+const wanted = `git ${oldest.join('.')} or newer is needed: install it (https://git-scm.com), or name its path in the option "git".`
+
+/**
+ * Returns the absolute path of the git to run. A name is searched on the PATH of this process without its relative members, so that no program
+ * in the working directory runs.
+ *
+ * @throws ResourceError `invalid` (reason `git`) when there is none.
+ */
+async function findGit(name: string): Promise<string> {
+  if (isAbsolute(name)) {
+    if (await isProgram(name)) return name
+    throw fault(`There is no program ${JSON.stringify(name)}.`)
+  }
+  if (/[\\/]/.test(name))
+    throw fault(`The option "git" is neither a name nor an absolute path: ${JSON.stringify(name)}.`)
+  const found = await findProgram(name)
+  if (found !== undefined) return found
+  throw fault(`There is no ${JSON.stringify(name)} on the PATH.`)
+}
+
+/**
+ * Checks the output of `git --version`.
+ *
+ * @throws ResourceError `invalid` (reason `git`) for a git that is too old, or a program that is not git.
+ */
+function checkVersion(path: string, printed: string): void {
+  const found = /^git version (\d+)\.(\d+)/.exec(printed)
+  if (found === null) throw fault(`${JSON.stringify(path)} is not git: it does not say its version.`)
+  const [major, minor] = [Number(found[1]), Number(found[2])]
+  if (major > oldest[0] || (major === oldest[0] && minor >= oldest[1])) return
+  throw fault(`${JSON.stringify(path)} is git ${major}.${minor}, which is too old.`)
+}
+
+function fault(what: string): ResourceError {
+  return invalid(`${what} ${wanted}`, 'git')
 }

@@ -1,25 +1,26 @@
 import { createHash } from 'node:crypto'
 import { invalid, notFound } from '../../core/errors.ts'
+import { compileGlobs } from '../../core/glob.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { requireKeys } from '../../core/kit/required.ts'
 import { comparePaths } from '../../core/path.ts'
-import type { Content, Context, Params, Provider } from '../../core/provider.ts'
-import { allowed } from './allowed.ts'
+import type { Change, Content, Context, Params, Provider } from '../../core/provider.ts'
+import { createLooking, type Looking } from '../looking.ts'
 import { formatChart } from './chart.ts'
 import { completeMetrics } from './complete.ts'
 import { formatCsv } from './csv.ts'
-import { createDirectories, jsonType, metricAt } from './directory.ts'
+import { createDirectories, type Directories, jsonType, metricAt, seriesFolder } from './directory.ts'
 import { formatJson } from './json.ts'
+import { segmentOf } from './names.ts'
 import { bounded, defaults, type MetricsOptions } from './options.ts'
 import { prometheus } from './prometheus.ts'
-import { maxQueryLength } from './promql.ts'
+import { maxQueryLength, parseQuery } from './promql.ts'
 import { formatSelector, parseMatchers } from './selector.ts'
 import { self } from './self.ts'
 import { type Shown, thinned } from './shown.ts'
 import { type Answer, type Metric, pageNames, type Source } from './source.ts'
 import { templates } from './templates.ts'
 import { type Wanted, wantedIn } from './wanted.ts'
-import { createWatch } from './watch.ts'
 
 export type { MetricsOptions, PrometheusMount, SelfMount } from './options.ts'
 export { measureProcess } from './process.ts'
@@ -168,4 +169,84 @@ function firstBehind(entries: readonly { readonly path: string }[], after: strin
     else low = middle + 1
   }
   return low
+}
+
+/** State of a source at one poll, for comparison. */
+interface Seen {
+  readonly stamp: string
+  readonly paths: ReadonlySet<string>
+  readonly pages: ReadonlyMap<string, string>
+}
+
+/**
+ * Watches by polling: notifies of all series (and query results) when there are new samples, of alerts, rules and targets when their pages
+ * differ, and of metrics that appear or disappear.
+ */
+function createWatch(source: Source, directories: Directories, intervalMs: number): Looking {
+  const look = async (signal: AbortSignal): Promise<Seen> => {
+    const [stamp, { entries }, pages] = await Promise.all([
+      source.stamp(signal),
+      directories.renew(signal),
+      Promise.all(pageNames.map(async (name) => [name, digest(await source.page?.(name, signal))] as const)),
+    ])
+    return { stamp, paths: new Set(entries.map(({ path }) => path)), pages: new Map(pages) }
+  }
+  return createLooking({ interval: intervalMs, look, changesOf: differences })
+}
+
+function digest(page: unknown): string {
+  return page === undefined ? '' : createHash('sha256').update(JSON.stringify(page)).digest('base64')
+}
+
+function* differences(before: Seen, now: Seen): Generator<Change> {
+  for (const path of now.paths) if (!before.paths.has(path)) yield { path, listed: true }
+  for (const path of before.paths) if (!now.paths.has(path)) yield { path, listed: true }
+  for (const [path, content] of now.pages) if (before.pages.get(path) !== content) yield { path }
+  if (now.stamp === before.stamp) return
+  yield { path: seriesFolder }
+  yield { path: 'query' }
+}
+
+/**
+ * Wraps a source with an allow list of metrics. Every other metric is absent: it is not listed, and its series, labels and values are not
+ * found. A query is parsed first, and is sent only if every selector in it names exactly one allowed metric; the text sent is the query as it
+ * was parsed ({@link parseQuery}).
+ *
+ * The pages (alerts, rules, targets) are left out, because they show expressions and values of any metric.
+ *
+ * @param allow Globs over the names of metrics as paths have them: a name with a slash is escaped ({@link segmentOf}), so that no part of a
+ * name counts as the whole name.
+ * @throws ResourceError `invalid` (reason `allow`) for a glob with a slash, and (reason `glob`) for a malformed one.
+ */
+function allowed(source: Source, allow: readonly string[]): Source {
+  if (allow.some((glob) => glob.includes('/')))
+    throw invalid('A glob of "allow" is about the name of a metric in a path, which has no slash.', 'allow')
+  const matches = compileGlobs(allow)
+  const isAllowed = (metric: string): boolean => {
+    const segment = segmentOf(metric)
+    return segment !== undefined && matches(segment)
+  }
+  const { interval, stamp, close } = source
+  return {
+    interval,
+    stamp,
+    metrics: async (signal) => (await source.metrics(signal)).filter(({ name }) => isAllowed(name)),
+    select: async (selector, span, signal) => {
+      if (!isAllowed(selector.metric)) throw notFound('no such metric')
+      return source.select(selector, span, signal)
+    },
+    query: async (text, when, signal) => {
+      const { metrics, text: checked } = parseQuery(text)
+      if (!metrics.every(isAllowed)) throw invalid('The query names a metric that this mount does not serve.', 'query')
+      return source.query(checked, when, signal)
+    },
+    labels: async (metric, signal) => (isAllowed(metric) ? source.labels(metric, signal) : []),
+    values: async (metric, label, signal) => {
+      if (!isAllowed(metric)) return []
+      const found = await source.values(metric, label, signal)
+      // Versions of Prometheus before 2.24 return the values of all metrics.
+      return label === '__name__' ? found.filter(isAllowed) : found
+    },
+    ...defined({ close }),
+  }
 }

@@ -1,14 +1,15 @@
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { invalid, isResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
 import { createMeasurements, type Measurements } from '../../core/measurements.ts'
 import type { Store } from '../../store/store.ts'
 import { overTime, pointsIn } from './evaluate.ts'
 import { parseExpression } from './expression.ts'
-import { createHistory } from './history.ts'
-import { keepHistory } from './kept.ts'
-import { compileMatchers } from './matching.ts'
+import { createHistory, type History, type Sample } from './history.ts'
 import { measureProcess } from './process.ts'
-import type { Selector } from './selector.ts'
-import type { Answer, Series, Source } from './source.ts'
+import type { Matcher, Selector } from './selector.ts'
+import type { Answer, Labels, Series, Source } from './source.ts'
 import type { Moment, Span } from './time.ts'
 
 export interface SelfOptions {
@@ -93,4 +94,157 @@ function spanOf(when: Span | Moment, interval: number): Span {
 function lastOf({ labels, values }: Series, at: number): Series {
   const value = values.at(-1)
   return { labels, times: Float64Array.from(value === undefined ? [] : [at]), values: values.slice(-1) }
+}
+
+/** One step of a simple pattern: a character, any character, or any number of characters. */
+type Step = { readonly character: string } | { readonly any: 'one' | 'many' }
+
+/**
+ * Compiles matchers into a test of labels, which takes time proportional to the texts. A missing label counts as empty.
+ *
+ * Of regular expressions, only alternatives of texts with `.`, `.*` and `.+` are supported: others can take exponential time.
+ *
+ * @throws ResourceError `invalid` (reason `match`) for any other regular expression.
+ */
+export function compileMatchers(matchers: readonly Matcher[]): (labels: Labels) => boolean {
+  const tests = matchers.map(({ label, operator, value }) => {
+    const test = operator === '=' || operator === '!=' ? (text: string) => text === value : compilePattern(value)
+    const wanted = operator === '=' || operator === '=~'
+    return (labels: Labels) => test(labels.get(label) ?? '') === wanted
+  })
+  return (labels) => tests.every((test) => test(labels))
+}
+
+function compilePattern(pattern: string): (text: string) => boolean {
+  const alternatives = splitAlternatives(pattern).map(parseSteps)
+  return (text) => alternatives.some((steps) => matches(steps, Array.from(text)))
+}
+
+function splitAlternatives(pattern: string): readonly string[] {
+  const parts = ['']
+  for (const [piece] of pattern.matchAll(/\\?[\s\S]/gu)) {
+    if (piece === '|') parts.push('')
+    else parts[parts.length - 1] += piece
+  }
+  return parts
+}
+
+function parseSteps(pattern: string): readonly Step[] {
+  const steps: Step[] = []
+  for (const [piece] of pattern.matchAll(/\.[*+]?|\\[\s\S]|[\s\S]/gu)) {
+    if (piece === '.*') steps.push({ any: 'many' })
+    else if (piece === '.+') steps.push({ any: 'one' }, { any: 'many' })
+    else if (piece === '.') steps.push({ any: 'one' })
+    else if (/^\\[^A-Za-z0-9]$/u.test(piece)) steps.push({ character: piece.slice(1) })
+    else if (/^[^\\[\](){}*+?^$]$/u.test(piece)) steps.push({ character: piece })
+    else
+      throw invalid(
+        'Of regular expressions, the measurements of this server know alternatives (a|b) of texts with ., .* and .+ in them: write such a one.',
+        'match',
+      )
+  }
+  return steps
+}
+
+/** Whether the steps match a whole text: glob matching, with backtracking only to the last `.*`. */
+function matches(steps: readonly Step[], text: readonly string[]): boolean {
+  let at = 0
+  let step = 0
+  let again: { readonly step: number; at: number } | undefined
+  while (at < text.length) {
+    const current = steps[step]
+    if (current !== undefined && 'any' in current && current.any === 'many') {
+      again = { step, at }
+      step++
+    } else if (current !== undefined && ('any' in current || current.character === text[at])) {
+      step++
+      at++
+    } else if (again !== undefined) {
+      again.at++
+      at = again.at
+      step = again.step + 1
+    } else return false
+  }
+  return steps.slice(step).every((left) => 'any' in left && left.any === 'many')
+}
+
+interface KeepOptions {
+  readonly store: Store
+  /** Name of the history in the store. Processes with the same name share one history. */
+  readonly name: string
+  /** Retention time, in seconds. */
+  readonly keep: number
+  readonly history: History
+  readonly log?: Log
+}
+
+interface Kept {
+  /** Writes a sample in the background; a failed write loses the sample only for later processes. */
+  write(sample: Sample): void
+  end(): Promise<void>
+}
+
+/** Number of samples per read. */
+const page = 500
+/** Maximum number of samples that wait for a slow store; above it the oldest are dropped. */
+const mostWaiting = 100
+
+/** Persists a history in a store, and loads the samples already there. Old samples expire by themselves. */
+async function keepHistory({ store, name, keep, history, log = () => {} }: KeepOptions): Promise<Kept> {
+  const rows = store.collection(`metrics/${name}`)
+  const missing = (error: unknown) => {
+    if (!isResourceError(error)) throw error
+    log('warn', 'measurements cannot be kept just now', { error })
+  }
+  try {
+    for (let after: string | undefined; ; ) {
+      const found = await rows.list({ limit: page, values: true, ...defined({ after }) })
+      for (const { value } of found) {
+        const sample = sampleIn(value)
+        if (sample !== undefined) history.add(sample)
+      }
+      after = found.at(-1)?.key
+      if (found.length < page) break
+    }
+  } catch (error) {
+    missing(error)
+  }
+
+  const waiting: Sample[] = []
+  let writing: Promise<void> | undefined
+  const writeAll = async (): Promise<void> => {
+    for (let sample = waiting.shift(); sample !== undefined; sample = waiting.shift()) {
+      const { time } = sample
+      const value = gzipSync(JSON.stringify(sample))
+      await rows.put({ key: keyOf(time), value, expires: Math.round((time + keep) * 1000) }).catch(missing)
+    }
+  }
+  return {
+    write: (sample) => {
+      waiting.push(sample)
+      if (waiting.length > mostWaiting) waiting.shift()
+      writing ??= writeAll().finally(() => {
+        writing = undefined
+      })
+    },
+    end: async () => {
+      await writing
+    },
+  }
+}
+
+/** Formats a time so that text order is time order. */
+const keyOf = (time: number) =>
+  Math.round(time * 1000)
+    .toString()
+    .padStart(16, '0')
+
+/** Parses a stored sample of any version of this program; undefined when it is invalid. */
+function sampleIn(value: Uint8Array): Sample | undefined {
+  try {
+    const sample = JSON.parse(gunzipSync(value, { maxOutputLength: 16 * 1024 * 1024 }).toString()) as Partial<Sample>
+    return typeof sample.time === 'number' && Array.isArray(sample.metrics) ? (sample as Sample) : undefined
+  } catch {
+    return undefined
+  }
 }

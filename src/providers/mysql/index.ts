@@ -1,21 +1,32 @@
 import { requireKeys } from '../../core/kit/required.ts'
 import type { Provider } from '../../core/provider.ts'
+import type { RowOptions } from '../relational/index.ts'
 import type { ObjectName } from '../relational/model.ts'
+import { keyOf } from '../relational/names.ts'
 import { openRelational } from '../relational/open.ts'
 import { askingAgain, createPool, type Pool } from '../relational/pool.ts'
-import { completeServerOptions } from '../relational/server.ts'
+import { completeServerOptions, type ServerOptions } from '../relational/server.ts'
 import type { Source, SourceContext } from '../relational/source.ts'
 import { describeRelations } from './describe.ts'
 import { isFault, isPassing } from './errors.ts'
-import { readFingerprint, readStamps } from './fingerprint.ts'
-import type { MysqlOptions } from './options.ts'
-import { type PageOptions, readPage } from './page.ts'
+import { hasRows, type PageOptions, readPage, tableFacts } from './page.ts'
 import { describeRoutines } from './routines.ts'
 import { readKeys, readRows } from './rows.ts'
 import { openSession, type Session } from './session.ts'
+import { servedSchema } from './sql.ts'
 import { targetOf } from './target.ts'
 
-export type { MysqlOptions, MysqlRowOptions } from './options.ts'
+export interface MysqlOptions extends ServerOptions {
+  /** A URL of the scheme `mysql` or `mariadb` with account, password, host, port and database. It never appears in anything that is told. */
+  readonly url: string
+  /** Which rows are served. Left out: none. */
+  readonly rows?: MysqlRowOptions
+}
+
+export interface MysqlRowOptions extends RowOptions {
+  /** Whether rows of views are served too: reading them runs whatever the views call. Default `false`. */
+  readonly views?: boolean
+}
 
 /**
  * A database of MySQL or MariaDB: tables, views, functions and procedures, and rows where they are asked for. It never writes, and runs no statement of
@@ -72,4 +83,87 @@ function createSource(options: MysqlOptions): { readonly source: Source; readonl
     close: async () => pool.close(),
   }
   return { source, pool }
+}
+
+/**
+ * The sum of what rows of the information schema say, which is another one whenever any of it is. A time of changes is told to the
+ * second: while one is only just over, each answer is another one.
+ */
+function sum([columns, from, , time]: Part, where: string): string {
+  const lately = time === undefined ? 'NULL' : `IF(MAX(${time}) >= NOW() - INTERVAL 2 SECOND, NOW(6), NULL)`
+  return `SELECT CONCAT(COUNT(*), ':', COALESCE(SUM(CRC32(CONCAT_WS('|', ${columns}))), 0)), ${lately} FROM information_schema.${from} WHERE ${where}`
+}
+
+type Part = readonly [columns: string, from: string, schema: string, time?: string]
+
+const parts: readonly Part[] = [
+  [
+    'TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, ORDINAL_POSITION, COLUMN_DEFAULT, IS_NULLABLE, COLUMN_TYPE, COLLATION_NAME, EXTRA, PRIVILEGES, COLUMN_COMMENT, GENERATION_EXPRESSION',
+    'COLUMNS',
+    'TABLE_SCHEMA',
+  ],
+  [
+    'TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, COLUMN_NAME, SEQ_IN_INDEX, NON_UNIQUE, SUB_PART',
+    'STATISTICS',
+    'TABLE_SCHEMA',
+  ],
+  ['TABLE_SCHEMA, TABLE_NAME, VIEW_DEFINITION', 'VIEWS', 'TABLE_SCHEMA'],
+  ['TRIGGER_SCHEMA, TRIGGER_NAME, EVENT_OBJECT_TABLE, ACTION_STATEMENT, CREATED', 'TRIGGERS', 'TRIGGER_SCHEMA'],
+  [
+    'ROUTINE_SCHEMA, ROUTINE_NAME, ROUTINE_TYPE, DTD_IDENTIFIER, ROUTINE_DEFINITION, IS_DETERMINISTIC, SQL_DATA_ACCESS, SECURITY_TYPE, ROUTINE_COMMENT, CREATED, LAST_ALTERED',
+    'ROUTINES',
+    'ROUTINE_SCHEMA',
+    'LAST_ALTERED',
+  ],
+  [
+    'TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_COLLATION, TABLE_COMMENT, CREATE_OPTIONS, CREATE_TIME',
+    'TABLES',
+    'TABLE_SCHEMA',
+    'CREATE_TIME',
+  ],
+]
+
+/** Parts that MySQL needs in addition: MariaDB covers them by the time of a table's last change. */
+const partsOfMysql: readonly Part[] = [
+  [
+    'TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME',
+    'KEY_COLUMN_USAGE',
+    'TABLE_SCHEMA',
+  ],
+  ['CONSTRAINT_NAME, CHECK_CLAUSE', 'CHECK_CONSTRAINTS', 'CONSTRAINT_SCHEMA'],
+]
+
+/** Reads a fingerprint that changes whenever the catalog changes. */
+async function readFingerprint({ query, isMaria }: Session, schemas: readonly string[] | undefined): Promise<string> {
+  const all = [...parts, ...(isMaria ? [] : partsOfMysql)]
+  const served = all.map(([, , column]) => servedSchema(column, schemas))
+  const rows = await query(
+    all.map((part, i) => sum(part, served[i]?.sql ?? '')).join(' UNION ALL '),
+    served.flatMap(({ values }) => values),
+  )
+  return rows.flat().map(String).join(' ')
+}
+
+/** For each relation whose rows can be read, when they changed last. Those of a view may come from anywhere. */
+async function readStamps(
+  { query }: Session,
+  { schemas, only, views }: PageOptions,
+): Promise<ReadonlyMap<string, string>> {
+  const served = servedSchema('TABLE_SCHEMA', schemas)
+  const rows = await query(
+    `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, UPDATE_TIME,
+            IF(UPDATE_TIME >= NOW() - INTERVAL 2 SECOND, NOW(6), '') FROM information_schema.TABLES WHERE ${served.sql}`,
+    served.values,
+  )
+  const stampOf = (row: (typeof rows)[number]) => `${String(row[4])} ${String(row[5])}`
+  const latest = rows.map(stampOf).sort().at(-1) ?? ''
+  return new Map(
+    rows.flatMap((row): readonly (readonly [string, string])[] => {
+      const [schema, name, type, engine] = row
+      const { kind } = tableFacts(String(type), undefined, undefined)
+      if (!hasRows(kind, engine === null ? undefined : String(engine), views)) return []
+      const key = keyOf({ schema: String(schema), name: String(name) }, only)
+      return [[key, kind === 'view' ? latest : stampOf(row)]]
+    }),
+  )
 }

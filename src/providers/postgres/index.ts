@@ -4,19 +4,19 @@ import type { ObjectName } from '../relational/model.ts'
 import { keyOf } from '../relational/names.ts'
 import { openRelational } from '../relational/open.ts'
 import { askingAgain, createPool, type Pool } from '../relational/pool.ts'
-import { completeServerOptions } from '../relational/server.ts'
+import { completeServerOptions, type ServerSettings } from '../relational/server.ts'
 import type { Source, SourceContext } from '../relational/source.ts'
+import { channel } from './channel.ts'
 import { describeRelations } from './describe.ts'
 import { isDisturbed, isEnded, isFault, isUnusableValue } from './errors.ts'
-import { readFingerprint } from './fingerprint.ts'
-import { listen } from './listen.ts'
 import { describeEnums, describeRoutines, readExtensions } from './objects.ts'
 import type { PostgresOptions } from './options.ts'
 import { type PageOptions, readPage } from './page.ts'
 import type { Session } from './query.ts'
 import { type RowSettings, readKeys, readRows, readStamps } from './rows.ts'
 import { openSession } from './session.ts'
-import { targetOf } from './target.ts'
+import { servedSchema } from './sql.ts'
+import { type Target, targetOf } from './target.ts'
 
 export type { PostgresOptions, PostgresRowOptions, TlsOptions } from './options.ts'
 
@@ -117,3 +117,109 @@ function createSource(options: PostgresOptions): { readonly source: Source; read
 
 /** The longest name, in bytes: one has 63 in the encoding of the database, which are more in UTF-8. */
 const maxName = 63 * 3
+
+/**
+ * SQL of a text that changes whenever the catalog changes: the number of catalog rows that describe served objects, and the sum
+ * of the transaction ids that wrote them. Statistics are updated in place and do not change it.
+ */
+const sum = (table: string, join = '') =>
+  `(SELECT pg_catalog.count(*) || ':' || COALESCE(pg_catalog.sum(x.xmin::text::bigint), 0) FROM pg_catalog.${table} x ${join})`
+
+const inRelation = (column: string) => `WHERE x.${column} IN (SELECT r.oid FROM relations r)`
+
+const fingerprintSql = `
+WITH schemas AS MATERIALIZED (SELECT n.oid FROM pg_catalog.pg_namespace n WHERE ${servedSchema('$1')}),
+relations AS MATERIALIZED (
+  SELECT c.oid FROM pg_catalog.pg_class c WHERE c.relnamespace IN (SELECT s.oid FROM schemas s)),
+described AS MATERIALIZED (
+  SELECT r.oid FROM relations r UNION ALL SELECT s.oid FROM schemas s
+  UNION ALL SELECT t.oid FROM pg_catalog.pg_type t WHERE t.typnamespace IN (SELECT s.oid FROM schemas s) AND t.typtype = 'e'
+  UNION ALL SELECT p.oid FROM pg_catalog.pg_proc p WHERE p.pronamespace IN (SELECT s.oid FROM schemas s)
+  UNION ALL SELECT e.oid FROM pg_catalog.pg_extension e)
+SELECT pg_catalog.concat_ws(' ',
+  ${sum('pg_namespace', 'WHERE x.oid IN (SELECT s.oid FROM schemas s)')},
+  ${sum('pg_class', 'WHERE x.oid IN (SELECT r.oid FROM relations r)')},
+  ${sum('pg_attribute', `${inRelation('attrelid')} AND x.attnum > 0`)},
+  ${sum('pg_attrdef', inRelation('adrelid'))},
+  ${sum('pg_constraint', inRelation('conrelid'))},
+  ${sum('pg_index', inRelation('indrelid'))},
+  ${sum('pg_trigger', inRelation('tgrelid'))},
+  ${sum('pg_rewrite', inRelation('ev_class'))},
+  ${sum('pg_inherits', inRelation('inhrelid'))},
+  ${sum('pg_type', 'WHERE x.typnamespace IN (SELECT s.oid FROM schemas s)')},
+  ${sum('pg_enum', 'JOIN pg_catalog.pg_type t ON t.oid = x.enumtypid WHERE t.typnamespace IN (SELECT s.oid FROM schemas s)')},
+  ${sum('pg_proc', 'WHERE x.pronamespace IN (SELECT s.oid FROM schemas s)')},
+  ${sum('pg_description', 'WHERE x.objoid IN (SELECT d.oid FROM described d)')},
+  ${sum('pg_extension')},
+  ${sum('pg_auth_members')},
+  (SELECT pg_catalog.sum(pg_catalog.hashtext(r.rolname::text)::bigint) FROM pg_catalog.pg_roles r))`
+
+async function readFingerprint(session: Session, schemas: readonly string[] | undefined): Promise<string> {
+  const [row] = await session.query({ text: fingerprintSql, fixed: true }, [schemas ?? null])
+  return row?.[0] ?? ''
+}
+
+/** How often a connection that only listens is asked whether it is still there, in milliseconds. */
+const pulse = 30_000
+
+/**
+ * Listens for notifications over a separate connection; resolves once it listens. `undefined` when a proxy between this process
+ * and the server would lose notifications. Every role that can connect can notify, so the payload is ignored.
+ */
+async function listen(
+  target: Target,
+  settings: ServerSettings,
+  signal: AbortSignal,
+): Promise<AsyncIterable<void> | undefined> {
+  const session = await openSession(target, settings, signal)
+  if (session.shared) {
+    session.close()
+    return undefined
+  }
+  let told = false
+  let ended = false
+  let wake = () => {}
+  const awake = () => wake()
+  session.onNotification(
+    () => {
+      told = true
+      awake()
+    },
+    () => {
+      ended = true
+      awake()
+    },
+  )
+  try {
+    await session.query({ text: `LISTEN ${channel}` }, [])
+  } catch (error) {
+    session.close()
+    throw error
+  }
+  // A connection that is lost without a word is found out by asking.
+  const timer = setInterval(() => void session.query({ text: 'SELECT 1' }, []).catch(() => session.close()), pulse)
+  timer.unref()
+  const stop = () => session.close()
+  signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
+
+  return (async function* () {
+    try {
+      while (!ended) {
+        if (!told)
+          await new Promise<void>((resolve) => {
+            wake = resolve
+            if (told || ended) resolve()
+          })
+        if (told) {
+          told = false
+          yield
+        }
+      }
+    } finally {
+      clearInterval(timer)
+      signal.removeEventListener('abort', stop)
+      session.close()
+    }
+  })()
+}

@@ -1,12 +1,20 @@
+import { Transform } from 'node:stream'
+import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3'
 import { invalid } from '../../core/errors.ts'
 import { requireKeys } from '../../core/kit/required.ts'
 import type { Provider } from '../../core/provider.ts'
-import { parseEndpoint } from '../objects/endpoint.ts'
+import { traceContext } from '../../core/trace.ts'
+import { type Endpoint, guardedLookup, parseEndpoint } from '../objects/endpoint.ts'
 import { type BucketOptions, completeOptions } from '../objects/options.ts'
 import { createObjects } from '../objects/provider.ts'
-import { createClient } from './client.ts'
-import type { Keys } from './keys.ts'
 import { createS3Store } from './store.ts'
+
+/** Keys that sign requests, as the store issues them. */
+interface Keys {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  readonly sessionToken?: string
+}
 
 export interface S3Options extends BucketOptions {
   /** Address of the store, if it is not AWS: `https://storage.example.com`, `http://127.0.0.1:9000`. */
@@ -63,4 +71,129 @@ export async function s3(options: S3Options): Promise<Provider> {
   })
   const store = createS3Store({ client, bucket, requesterPays, log: settings.log })
   return createObjects(store, settings)
+}
+
+/** The metadata service of the machine is asked for credentials only if the operator enables it. */
+process.env.AWS_EC2_METADATA_DISABLED ??= 'true'
+
+interface ClientOptions {
+  readonly endpoint: Endpoint | undefined
+  readonly region: string | undefined
+  /** Whether the bucket is in the path of a request instead of the host name. */
+  readonly pathStyle: boolean
+  /** Credentials; without keys, those of the platform: environment, profile, files, container. */
+  readonly credentials: Keys | 'anonymous' | { readonly profile?: string }
+  readonly timeoutMs: number
+  /** Maximum number of connections. */
+  readonly sockets: number
+}
+
+/** Maximum number of attempts of a request. The client waits a random time between them. */
+const maxAttempts = 3
+/** Maximum size of an answer other than an object, in bytes: twice that of a page of a thousand keys of maximum length. */
+const maxAnswer = 8 * 2 ** 20
+
+/** Creates the official client with limits of time, connections and answer sizes; it follows nothing to another host. */
+function createClient(options: ClientOptions): S3Client {
+  const { endpoint, region, pathStyle, credentials, timeoutMs, sockets } = options
+  const attemptMs = Math.max(100, Math.floor(timeoutMs / maxAttempts))
+  const agent = { keepAlive: true, maxSockets: sockets, maxFreeSockets: sockets, lookup: guardedLookup }
+  const config: S3ClientConfig = {
+    ...(endpoint === undefined ? {} : { endpoint: endpoint.url }),
+    ...regionOf(region, endpoint),
+    forcePathStyle: pathStyle,
+    followRegionRedirects: false,
+    maxAttempts,
+    retryMode: 'standard',
+    responseChecksumValidation: 'WHEN_SUPPORTED',
+    useArnRegion: false,
+    // Otherwise both log to the console.
+    logger: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+    requestHandler: {
+      httpAgent: agent,
+      httpsAgent: agent,
+      connectionTimeout: Math.min(attemptMs, 5000),
+      requestTimeout: attemptMs,
+      socketTimeout: attemptMs,
+      throwOnRequestTimeout: true,
+      logger: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+    },
+    ...credentialsOf(credentials),
+  }
+  const client = withoutWarning(() => new S3Client(config))
+  client.middlewareStack.add(
+    (next, context) => async (args) => {
+      const result = await next(args)
+      const { response } = result as { response: { statusCode: number; body?: unknown } }
+      const isObject = context.commandName === 'GetObjectCommand' && response.statusCode < 300
+      if (!isObject && isStream(response.body)) response.body = bounded(response.body)
+      return result
+    },
+    { step: 'deserialize', priority: 'low', name: 'hikidashiBounds' },
+  )
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const { request } = args as { request?: { headers?: Record<string, string> } }
+      if (request?.headers !== undefined) Object.assign(request.headers, traceContext())
+      return next(args)
+    },
+    { step: 'build', name: 'hikidashiTrace' },
+  )
+  return client
+}
+
+function nothing(): void {}
+
+function regionOf(region: string | undefined, endpoint: Endpoint | undefined): Pick<S3ClientConfig, 'region'> {
+  if (region !== undefined) return { region }
+  // Other vendors' stores rarely have regions, but the client needs one for signing.
+  return endpoint === undefined
+    ? {}
+    : { region: process.env.AWS_REGION ?? process.env.AWS_DEFAULT_REGION ?? 'us-east-1' }
+}
+
+function credentialsOf(credentials: ClientOptions['credentials']): S3ClientConfig {
+  if (credentials === 'anonymous') {
+    // Requests are sent unsigned; the empty credentials only stop the client from searching for others.
+    return {
+      credentials: { accessKeyId: '', secretAccessKey: '' },
+      signer: { sign: async (request) => request },
+    }
+  }
+  return 'accessKeyId' in credentials ? { credentials } : credentials
+}
+
+/** Suppresses the client's warning about Node.js 20 on stderr: choosing Node.js is not the client's task. */
+function withoutWarning<T>(work: () => T): T {
+  const name = 'AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'
+  const before = process.env[name]
+  process.env[name] = 'true'
+  try {
+    return work()
+  } finally {
+    if (before === undefined) delete process.env[name]
+    else process.env[name] = before
+  }
+}
+
+function isStream(body: unknown): body is NodeJS.ReadableStream & { destroy(error?: Error): void } {
+  return typeof body === 'object' && body !== null && 'pipe' in body && 'destroy' in body
+}
+
+/** Limits a body: it ends with an error above the maximum, because the client would buffer all of it. */
+function bounded(body: NodeJS.ReadableStream & { destroy(error?: Error): void }): Transform {
+  let length = 0
+  const limit = new Transform({
+    transform(chunk: Buffer, _, done) {
+      length += chunk.length
+      if (length <= maxAnswer) return done(null, chunk)
+      body.destroy()
+      done(Object.assign(new Error('too long'), { name: 'TooLong' }))
+    },
+  })
+  body.on('error', (error) => limit.destroy(error))
+  body.on('close', () => {
+    if (!limit.writableEnded) limit.destroy(Object.assign(new Error('cut off'), { code: 'ECONNRESET' }))
+  })
+  return body.pipe(limit)
 }

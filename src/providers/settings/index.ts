@@ -1,15 +1,26 @@
 import { randomBytes } from 'node:crypto'
-import { invalid, notFound } from '../../core/errors.ts'
+import { invalid, isResourceError, notFound } from '../../core/errors.ts'
 import { workerLimits } from '../../core/kit/child-limits.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { requireKeys } from '../../core/kit/required.ts'
-import type { Change, Content, ContentFacts, Context, Entry, Params, Provider, Template } from '../../core/provider.ts'
+import { isPath } from '../../core/path.ts'
+import type {
+  Change,
+  Completion,
+  CompletionRequest,
+  Content,
+  ContentFacts,
+  Context,
+  Entry,
+  Params,
+  Provider,
+  Template,
+} from '../../core/provider.ts'
 import { redactedMark, type Scrubber } from '../../core/scrub.ts'
 import type { Layer } from '../../secrets/find.ts'
 import { cleanEntry, cleanFacts, createSeal, isSecretPath, redactedKey } from '../../wrap/redacted/facts.ts'
 import type { Want } from './answer.ts'
-import { completeSettings } from './complete.ts'
-import { createDesk } from './desk.ts'
+import { createDesk, type Desk } from './desk.ts'
 import { createFormats, type FormatOf, type FormatRules, mimeTypes } from './formats.ts'
 import type { Policy } from './judge.ts'
 import { defaultLimits, type Limits } from './limits.ts'
@@ -149,4 +160,30 @@ async function* ofSettings(changes: AsyncIterable<Change>, formatOf: FormatOf): 
     const { path } = change
     if (path === undefined || path === '' || path.endsWith('/') || served(formatOf, path) !== undefined) yield change
   }
+}
+
+/** Completes names in pointers, and what there is to be read as. Paths are completed from the tree. */
+async function completeSettings(
+  { argument, arguments: filled }: CompletionRequest,
+  { formatOf, desk }: { readonly formatOf: FormatOf; readonly desk: Desk },
+  context: Context,
+): Promise<Completion | undefined> {
+  if (argument.name === 'path') return undefined
+  if (argument.name === 'as') return all(['json'].filter((value) => value.startsWith(argument.value)))
+  const path = filled.get('path') ?? ''
+  const format = isPath(path) ? formatOf(path) : undefined
+  if (argument.name !== 'pointer' || format === undefined) return all([])
+  try {
+    const { answer } = await desk.ask(path, format, { kind: 'names', typed: argument.value }, context)
+    if (!('pointers' in answer)) return all([])
+    return answer.hasMore ? { values: answer.pointers, hasMore: true } : all(answer.pointers)
+  } catch (error) {
+    // A file that cannot be read has no completions; reading it reports the reason.
+    if (isResourceError(error) && error.kind !== 'unavailable') return all([])
+    throw error
+  }
+}
+
+function all(values: readonly string[]): Completion {
+  return { values, total: values.length, hasMore: false }
 }

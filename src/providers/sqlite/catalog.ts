@@ -1,14 +1,12 @@
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { defined } from '../../core/kit/defined.ts'
 import { comparePaths } from '../../core/path.ts'
-import type { Reference, Relation } from '../relational/model.ts'
-import { roundEstimate } from '../relational/model.ts'
+import { type Index, type Reference, type Relation, roundEstimate } from '../relational/model.ts'
 import { segmentOf } from '../relational/names.ts'
 import { type Cells, columnsOf, type Item, type RawColumn, type Run, tryTo } from './columns.ts'
 import { folded, foreignKeysOf, referencesIn } from './foreign.ts'
-import { indexesOf, type KnownIndex } from './indexes.ts'
-import { type Affinity, affinityOf } from './names.ts'
-import { checksOf, generatedOf } from './parse.ts'
+import { type Affinity, affinityOf, quoteName } from './names.ts'
+import { checksOf, generatedOf, itemsOf, textOf } from './parse.ts'
 
 /** Key column of a table, with the facts that only statements need. */
 export interface KnownKey {
@@ -200,4 +198,46 @@ function estimateOf(run: Run, table: string): number | undefined {
   const rows = tryTo(() => run('select stat from sqlite_stat1 where tbl = ?1 and stat is not null limit 1', table))
   const rowCount = Number.parseInt(String(rows[0]?.[0] ?? ''), 10)
   return Number.isNaN(rowCount) ? undefined : rowCount
+}
+
+/** An index, with what of it only the order of rows needs to know. */
+interface KnownIndex extends Index {
+  /** `pk`, `u`: a constraint makes it; `c`: a statement does. */
+  readonly origin: string
+  readonly partial: boolean
+  readonly parts: readonly IndexPart[]
+}
+
+interface IndexPart {
+  /** `undefined` for an expression. */
+  readonly column: string | undefined
+  readonly collation: string
+  readonly descends: boolean
+}
+
+function indexesOf(run: Run, table: string) {
+  const listed = run(
+    'select l.name, l."unique", l.origin, l.partial, s.sql from pragma_index_list(?1) l left join sqlite_schema s on s.type = \'index\' and s.name = l.name order by l.name',
+    table,
+  )
+  return listed.map(([name, unique, origin, partial, sql]): KnownIndex => {
+    const rows = run(
+      'select cid, name, "desc", coll from pragma_index_xinfo(?1) where key = 1 order by seqno',
+      String(name),
+    )
+    const parts = rows.map(([cid, column, desc, collation]) => ({
+      // -1 is the rowid, -2 an expression.
+      column: Number(cid) < 0 || column === null ? undefined : String(column),
+      ...{ collation: String(collation).toUpperCase(), descends: Number(desc) === 1 },
+    }))
+    const text = sql === null ? '' : String(sql)
+    const written = itemsOf(text).map((item) => textOf(text, item))
+    const columns = parts.map(({ column }, i) => column ?? written[i] ?? 'rowid')
+    const word = origin === 'pk' ? 'PRIMARY KEY' : 'UNIQUE'
+    return {
+      ...{ name: String(name), unique: Number(unique) === 1, columns, parts },
+      ...{ origin: String(origin), partial: Number(partial) === 1 },
+      definition: text === '' ? `${word} (${columns.map(quoteName).join(', ')})` : text,
+    }
+  })
 }

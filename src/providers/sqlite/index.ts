@@ -1,18 +1,45 @@
+import { lstat } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
 import { invalid, isResourceError } from '../../core/errors.ts'
 import { requireKeys } from '../../core/kit/required.ts'
+import { sleep } from '../../core/kit/sleep.ts'
+import type { Log } from '../../core/log.ts'
 import type { Provider } from '../../core/provider.ts'
+import type { RowOptions } from '../relational/index.ts'
 import type { ObjectName, Relation } from '../relational/model.ts'
 import { openRelational } from '../relational/open.ts'
 import { createPool, type Pool } from '../relational/pool.ts'
 import type { Listed, RowPage, Source, SourceContext } from '../relational/source.ts'
 import { reasonOf } from './failures.ts'
-import { hintsOf } from './hints.ts'
 import type { Operations } from './operations.ts'
-import type { SqliteOptions } from './options.ts'
 import { type Reader, startReader } from './process.ts'
 
-export type { SqliteOptions, SqliteRowOptions } from './options.ts'
+export interface SqliteOptions {
+  /** The absolute path of the file. It is read, and nothing else: neither it nor anything beside it is written or made. */
+  readonly file: string
+  /** Which rows are served. Left out: none. */
+  readonly rows?: SqliteRowOptions
+  /** How many processes read it at most, at once. Default 2. */
+  readonly connections?: number
+  /** How long one statement may take, in milliseconds. Default 10,000. */
+  readonly statementTimeoutMs?: number
+  /** How long one statement may wait for another process that writes, in milliseconds. Default 2000. */
+  readonly lockTimeoutMs?: number
+  /** How long one waits for a free process, in milliseconds. Default 5000. */
+  readonly waitTimeoutMs?: number
+  /** After how long without use a process is ended, in milliseconds. Default 60,000. */
+  readonly idleTimeoutMs?: number
+  /** Whether changes are told. Default `true`. */
+  readonly watch?: boolean
+  /** How often the database is looked at, in milliseconds, even where its file seems to be as it was. Default 30,000. */
+  readonly reconcile?: number
+  readonly log?: Log
+}
+
+export interface SqliteRowOptions extends RowOptions {
+  /** Whether rows of views are served too: reading them computes whatever they are made of. Default `false`. */
+  readonly views?: boolean
+}
 
 /**
  * A database in a file of SQLite: tables and views, and rows where they are asked for. The file is read, by a process of its own,
@@ -133,4 +160,32 @@ async function leaving<T>(signal: AbortSignal, work: (patient: AbortSignal) => P
   // After an abort no caller handles the rejection.
   going.catch(() => {})
   return Promise.race([going, left]).finally(() => signal.removeEventListener('abort', leave))
+}
+
+/** How often it is looked whether anybody touched the file, in milliseconds. */
+const interval = 500
+
+/** Yields whenever the file, its log or its journal was touched or replaced. */
+async function hintsOf(file: string, signal: AbortSignal): Promise<AsyncIterable<void>> {
+  const first = await traceOf(file)
+  return (async function* () {
+    for (let before = first; ; ) {
+      await sleep(interval, signal)
+      if (signal.aborted) return
+      const now = await traceOf(file)
+      if (now === before) continue
+      before = now
+      yield
+    }
+  })()
+}
+
+async function traceOf(file: string): Promise<string> {
+  const traces = await Promise.all(
+    ['', '-wal', '-journal'].map(async (end) => {
+      const found = await lstat(`${file}${end}`, { bigint: true }).catch(() => undefined)
+      return found === undefined ? '' : `${found.dev}:${found.ino}:${found.size}:${found.mtimeNs}`
+    }),
+  )
+  return traces.join(' ')
 }

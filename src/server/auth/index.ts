@@ -1,17 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { invalid, isResourceError } from '../../core/errors.ts'
+import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { credentialsOf } from './bearer.ts'
+import { createGate } from '../admission/gate.ts'
+import { valuesOf } from '../http/guard.ts'
+import { isObject } from '../protocol/messages.ts'
 import { type Caller, callAt } from './caller.ts'
 import { createChallenges, type Refusal } from './challenge.ts'
-import { type AskedIssuer, createIntrospection } from './introspection.ts'
-import { createJwtVerifier, type JwtIssuer } from './jwt.ts'
+import { type Claims, judgeClaims } from './claims.ts'
+import { fetchJson } from './fetch.ts'
+import { createJwtVerifier, issuerOf, type JwtIssuer } from './jwt.ts'
+import { createMemo } from './memo.ts'
 import { canonicalResource, createMetadata } from './metadata.ts'
-import type { AuthorizationOptions } from './options.ts'
-import { createRefusals } from './refusals.ts'
+import { type AuthorizationOptions, type Issuer, networkOf } from './options.ts'
 import { createNeeds } from './scopes.ts'
 import { createTokenVerifier } from './tokens.ts'
-import { digestOf, type Grant, type Verifier } from './verdict.ts'
+import { digestOf, type Grant, type Verdict, type Verifier } from './verdict.ts'
 
 /** Authenticates callers: the resource server of OAuth 2.1 (section 5), with the rules of MCP for it (basic/authorization). */
 export interface Authorizer {
@@ -124,4 +127,123 @@ async function createVerifiers(options: AuthorizerOptions, resource: string): Pr
     ...(signed.length === 0 ? [] : [await createJwtVerifier(signed, implies, log)]),
     ...asked.map((issuer) => createIntrospection(issuer, implies)),
   ]
+}
+
+/** The token of a request; `none` without one; `malformed` when it is not sent as RFC 6750 (section 2.1) requires. */
+type Credentials = { readonly token: string } | 'none' | 'malformed'
+
+/**
+ * Returns the token in the header `Authorization`. A token in the query is ignored like any other parameter (it is in too many
+ * logs by then). Together with one in the header it is malformed: it would be ambiguous.
+ */
+function credentialsOf(request: IncomingMessage): Credentials {
+  const values = valuesOf(request, 'authorization')
+  const [value = ''] = values
+  if (values.length > 1) return 'malformed'
+  const [, rest] = /^bearer(?:[ \t]+(.*))?$/i.exec(value) ?? []
+  if (rest === undefined || rest === '') return 'none'
+  if (!/^[A-Za-z0-9._~+/-]+=*$/.test(rest) || /[?&]access_token=/.test(request.url ?? '')) return 'malformed'
+  return { token: rest }
+}
+
+/** Logs why tokens are refused, with a rate limit: a burst at first, then one entry per interval. */
+interface Refusals {
+  /** @param digest The beginning of the token's digest. The token itself is never written. */
+  add(digest: string, why: string): void
+}
+
+const burstSize = 20
+/** Interval after which one more entry is allowed, in milliseconds. */
+const intervalMs = 3000
+
+function createRefusals(log: Log): Refusals {
+  let left = burstSize
+  let since = performance.now()
+  let untold = 0
+  return {
+    add: (digest, why) => {
+      const now = performance.now()
+      const gained = Math.floor((now - since) / intervalMs)
+      since += gained * intervalMs
+      left = Math.min(burstSize, left + gained)
+      if (left === 0) return void untold++
+      left--
+      log('info', 'a token was not taken', { token: digest, why, ...(untold > 0 ? { untold } : {}) })
+      untold = 0
+    },
+  }
+}
+
+/** How long an answer is cached, in milliseconds, and the maximum number of cached answers. */
+const cacheMs = 30_000
+const maxCached = 2000
+/** Maximum number of concurrent requests, and of waiting ones: anyone can send any token. */
+const maxConcurrent = 16
+const maxWaiting = 256
+
+/** An issuer with introspection, and the audiences that its tokens must have. */
+type AskedIssuer = Issuer & {
+  readonly introspection: NonNullable<Issuer['introspection']>
+  readonly audiences: readonly string[]
+}
+
+/** Creates the verifier of opaque access tokens: it asks the issuer about each one (RFC 7662), and never shows a token to any other server. */
+export function createIntrospection(
+  issuer: AskedIssuer,
+  implies: Readonly<Record<string, readonly string[]>>,
+): Verifier {
+  const { url, clientId, clientSecret } = issuer.introspection
+  const network = networkOf(issuer)
+  const authorization = `Basic ${Buffer.from([clientId, clientSecret].map(formEncode).join(':')).toString('base64')}`
+  const gate = createGate(maxConcurrent, maxWaiting)
+  const verdicts = createMemo<Verdict>(maxCached)
+
+  const ask = async (token: string): Promise<Verdict> => {
+    const body = `token=${formEncode(token)}&token_type_hint=access_token`
+    const answered = await gate.run(() => fetchJson(url, { ...network, body, authorization }))
+    if ('refused' in answered) throw new ResourceError('unavailable', 'Too many tokens are asked about at once')
+    const claims = answered.value.value
+    if (!isObject(claims) || typeof claims.active !== 'boolean')
+      throw new ResourceError('unavailable', `There is no answer about a token at ${url}`)
+    return claims.active ? judge(claims) : { fault: 'the issuer says that it is not good' }
+  }
+
+  const judge = (claims: Claims): Verdict => {
+    if (claims.iss !== undefined && claims.iss !== issuer.issuer) return { fault: 'it is of another issuer' }
+    if (![claims.aud].flat().some((audience) => issuer.audiences.includes(String(audience))))
+      return { fault: 'it is for another audience' }
+    return judgeClaims(claims, issuer, implies)
+  }
+
+  const verify = (token: string): Promise<Verdict> =>
+    verdicts.get(digestOf(token), async () => {
+      const value = await ask(token)
+      return { value, until: 'grant' in value ? Math.min(value.grant.expires, Date.now() + cacheMs) : 0 }
+    })
+
+  return {
+    // A JWT names its issuer: no other server may see it.
+    takes: (token) => [undefined, issuer.issuer].includes(issuerOf(token)),
+    verify,
+    watch: (token, grant, end) => {
+      const look = async () => {
+        const verdict = await verify(token).catch(() => undefined)
+        const same = verdict !== undefined && 'grant' in verdict && sameRights(verdict.grant, grant)
+        if (!same) end()
+      }
+      const timer = setInterval(() => void look(), cacheMs)
+      return () => clearInterval(timer)
+    },
+  }
+}
+
+function sameRights(one: { readonly principal: unknown }, other: { readonly principal: unknown }): boolean {
+  return JSON.stringify(one.principal) === JSON.stringify(other.principal)
+}
+
+/** Encodes as `application/x-www-form-urlencoded`, which client identifiers require too (RFC 6749, section 2.3.1). */
+function formEncode(text: string): string {
+  return encodeURIComponent(text)
+    .replace(/[!'()*~]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replaceAll('%20', '+')
 }

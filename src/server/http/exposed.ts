@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isLoopback } from '../../core/host.ts'
-import type { Measurements } from '../../core/measurements.ts'
+import type { Measured, Measurements } from '../../core/measurements.ts'
 import type { Entrance } from '../admission/entrance.ts'
-import { expositionType, formatExposition } from './exposition.ts'
 import { refuse, replyText } from './reply.ts'
 
 /** Path of the metrics for a monitoring system. */
@@ -50,4 +49,31 @@ const forwarded = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via']
 function isFromHere({ socket, headers }: IncomingMessage): boolean {
   const address = (socket.remoteAddress ?? '').replace(/^::ffff:/i, '')
   return isLoopback(address) && forwarded.every((name) => headers[name] === undefined)
+}
+
+/** The MIME type of {@link formatExposition}: the text format of Prometheus. */
+const expositionType = 'text/plain; version=0.0.4; charset=utf-8'
+
+/** Formats metrics in the text format of Prometheus: for each metric its help and type, then its samples, one per line. */
+export function formatExposition(all: readonly Measured[]): string {
+  return all
+    .map(({ name, type, help, samples }) => {
+      const lines = samples.map(({ labels = {}, value }) => `${name}${formatLabels(labels)} ${formatValue(value)}\n`)
+      return `# HELP ${name} ${escapeHelp(help)}\n# TYPE ${name} ${type}\n${lines.join('')}`
+    })
+    .join('')
+}
+
+function formatLabels(labels: Readonly<Record<string, string>>): string {
+  const written = Object.entries(labels).map(([name, value]) => `${name}="${escapeHelp(value).replaceAll('"', '\\"')}"`)
+  return written.length === 0 ? '' : `{${written.join(',')}}`
+}
+
+function escapeHelp(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
+}
+
+function formatValue(value: number): string {
+  if (Number.isFinite(value) || Number.isNaN(value)) return String(value)
+  return value > 0 ? '+Inf' : '-Inf'
 }

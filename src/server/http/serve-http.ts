@@ -21,10 +21,9 @@ import { createExposed, metricsPath } from './exposed.ts'
 import { createGuard, type Guard } from './guard.ts'
 import { serveHealth } from './health.ts'
 import { createLlms, llmsPath, type WriteLlms } from './llms.ts'
-import { type Pages, servePages } from './pages.ts'
 import { inTurn } from './pipeline.ts'
 import { nothingHere, type Postings, postedTo, servePosting } from './postings.ts'
-import { refuse } from './reply.ts'
+import { refuse, replyFile } from './reply.ts'
 
 export interface HttpOptions extends EndpointOptions {
   readonly host: string
@@ -247,4 +246,22 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
 function pathOf(url: string): string {
   const mark = url.indexOf('?')
   return mark === -1 ? url : url.slice(0, mark)
+}
+
+/** The answer for a page: a body, or a refusal with a message. */
+type PageAnswer = {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+} & ({ readonly body: Uint8Array } | { readonly message: string })
+
+/** Answers requests of people's browsers. Returns undefined for any other request. */
+type Pages = (request: IncomingMessage) => PageAnswer | undefined | Promise<PageAnswer | undefined>
+
+/** Returns whether the pages answered the request. */
+async function servePages(pages: Pages, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
+  const answer = await pages(request)
+  if (answer === undefined) return false
+  if ('message' in answer) refuse(response, answer.status, answer.message, answer.headers)
+  else replyFile(response, answer.status, answer.body, answer.headers)
+  return true
 }

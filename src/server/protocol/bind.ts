@@ -1,17 +1,34 @@
-import { invalid, notFound } from '../../core/errors.ts'
+import { invalid, isResourceError, notFound } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
 import { metaKeys } from '../../core/meta.ts'
-import type { ReadOptions, Subscription, View } from '../../core/view.ts'
+import {
+  directoryMimeType,
+  type Page,
+  type PromptCompletionRequest,
+  type ReadOptions,
+  type Resource,
+  type Subscription,
+  type View,
+} from '../../core/view.ts'
 import { resourcesToText } from '../listed.ts'
 import { type Toolbox, toolMethods, withApps } from '../tools/tools.ts'
 import type { Served } from './channel.ts'
+import { codes, ProtocolError } from './errors.ts'
 import { isObject } from './messages.ts'
 import type { ExtraMethod, Method } from './method.ts'
-import { filledIn, optionalString, requiredString } from './params.ts'
-import { completePrompt, promptMethods } from './prompts.ts'
-import { skillMethods, skillsCapability, withPlainDirectories } from './skills.ts'
-import { completionToWire, readToWire, resourcesToWire, templatesToWire } from './wire.ts'
+import { filledIn, optionalString, type Params, requiredString, stringsIn } from './params.ts'
+import type { Revision } from './revisions.ts'
+import {
+  cached,
+  completionToWire,
+  paged,
+  promptsToWire,
+  promptToWire,
+  readToWire,
+  resourcesToWire,
+  templatesToWire,
+} from './wire.ts'
 
 /** The description of a server, and its additional methods. */
 export interface Identity {
@@ -152,4 +169,72 @@ function completionMethods(identity: Identity): Readonly<Record<string, Method>>
 function extraMethods(methods: Identity['methods'] = {}): Readonly<Record<string, Method>> {
   const entries = Object.entries(methods).filter(([name]) => name !== 'completion/complete')
   return Object.fromEntries(entries.map(([name, method]) => [name, (call) => method(call.params, call)]))
+}
+
+/** The Skills extension (SEP-2640), as it is declared: with it come the two methods, and `resources/directory/read`. */
+const skillsCapability = { 'io.modelcontextprotocol/skills': { directoryRead: true } } as const
+
+const skillMethods: Readonly<Record<string, Method>> = {
+  'skills/list': async ({ params, revision, signal, view: { skills } }) => {
+    const cursor = optionalString(params, 'cursor')
+    if (skills === undefined) {
+      if (cursor !== undefined) throw invalid('The cursor is not one of this list.', 'cursor')
+      return { skills: [], ...cached({ ttlMs: 0, scope: 'private' }, revision) }
+    }
+    const page = await skills.list(cursor === undefined ? {} : { cursor }, { signal })
+    return { skills: page.items, ...paged(page, revision) }
+  },
+  'skills/get': async ({ params, revision, signal, view: { skills } }) => {
+    const uri = requiredString(params, 'uri')
+    const found = await skills?.get(uri, { signal }).catch((error: unknown) => {
+      if (isResourceError(error, 'not-found')) return undefined
+      throw error
+    })
+    // The extension wants this code on every revision. Absent and denied are the same bytes.
+    if (found === undefined) throw new ProtocolError(codes.invalidParams, 'No skill is served there')
+    return { skill: found.skill, ...cached(found.cache, revision) }
+  },
+}
+
+/** A page of a directory as the extension spells it: the URIs of directories have no final `/`. */
+function withPlainDirectories(page: Page<Resource>): Page<Resource> {
+  const isDirectory = ({ uri, mimeType }: Resource) => mimeType === directoryMimeType && uri.endsWith('/')
+  return { ...page, items: page.items.map((one) => (isDirectory(one) ? { ...one, uri: one.uri.slice(0, -1) } : one)) }
+}
+
+interface Call {
+  readonly params: Params
+  readonly revision: Revision
+  readonly signal: AbortSignal
+  readonly view: View
+}
+
+type Wire = Record<string, unknown>
+
+/** Maximum length of an argument of a prompt, in characters. */
+const maxArgument = 65_536
+
+/** The methods for prompts. For a view without prompts the list is empty. */
+const promptMethods = {
+  'prompts/list': async ({ params, revision, signal, view: { prompts } }: Call): Promise<Wire> => {
+    const cursor = optionalString(params, 'cursor')
+    if (prompts === undefined) return { prompts: [] }
+    return promptsToWire(await prompts.list(cursor === undefined ? {} : { cursor }, { signal }), revision)
+  },
+  'prompts/get': async ({ params, revision, signal, view: { prompts } }: Call): Promise<Wire> => {
+    const name = requiredString(params, 'name')
+    const given = stringsIn(params.arguments ?? {}, 'arguments', maxArgument)
+    if (prompts === undefined) throw unknownPrompt()
+    return promptToWire(await prompts.get({ name, arguments: given }, { signal }), revision)
+  },
+}
+
+/** Completes an argument of a prompt. */
+async function completePrompt({ prompts }: View, request: PromptCompletionRequest, signal: AbortSignal): Promise<Wire> {
+  if (prompts === undefined) throw unknownPrompt()
+  return completionToWire(await prompts.complete(request, { signal }))
+}
+
+function unknownPrompt() {
+  return invalid('There is no such prompt.', 'unknown-prompt')
 }

@@ -6,8 +6,6 @@ import { codes } from '../protocol/errors.ts'
 import { JsonError, parseJson } from '../protocol/json.ts'
 import { failure, formatMessage } from '../protocol/messages.ts'
 import { localPrincipal, openView, type ServeOptions } from '../serve.ts'
-import { readLines } from './lines.ts'
-import { createWriter } from './writer.ts'
 
 export interface StdioOptions extends ServeOptions {
   readonly input?: Readable
@@ -101,4 +99,155 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   clearTimeout(timer)
   await connection.close()
   await writer.end()
+}
+
+/** Writes texts to a stream one after the other, with back-pressure. */
+interface Writer {
+  /** Calls `make` when its turn comes, so that a waiting text is not held twice. Rejects when the reader is gone. */
+  write(make: () => string): Promise<void>
+  /** Resolves when the reader is gone. */
+  readonly failed: Promise<void>
+  /** From now on, a reader that takes nothing for `patience` milliseconds counts as gone. */
+  hurry(patience: number): void
+  /** Resolves when everything was handed to the reader, or the reader is gone. */
+  end(): Promise<void>
+}
+
+export function createWriter(output: Writable): Writer {
+  let tail: Promise<void> = Promise.resolve()
+  let gone = output.destroyed
+  let announce = () => {}
+  let timer: NodeJS.Timeout | undefined
+  const failed = new Promise<void>((resolve) => {
+    announce = resolve
+  })
+  const fail = () => {
+    gone = true
+    announce()
+  }
+  // Keep the listener: a write that fails late must not end the process.
+  output.on('error', fail).on('close', fail)
+  if (gone) announce()
+
+  let corked = false
+  const uncork = () => {
+    if (corked) output.uncork()
+    corked = false
+  }
+
+  const writeNow = async (make: () => string): Promise<void> => {
+    if (gone) throw new Error('the reader of the output is gone')
+    // Messages of the same turn go out in one call of the system: with 32 reads in flight that saves a tenth of their time.
+    if (!corked) {
+      corked = true
+      output.cork()
+      process.nextTick(uncork)
+    }
+    if (output.write(make())) return
+    uncork()
+    await Promise.race([failed, new Promise<void>((resolve) => output.once('drain', resolve))])
+    if (gone) throw new Error('the reader of the output is gone')
+  }
+
+  return {
+    failed,
+    write: (make) => {
+      const written = tail.then(() => writeNow(make))
+      tail = written.catch(() => {})
+      return written
+    },
+    hurry: (patience) => {
+      timer ??= setTimeout(fail, patience)
+      output.on('drain', () => timer?.refresh())
+    },
+    end: async () => {
+      await tail
+      if (!gone && output.writableLength > 0)
+        await Promise.race([failed, new Promise<void>((resolve) => output.write('', () => resolve()))])
+      clearTimeout(timer)
+    },
+  }
+}
+
+const newline = 0x0a
+
+/**
+ * Yields the lines of a byte stream, without their ends (LF or CRLF) and without empty ones. A line longer than `limit` bytes is
+ * discarded as it arrives, so it costs no memory, and `too-long` is yielded in its place. A last line without an end counts. Ends
+ * with the stream, or with the signal.
+ */
+export async function* readLines(
+  input: Readable,
+  limit: number,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array | 'too-long'> {
+  let parts: Buffer[] = []
+  let length = 0
+  let discarding = false
+  const take = (end: Buffer): Uint8Array | 'too-long' | undefined => {
+    const line = parts.length === 0 ? end : Buffer.concat([...parts, end])
+    const tooLong = discarding || line.length > limit
+    parts = []
+    length = 0
+    discarding = false
+    if (tooLong) return 'too-long'
+    const body = line.at(-1) === 0x0d ? line.subarray(0, -1) : line
+    return body.length === 0 ? undefined : body
+  }
+
+  for await (const chunk of chunksOf(input, signal)) {
+    let start = 0
+    for (let at = chunk.indexOf(newline); at !== -1; at = chunk.indexOf(newline, start)) {
+      const line = take(chunk.subarray(start, at))
+      start = at + 1
+      if (line !== undefined) yield line
+    }
+    const rest = chunk.subarray(start)
+    length += rest.length
+    if (length > limit) {
+      discarding = true
+      parts = []
+    } else if (rest.length > 0) parts.push(rest)
+  }
+  const last = take(Buffer.alloc(0))
+  if (last !== undefined && !signal.aborted) yield last
+}
+
+/** Yields the chunks of a stream until it ends, fails or the signal aborts. It does not destroy the stream. */
+async function* chunksOf(input: Readable, signal: AbortSignal): AsyncGenerator<Buffer> {
+  const chunks: Buffer[] = []
+  let ended = input.readableEnded || input.destroyed
+  let wake = () => {}
+  const onData = (chunk: Buffer | string) => {
+    chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
+    input.pause()
+    wake()
+  }
+  const onEnd = () => {
+    ended = true
+    wake()
+  }
+  const onAbort = () => wake()
+  input.on('data', onData).on('end', onEnd).on('close', onEnd).on('error', onEnd)
+  signal.addEventListener('abort', onAbort)
+  try {
+    for (;;) {
+      if (signal.aborted) return
+      const chunk = chunks.shift()
+      if (chunk !== undefined) {
+        yield chunk
+        continue
+      }
+      if (ended) return
+      input.resume()
+      await new Promise<void>((resolve) => {
+        wake = resolve
+        if (chunks.length > 0 || ended || signal.aborted) resolve()
+      })
+    }
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+    input.off('data', onData).off('end', onEnd).off('close', onEnd)
+    input.pause()
+  }
 }

@@ -1,9 +1,12 @@
+import { argumentsIn, readOnly } from '../../core/arguments.ts'
+import { isResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import type { Tool, ToolApp } from '../../core/tool.ts'
-import type { View } from '../../core/view.ts'
-import { explorerTool } from './explorer.ts'
-import { browseTool, listTool } from './list.ts'
+import { directoryMimeType, type Resource, type View } from '../../core/view.ts'
+import { oneLine, shorten } from '../../text/one-line.ts'
 import { readTool } from './read.ts'
 import { searchTool } from './search.ts'
+import { cursorSchema, limitSchema, lineOf, resourceSchema, shown, take } from './shown.ts'
 
 export { connectorTools } from './connector.ts'
 
@@ -18,4 +21,248 @@ export function resourceTools(view: View, explorer?: ToolApp): readonly Tool[] {
     ...[listTool(view), browseTool(view), readTool(view), searchTool(view)],
     ...(explorer === undefined ? [] : [explorerTool(view, explorer)]),
   ]
+}
+
+/** Maximum number of entries of one directory in an answer. */
+const maxEntries = 50
+/** Maximum number of entries below one entry. */
+const maxBelow = 20
+/** Maximum number of directories that are opened below the first one. */
+const maxOpened = 8
+
+const input = {
+  type: 'object',
+  properties: {
+    uri: { type: 'string', description: 'The URI of a directory or resource to begin at. Left out: everything.' },
+  },
+}
+
+/** An entry of the tree, with what is directly in it where it was opened. */
+interface Branch {
+  readonly entry: Resource
+  readonly below: readonly Resource[]
+  readonly hasMore: boolean
+}
+
+/** `browse`: shows a person the explorer inside of the host. A host without apps shows the same places as text. */
+function explorerTool(view: View, app: ToolApp): Tool {
+  return {
+    name: 'browse',
+    title: 'Browse resources',
+    description:
+      'Shows the person an explorer of the resources, in which they look around and pick what you shall know. Where the host shows no apps, it answers with the same places as text. To look for something yourself, take browse_directory or search_resources.',
+    inputSchema: input,
+    outputSchema: {
+      type: 'object',
+      properties: {
+        uri: { type: 'string' },
+        entries: { type: 'array', items: resourceSchema },
+        more: { type: 'boolean', description: 'Whether there are more entries: browse_directory has them all.' },
+      },
+      required: ['entries', 'more'],
+    },
+    annotations: readOnly,
+    app,
+    call: async (given, { signal }) => {
+      const uri = argumentsIn(given, input).text('uri')
+      const { entries, hasMore } = uri === undefined ? await places(view, signal) : await placesIn(view, uri, signal)
+      const branches = await opened(view, entries, signal)
+      const lines = branches.flatMap((branch) => [
+        lineOf(branch.entry),
+        ...branch.below.map((entry) => `  ${lineOf(entry)}`),
+        ...(branch.hasMore ? ['  - …'] : []),
+      ])
+      return {
+        text: [
+          lines.length === 0 ? 'Nothing is in it.' : lines.join('\n'),
+          ...(hasMore ? ['', 'There are more: browse_directory has them all.'] : []),
+        ].join('\n'),
+        structured: { ...defined({ uri }), entries: entries.map(shown), more: hasMore },
+      }
+    },
+  }
+}
+
+interface Entries {
+  readonly entries: readonly Resource[]
+  readonly hasMore: boolean
+}
+
+async function places(view: View, signal: AbortSignal): Promise<Entries> {
+  const mounts = await view.mounts({ signal })
+  return { entries: mounts.slice(0, maxEntries), hasMore: mounts.length > maxEntries }
+}
+
+/** The children of a directory; of a resource, the resource itself. */
+async function placesIn(view: View, uri: string, signal: AbortSignal): Promise<Entries> {
+  try {
+    return first(await view.directory({ uri }, { signal }), maxEntries)
+  } catch (error) {
+    if (!isResourceError(error, 'invalid') || error.detail.reason !== 'not-a-directory') throw error
+    const end = uri.lastIndexOf('/') + 1
+    const beside = await view.directory({ uri: uri.slice(0, end) }, { signal }).catch((fault: unknown) => {
+      if (isResourceError(fault)) return undefined
+      throw fault
+    })
+    // In a directory of many pages, its facts are left out.
+    const found = beside?.items.find((one) => one.uri === uri)
+    return { entries: [found ?? { uri, name: uri.slice(end) }], hasMore: false }
+  }
+}
+
+/** Opens the directories at the beginning. One that cannot be opened just now stays closed. */
+function opened(view: View, entries: readonly Resource[], signal: AbortSignal): Promise<readonly Branch[]> {
+  const toOpen = new Set(entries.filter(({ mimeType }) => mimeType === directoryMimeType).slice(0, maxOpened))
+  return Promise.all(
+    entries.map(async (entry) => {
+      const closed = { entry, below: [], hasMore: false }
+      if (!toOpen.has(entry)) return closed
+      try {
+        const { entries: below, hasMore } = first(await view.directory({ uri: entry.uri }, { signal }), maxBelow)
+        return { entry, below, hasMore }
+      } catch (error) {
+        signal.throwIfAborted()
+        if (!isResourceError(error)) throw error
+        return closed
+      }
+    }),
+  )
+}
+
+function first(
+  { items, nextCursor }: { readonly items: readonly Resource[]; readonly nextCursor?: string },
+  most: number,
+) {
+  return { entries: items.slice(0, most), hasMore: items.length > most || nextCursor !== undefined }
+}
+
+const limits = { least: 1, most: 200, otherwise: 50 }
+/** Maximum number of templates in the first answer. */
+const maxTemplates = 50
+
+const templateSchema = {
+  type: 'object',
+  properties: {
+    uriTemplate: { type: 'string' },
+    name: { type: 'string' },
+    description: { type: 'string' },
+    mimeType: { type: 'string' },
+  },
+  required: ['uriTemplate', 'name'],
+}
+
+const listInput = {
+  type: 'object',
+  properties: { cursor: cursorSchema, limit: limitSchema(limits.otherwise, limits.most) },
+}
+
+/** `list_resources`: all resources, in pages; the first page also has the templates for URIs that are not listed. */
+function listTool(view: View): Tool {
+  return {
+    name: 'list_resources',
+    title: 'List resources',
+    description:
+      'Lists the resources that can be read, in pages: documents, source files, tables and whatever else is served here. There may be very many: browse_directory looks at one place, and search_resources finds by words.',
+    inputSchema: listInput,
+    outputSchema: {
+      type: 'object',
+      properties: {
+        resources: { type: 'array', items: resourceSchema },
+        templates: { type: 'array', items: templateSchema },
+        nextCursor: { type: 'string' },
+      },
+      required: ['resources'],
+    },
+    annotations: readOnly,
+    call: async (given, { signal }) => {
+      const args = argumentsIn(given, listInput)
+      const limit = args.count('limit', limits)
+      const cursor = args.text('cursor')
+      const { items, nextCursor } = await take(
+        (at) => view.list(at === undefined ? {} : { cursor: at }, { signal }),
+        cursor,
+        limit,
+      )
+      const templates = cursor === undefined ? (await view.templates({}, { signal })).items.slice(0, maxTemplates) : []
+      const lines = [
+        ...(items.length === 0 ? ['There are no resources here.'] : items.map(lineOf)),
+        ...(templates.length === 0 ? [] : ['', 'URIs can also be made of these templates:']),
+        ...templates.map(({ uriTemplate, name, title }) => `- ${uriTemplate}  ${oneLine(title ?? name, 120)}`),
+        ...(nextCursor === undefined ? [] : ['', `There are more: cursor ${nextCursor}`]),
+      ]
+      return {
+        text: lines.join('\n'),
+        structured: {
+          resources: items.map(shown),
+          ...(templates.length === 0
+            ? {}
+            : {
+                templates: templates.map(({ uriTemplate, name, description, mimeType }) => ({
+                  uriTemplate,
+                  name,
+                  ...(description === undefined ? {} : { description: shorten(description, 300) }),
+                  ...defined({ mimeType }),
+                })),
+              }),
+          ...defined({ nextCursor }),
+        },
+      }
+    },
+  }
+}
+
+const browseInput = {
+  type: 'object',
+  properties: {
+    uri: { type: 'string', description: 'The URI of a directory. Left out: the places that there are.' },
+    cursor: cursorSchema,
+    limit: limitSchema(limits.otherwise, limits.most),
+  },
+}
+
+/** `browse_directory`: the direct children of a directory. */
+function browseTool(view: View): Tool {
+  return {
+    name: 'browse_directory',
+    title: 'Browse a directory',
+    description:
+      'Shows what is directly in a directory: directories and resources, in pages. Without a uri it shows where to begin.',
+    inputSchema: browseInput,
+    outputSchema: {
+      type: 'object',
+      properties: {
+        uri: { type: 'string' },
+        entries: { type: 'array', items: resourceSchema },
+        nextCursor: { type: 'string' },
+      },
+      required: ['entries'],
+    },
+    annotations: readOnly,
+    call: async (given, { signal }) => {
+      const args = argumentsIn(given, browseInput)
+      const limit = args.count('limit', limits)
+      const uri = args.text('uri')
+      const cursor = args.text('cursor')
+      const { items, nextCursor } = await take(
+        async (at) =>
+          uri === undefined
+            ? { items: await view.mounts({ signal }), cache: { ttlMs: 0, scope: 'private' } }
+            : view.directory({ uri, ...defined({ cursor: at }) }, { signal }),
+        cursor,
+        limit,
+      )
+      const lines = [
+        ...(items.length === 0 ? ['Nothing is in it.'] : items.map(lineOf)),
+        ...(nextCursor === undefined ? [] : ['', `There are more: cursor ${nextCursor}`]),
+      ]
+      return {
+        text: lines.join('\n'),
+        structured: {
+          ...defined({ uri }),
+          entries: items.map(shown),
+          ...defined({ nextCursor }),
+        },
+      }
+    },
+  }
 }

@@ -2,7 +2,6 @@ import { invalid, ResourceError } from '../../core/errors.ts'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
 import type { ByteRange, Content, ContentFacts, Context, Provider, ReadRequest } from '../../core/provider.ts'
 import { changed, chunksOf, isTextPart } from '../chunks.ts'
-import { type Checkpoint, createCheckpoints } from './checkpoints.ts'
 import { type Cleaner, markedFacts } from './cleaner.ts'
 import type { ReadPiece } from './parts.ts'
 
@@ -127,4 +126,46 @@ function tooFar(place: number): ResourceError {
     `The range begins further behind than is looked through for secrets at once. Ask for a part at ${place} first.`,
     { reason: 'too-far', place },
   )
+}
+
+/** Byte offset of a part in the redacted text, and the same position in the source. */
+interface Checkpoint {
+  readonly source: number
+  readonly clean: number
+}
+
+/** Remembers where parts begin, so that a part far behind is not looked for from the beginning each time. */
+interface Checkpoints {
+  /** The last known one at or before a place in the clean text, of one version of the source. */
+  before(key: string, place: number): Checkpoint & { readonly version?: string }
+  add(key: string, version: string | undefined, checkpoint: Checkpoint): void
+  forget(key: string): void
+}
+
+const maxResources = 100
+const maxPoints = 4096
+
+function createCheckpoints(): Checkpoints {
+  const resources = new Map<string, { readonly version: string; readonly points: Checkpoint[] }>()
+  return {
+    before: (key, place) => {
+      const known = resources.get(key)
+      const point = known?.points.findLast(({ clean }) => clean <= place)
+      return known === undefined || point === undefined ? { source: 0, clean: 0 } : { ...point, version: known.version }
+    },
+    add: (key, version, checkpoint) => {
+      // Without a version, offsets cannot be cached.
+      if (version === undefined) return
+      const known = resources.get(key)
+      const points = known?.version === version ? known.points : []
+      if ((points.at(-1)?.clean ?? 0) < checkpoint.clean && points.length < maxPoints) points.push(checkpoint)
+      resources.delete(key)
+      resources.set(key, { version, points })
+      for (const oldest of resources.keys()) {
+        if (resources.size <= maxResources) break
+        resources.delete(oldest)
+      }
+    },
+    forget: (key) => resources.delete(key),
+  }
 }

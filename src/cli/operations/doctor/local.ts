@@ -1,9 +1,13 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { isAbsolute, relative } from 'node:path'
 import { parseDocument } from '../../../config/document.ts'
 import { lazyStore } from '../../../config/lazy-store.ts'
 import { type ConfigProblem, formatKey } from '../../../config/problem.ts'
+import { isResourceError } from '../../../core/errors.ts'
+import { isLoopback } from '../../../core/host.ts'
 import type { Log } from '../../../core/log.ts'
+import { readTokenFile } from '../../../server/auth/token-file.ts'
 import type { Diagnosis, Findings } from '../../commands/doctor.ts'
 import { CommandError } from '../../terminal/exit.ts'
 import { count } from '../../terminal/format.ts'
@@ -11,7 +15,6 @@ import { type Planned, planLocal, storeOf } from '../local.ts'
 import type { Secrets } from '../secrets.ts'
 import { reasonsOf, trustCommand } from '../withheld.ts'
 import type { Case } from './case.ts'
-import { checkHttp } from './http.ts'
 import { checkMounts } from './mounts.ts'
 import { checkPrograms, checkSecrets } from './needs.ts'
 import { checkStore } from './store.ts'
@@ -107,4 +110,108 @@ async function placesIn(file: string | undefined): Promise<Case['placeOf']> {
   const below = relative(process.cwd(), file)
   const shown = below.startsWith('..') || isAbsolute(below) ? file : below
   return (path) => `${shown}:${document.positionOf(path, 'key').line}: ${formatKey(path)}`
+}
+
+/** Looks whether it can be served over HTTP as the configuration says, and to whom. */
+async function checkHttp(here: Case, findings: Findings): Promise<void> {
+  const { config } = here.local
+  if (config?.auth?.tokens !== undefined) await checkTokens(config.auth.tokens, here, findings)
+  const listen = config?.http?.listen
+  if (config === undefined || listen === undefined) return
+  findings.doing('Looking at the port')
+  await checkPort(listen, here, findings)
+  const { allowedHosts = [], allowedOrigins = [] } = config.http ?? {}
+  const check = 'http'
+  if (!isLoopback(listen.host) && config.auth === undefined)
+    findings.tell({
+      check,
+      status: 'failed',
+      found: `Other machines can ask at ${listen.host}, and nobody is asked who they are: serve refuses that.`,
+      fix: `hikidashi token add --name NAME --tokens FILE, then "auth": { "tokens": "FILE" } at ${here.placeOf(['http'])}\nOr listen on 127.0.0.1. To serve everybody all the same: hikidashi serve --insecure`,
+    })
+  const foreign = allowedOrigins.find((origin) => !/^[a-z][a-z0-9+.-]*:\/\/[^/\s]+$/.test(origin))
+  if (foreign !== undefined)
+    findings.tell({
+      check,
+      status: 'failed',
+      found: `The origin ${JSON.stringify(foreign)} is none that a browser sends: it is scheme://host, and the port where that is another one.`,
+      fix: `Write it such as "https://app.example.org" at ${here.placeOf(['http', 'allowedOrigins'])}`,
+    })
+  const wrong = allowedHosts.find((host) => /^[a-z]+:\/\/|\/|\s/i.test(host))
+  if (wrong !== undefined)
+    findings.tell({
+      check,
+      status: 'failed',
+      found: `The host ${JSON.stringify(wrong)} is none that a client sends: it is a name, and the port where that is not 80 or 443.`,
+      fix: `Write it as "${wrong.replace(/^[a-z]+:\/\//i, '').replace(/\/.*$/, '')}" at ${here.placeOf(['http', 'allowedHosts'])}`,
+    })
+}
+
+async function checkPort(
+  { host, port }: { readonly host: string; readonly port: number },
+  { placeOf, local }: Case,
+  { tell }: Findings,
+): Promise<void> {
+  const check = 'port'
+  const where = `${host}:${port}`
+  const code = await tryPort(host, port)
+  if (code === undefined) return tell({ check, status: 'ok', found: `${where} is free` })
+  const at = placeOf(['http', 'listen'])
+  if (code === 'EADDRINUSE')
+    return tell({
+      check,
+      status: 'warning',
+      found: `Something listens at ${where} already. It may be hikidashi itself.`,
+      fix: `hikidashi doctor --url http://${where}${local.config?.http?.path ?? '/mcp'}\nIf it is something else, take another port: ${at}`,
+    })
+  const fix =
+    code === 'EACCES'
+      ? `Take a port from 1024 on: ${at}`
+      : code === 'EADDRNOTAVAIL'
+        ? `This machine has no such address. Write one that it has, or 127.0.0.1: ${at}`
+        : `Change ${at}`
+  tell({ check, status: 'failed', found: `Nothing can listen at ${where} (${code}).`, fix })
+}
+
+/** Why nothing can listen at a port; `undefined` where something can. */
+function tryPort(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'unknown'))
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)))
+  })
+}
+
+async function checkTokens(file: string, { placeOf, withConfig }: Case, { tell }: Findings): Promise<void> {
+  const check = 'tokens'
+  try {
+    const { tokens } = await readTokenFile(file)
+    const add = `hikidashi token add --name NAME${withConfig}`
+    const good = tokens.filter(({ expires }) => expires === undefined || Date.parse(expires) > Date.now())
+    const mode = await stat(file).then(
+      (stats) => stats.mode,
+      () => 0,
+    )
+    if (good.length === 0)
+      tell({
+        check,
+        status: 'warning',
+        found: `${file} has no token that is good: nobody can come in by one.`,
+        fix: add,
+      })
+    else if (process.platform !== 'win32' && (mode & 0o044) !== 0)
+      tell({ check, status: 'warning', found: `Other users may read ${file}.`, fix: `chmod 600 ${file}` })
+    else {
+      const over = tokens.length - good.length
+      tell({
+        check,
+        status: 'ok',
+        found: `${file}: ${count(good.length, 'token')}${over === 0 ? '' : `, ${over} expired`}`,
+      })
+    }
+  } catch (error) {
+    if (!isResourceError(error)) throw error
+    const fix = /chmod 600/.test(error.message) ? `chmod 600 ${file}` : `Correct ${placeOf(['http', 'auth', 'tokens'])}`
+    tell({ check, status: 'failed', found: error.message, fix })
+  }
 }

@@ -1,12 +1,14 @@
 import { useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
 import { basket } from '../state/basket.ts'
 import { copy } from '../state/copy.ts'
 import { download } from '../state/download.ts'
+import { langOf } from '../state/lang.ts'
 import { addressOf, fragmentOf } from '../state/place.ts'
 import { reasonOf } from '../state/reason.ts'
 import { connected } from '../state/session.ts'
+import { shown } from '../state/shown.ts'
 import { type Assembled, assemble, type Format } from './ask.ts'
-import { PromptPreview } from './prompt-preview.tsx'
 import { picksOf } from './share.ts'
 import { plan, settings } from './store.ts'
 import { t } from './words.ts'
@@ -115,5 +117,35 @@ export function Export() {
         />
       )}
     </div>
+  )
+}
+
+/** The most characters that are drawn. All of it is copied or downloaded. */
+const longest = 200_000
+
+interface PromptPreviewProps {
+  readonly assembled: Assembled
+  readonly onClose: () => void
+}
+
+/** The prompt as it is copied or downloaded. */
+function PromptPreview({ assembled: { text, tokens }, onClose }: PromptPreviewProps) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  useEffect(() => dialog.current?.showModal(), [])
+  return (
+    <dialog ref={dialog} class="prompt-preview" aria-labelledby="prompt-title" onClose={onClose}>
+      <header>
+        <h2 id="prompt-title">{t('prompt')}</h2>
+        <span class="quiet">{t('tokens', { count: tokens })}</span>
+        <button type="button" class="button" onClick={() => dialog.current?.close()}>
+          {t('closePreview')}
+        </button>
+      </header>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by keys */}
+      <pre tabIndex={0} lang={langOf(text)}>
+        {shown(text.slice(0, longest))}
+      </pre>
+      {text.length > longest ? <p class="basket-note">{t('previewCut')}</p> : null}
+    </dialog>
   )
 }

@@ -1,18 +1,20 @@
 import './basket.css'
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { Shape } from '../shell/icons.tsx'
-import { type BasketItem, basket } from '../state/basket.ts'
-import { go } from '../state/place.ts'
+import { add, type BasketItem, basket, isPicked, remove, setLevel } from '../state/basket.ts'
+import { go, linkTo, place } from '../state/place.ts'
 import { reasonOf } from '../state/reason.ts'
+import { connected } from '../state/session.ts'
+import { shown, tailOf } from '../state/shown.ts'
+import { readableUri } from '../tree/columns.ts'
+import { type Suggestion, suggest } from './ask.ts'
 import { estimateOf } from './estimate.ts'
 import { Export } from './export.tsx'
 import { Item } from './item.tsx'
-import { isShortened, usableOf } from './plan.ts'
-import { Savings } from './savings.tsx'
+import { isShortened, savingsFor, usableOf } from './plan.ts'
 import { BasketSettings } from './settings.tsx'
 import { canAssemble, costs, countAgain, countingError, isCounting, plan, settings, startBasket } from './store.ts'
-import { Suggestions } from './suggestions.tsx'
 import { t } from './words.ts'
 
 /** The basket: what was picked, what it costs, and the way out. */
@@ -120,6 +122,106 @@ function Sum() {
         <p class="basket-warn">{t('someShortened', { count: shortened, all: items.length })}</p>
       )}
       <p class="basket-reserve">{t('reserve', { budget: settings.value.budget, usable })}</p>
+    </div>
+  )
+}
+
+/** Over the budget: what could be dropped or lowered, each by one press. */
+function Savings() {
+  const savings = savingsFor(plan.value, costs.value)
+  if (savings.length === 0) return null
+  const names = new Map(plan.value.items.map(({ resource }) => [resource.uri, shown(resource.title ?? resource.name)]))
+  return (
+    <div class="basket-savings">
+      <h3>{t('savings')}</h3>
+      <ul>
+        {savings.map((saving) => {
+          const { uri, saved } = saving
+          const name = names.get(uri) ?? uri
+          return (
+            <li key={`${saving.what} ${uri} ${saving.what === 'lower' ? saving.to : ''}`}>
+              {saving.what === 'lower' ? (
+                <button type="button" class="button" onClick={() => setLevel(uri, saving.to)}>
+                  {t('lower', { name, level: t(saving.to), saved })}
+                </button>
+              ) : (
+                <button type="button" class="button" onClick={() => remove(uri)}>
+                  {t('drop', { name, saved })}
+                </button>
+              )}
+            </li>
+          )
+        })}
+      </ul>
+    </div>
+  )
+}
+
+/** Further resources that may help, each with the reason. */
+function Suggestions() {
+  const found = useSignal<readonly Suggestion[] | undefined>(undefined)
+  const told = useSignal('')
+  const asking = useRef<AbortController | undefined>(undefined)
+  useEffect(() => () => asking.current?.abort(), [])
+  const ask = async () => {
+    asking.current?.abort()
+    const controller = new AbortController()
+    asking.current = controller
+    told.value = t('working')
+    try {
+      // Without a purpose, the current search is the purpose.
+      const { purpose } = settings.value
+      const asked = { ...settings.value, purpose: purpose.trim() === '' ? (place.value.q ?? '') : purpose }
+      const suggestions = await suggest(connected(), basket.value, asked, controller.signal)
+      found.value = suggestions
+      told.value = suggestions.length === 0 ? t('noSuggestions') : ''
+    } catch (error) {
+      if (!controller.signal.aborted) told.value = reasonOf(error)
+    }
+  }
+  const open = (found.value ?? []).filter(({ resource }) => !isPicked(resource.uri))
+  return (
+    <div class="basket-suggestions">
+      <h3>{t('suggestions')}</h3>
+      <ul>
+        {open.map(({ resource, because }) => {
+          const name = shown(resource.title ?? resource.name)
+          return (
+            <li key={resource.uri}>
+              <div>
+                <a href={linkTo({ uri: resource.uri })} title={resource.uri}>
+                  <bdi>{name}</bdi>
+                </a>
+                <p class="basket-uri">
+                  <bdi>{tailOf(readableUri(resource.uri), 48)}</bdi>
+                </p>
+              </div>
+              <button
+                type="button"
+                class="button"
+                aria-label={t('add', { name })}
+                onClick={() => add([{ resource, level: 'auto' }])}
+              >
+                +
+              </button>
+              <details>
+                <summary>{t('why')}</summary>
+                <ul>
+                  {because.map((line) => (
+                    <li key={line}>{shown(line)}</li>
+                  ))}
+                </ul>
+              </details>
+            </li>
+          )
+        })}
+      </ul>
+      <p class="basket-hint" role="status">
+        {told.value}
+      </p>
+      <button type="button" class="button" onClick={ask}>
+        {t('suggest')}
+      </button>
     </div>
   )
 }

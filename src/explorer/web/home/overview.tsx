@@ -4,7 +4,9 @@ import { useEffect } from 'preact/hooks'
 import type { SearchStatus } from '../../../core/found.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { iconOf, Shape } from '../shell/icons.tsx'
+import { announce } from '../state/announce.ts'
 import { browse, treeState } from '../state/browse.ts'
+import { copy } from '../state/copy.ts'
 import { healed } from '../state/healing.ts'
 import { asideOfMount, iconOfMount, isSearchMount, titleOfMount } from '../state/kinds.ts'
 import { onListChange } from '../state/live.ts'
@@ -12,10 +14,10 @@ import { linkTo } from '../state/place.ts'
 import { connected } from '../state/session.ts'
 import { shown } from '../state/shown.ts'
 import { places } from '../state/templates.ts'
-import { AddHost } from './add-host.tsx'
+import { createWords } from '../words/language.ts'
+import { hostWays } from './hosts.ts'
 import { Readme } from './readme.tsx'
 import { type Inside, isGrowing, lookInto, statusOf } from './survey.ts'
-import { t } from './words.ts'
 
 /** The first screen: what is mounted and how much of it there is, the README, and how to add the server to a host. */
 export function Overview() {
@@ -154,3 +156,107 @@ function useInsides(mounts: readonly Resource[]): ReadonlyMap<string, Inside | '
   }, [key, round.value, healed.value])
   return found.value
 }
+
+/** How to add this server to a host: a tab for each, with what to paste. */
+function AddHost() {
+  const chosen = useSignal(0)
+  const { server, url, isPrivate, asksToken } = connected()
+  const ways = hostWays(server.name, url, asksToken())
+  const way = ways[chosen.value] ?? ways[0]
+  return (
+    <section class="home-part" aria-labelledby="add-host">
+      <h3 id="add-host">{t('addHost')}</h3>
+      <p class="quiet">{t(isPrivate ? 'addPrivate' : 'addHostDo')}</p>
+      {isPrivate ? (
+        <Command text="hikidashi add HOST FOLDER" />
+      ) : (
+        <div class="home-hosts">
+          <div class="home-tabs" role="group" aria-labelledby="add-host">
+            {ways.map(({ host }, index) => (
+              <button
+                key={host}
+                type="button"
+                class="button"
+                aria-pressed={index === chosen.value}
+                onClick={() => {
+                  chosen.value = index
+                }}
+              >
+                {host === '*' ? t('other') : host}
+              </button>
+            ))}
+          </div>
+          {way === undefined ? null : (
+            <>
+              <span class="quiet">{way.where === 'terminal' ? t('inTerminal') : t('inFile', { file: way.where })}</span>
+              <Command text={way.text} />
+            </>
+          )}
+        </div>
+      )}
+    </section>
+  )
+}
+
+function Command({ text }: { readonly text: string }) {
+  const say = async () => announce(t((await copy(text)) ? 'copied' : 'notCopied'))
+  return (
+    <div class="home-command">
+      <pre>{text}</pre>
+      <button type="button" class="button" onClick={() => void say()}>
+        {t('copy')}
+      </button>
+    </div>
+  )
+}
+
+const t = createWords(
+  {
+    mounts: 'What is here',
+    counts: '{folders} {folders:folder|folders}, {files} {files:file|files}',
+    filesOnly: '{files} {files:file|files}',
+    countsPart: 'over {count} entries',
+    single: 'one document',
+    indexed: '{count} {count:document|documents} indexed',
+    indexing: '{count} documents indexed so far …',
+    counting: 'Counting …',
+    unavailable: 'Does not answer just now',
+    openSearch: 'Search names and contents',
+    readme: 'README',
+    addHost: 'Add this server to a host',
+    addHostDo: 'Your assistant then lists, searches and reads what you see here.',
+    addPrivate: 'This page serves only you. For a host, run this in a terminal:',
+    other: 'Any other',
+    inTerminal: 'in a terminal',
+    inFile: 'in {file}',
+    copy: 'Copy this',
+    copied: 'Copied.',
+    notCopied: 'The browser does not let the page copy.',
+    keys: 'Arrow keys move in the tree, Enter opens, Space picks for the basket. Press ? for all keys.',
+    overview: 'Overview',
+  },
+  {
+    mounts: 'ここにあるもの',
+    counts: 'フォルダー {folders}、ファイル {files}',
+    filesOnly: 'ファイル {files}',
+    countsPart: '{count} 件以上',
+    single: '文書 1 件',
+    indexed: '{count} 件の文書を索引済み',
+    indexing: '{count} 件まで索引済み…',
+    counting: '数えています…',
+    unavailable: 'いまは応答がありません',
+    openSearch: '名前と本文を検索',
+    readme: 'README',
+    addHost: 'このサーバーをホストに追加',
+    addHostDo: 'ここに見えるものを、アシスタントが一覧・検索・参照できるようになります。',
+    addPrivate: 'このページはあなた専用です。ホストに追加するには、ターミナルで次を実行してください。',
+    other: 'その他',
+    inTerminal: 'ターミナルで実行',
+    inFile: '{file} に記述',
+    copy: 'これをコピー',
+    copied: 'コピーしました。',
+    notCopied: 'ブラウザーがコピーを許可しませんでした。',
+    keys: '矢印キーで移動、Enterで表示、スペースでバスケットに追加。すべてのキーは ? で確認できます。',
+    overview: '概要',
+  },
+)

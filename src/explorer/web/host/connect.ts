@@ -3,10 +3,10 @@ import { ResourceError } from '../../../core/errors.ts'
 import { defined } from '../../../core/kit/defined.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../../core/view.ts'
+import type { Changes, PageChange } from '../mcp/changes.ts'
 import type { Connection, ToolAnswer } from '../mcp/connect.ts'
 import type { Wire } from '../mcp/sse.ts'
-import { ask, hostCapabilities, isObject, meetHost } from './bridge.ts'
-import { createHostChanges } from './changes.ts'
+import { ask, hostCapabilities, isObject, listChanges, meetHost } from './bridge.ts'
 
 /** The tools that a client has together with `browse`. */
 const tools = ['list_resources', 'browse_directory', 'read_resource', 'search_resources', 'assemble_context']
@@ -124,4 +124,28 @@ function withType(entry: unknown): unknown {
 function bytesOfBase64(text: string): Uint8Array {
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) throw malformed('a blob is not base64')
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+}
+
+/** Changes that the host passes on: entries that come and go. Of changed contents it tells nothing. */
+function createHostChanges(): Changes {
+  const listeners = new Set<(change: PageChange) => void>()
+  listChanges.addEventListener('change', () => {
+    for (const listener of [...listeners]) listener({ uris: [], listed: true })
+  })
+  return {
+    open: (listener) => {
+      listeners.add(listener)
+      return {
+        uris: [],
+        add: async () => [],
+        addList: async () => true,
+        remove: () => {},
+        close: () => void listeners.delete(listener),
+      }
+    },
+    pause: () => {},
+    resume: () => {},
+    retry: () => {},
+    close: () => listeners.clear(),
+  }
 }

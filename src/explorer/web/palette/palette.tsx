@@ -11,8 +11,7 @@ import { connected } from '../state/session.ts'
 import { shown, tailOf } from '../state/shown.ts'
 import { loadTemplates, places, templates } from '../state/templates.ts'
 import { readableUri } from '../tree/columns.ts'
-import { Help } from './help.tsx'
-import { open, takeTypedAhead } from './keys.ts'
+import { commandKey, hasSingleKeys, open, takeTypedAhead } from './keys.ts'
 import { actions, promptOptions, resourceOption, templateOptions, typedOptions } from './options.ts'
 import { type Option, ranked } from './rank.ts'
 import { t } from './words.ts'
@@ -173,4 +172,89 @@ function noteOf(count: number, text: string, isAsking: boolean): string {
   if (isPart) return t(places.value.length > 0 ? 'partAsked' : 'part', { count: resources.length })
   if (prompts.value.isPart) return t('promptsPart', { count: prompts.value.items.length })
   return count === 0 ? t('none') : ''
+}
+
+type Row = readonly [keys: readonly string[], what: string]
+
+/** Every key, in the reader's language. */
+function Help() {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    dialog.current?.showModal()
+    // The first thing to press is at the end: the reader begins at the top.
+    heading.current?.focus()
+    dialog.current?.scrollTo(0, 0)
+  }, [])
+  const close = () => {
+    open.value = undefined
+  }
+  const everywhere: readonly Row[] = [
+    [[`${commandKey} K`], t('keyPalette')],
+    [['/'], t('keySearch')],
+    [['?'], t('keyHelp')],
+    [['Esc'], t('keyEscape')],
+  ]
+  const inTree: readonly Row[] = [
+    [['↑', '↓'], t('keyMove')],
+    [['→'], t('keyOpen')],
+    [['←'], t('keyClose')],
+    [['Home', 'End'], t('keyEnds')],
+    [['*'], t('keySiblings')],
+    [[t('letters')], t('keyType')],
+    [['Space'], t('keySpace')],
+    [['Shift ↑', 'Shift ↓'], t('keyRange')],
+    [['Enter'], t('keyEnter')],
+  ]
+  const inPreview: readonly Row[] = [
+    [[`${commandKey} F`], t('keyFind')],
+    [['[', ']'], t('keyNeighbours')],
+    [['+', '-', '0'], t('keyZoom')],
+  ]
+  const elsewhere: readonly Row[] = [[['↑', '↓'], t('keyHits')]]
+  return (
+    <dialog ref={dialog} class="palette help" aria-labelledby="help-title" onClose={close}>
+      <h2 id="help-title" ref={heading} tabIndex={-1}>
+        {t('helpTitle')}
+      </h2>
+      <Keys title={t('everywhere')} rows={everywhere} />
+      <Keys title={t('inTree')} rows={inTree} />
+      <Keys title={t('inPreview')} rows={inPreview} />
+      <Keys title={t('search')} rows={elsewhere} />
+      <label class="help-single">
+        <input
+          type="checkbox"
+          checked={hasSingleKeys.value}
+          onChange={({ currentTarget }) => {
+            hasSingleKeys.value = currentTarget.checked
+          }}
+        />
+        <span>{t('single')}</span>
+      </label>
+      <p class="palette-note">{t('singleHint')}</p>
+      <button type="button" class="button button-main" onClick={close}>
+        {t('close')}
+      </button>
+    </dialog>
+  )
+}
+
+function Keys({ title, rows }: { readonly title: string; readonly rows: readonly Row[] }) {
+  return (
+    <>
+      <h3>{title}</h3>
+      <dl class="help-keys">
+        {rows.map(([keys, what]) => (
+          <div key={keys.join()}>
+            <dt>
+              {keys.map((one) => (
+                <kbd key={one}>{one}</kbd>
+              ))}
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+    </>
+  )
 }

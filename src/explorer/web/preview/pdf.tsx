@@ -1,5 +1,6 @@
 import './pictures.css'
-import type { PDFDocumentProxy, RenderTask } from 'pdfjs-dist'
+import type { PageViewport, PDFDocumentLoadingTask, PDFDocumentProxy, PDFPageProxy, RenderTask } from 'pdfjs-dist'
+import workerUrl from 'pdfjs-dist/build/pdf.worker.min.mjs?url'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { metaKeys } from '../../../core/meta.ts'
 import { linkTo } from '../state/place.ts'
@@ -7,8 +8,8 @@ import { readingsIn } from './details.tsx'
 import { bare } from './load.ts'
 import { withParameter } from './model/reference.ts'
 import { isRecord } from './model/series.ts'
-import { openPdf, type Pages, pagesOf, putText } from './pdf-document.ts'
 import { Region } from './region.tsx'
+import { startWorker } from './trusted.ts'
 import { t } from './words.ts'
 
 interface Props {
@@ -156,4 +157,60 @@ function useNear(box: { readonly current: HTMLElement | null }): boolean {
     return () => observer.disconnect()
   }, [box])
   return isNear
+}
+
+/** The sizes of all pages, in points. */
+interface Pages {
+  readonly sizes: readonly { readonly width: number; readonly height: number }[]
+}
+
+/** Of more pages than this, the others are taken to be as large as the first. */
+const mostMeasured = 200
+
+/**
+ * Opens a PDF. It is taken apart in a worker; nothing of it runs, and nothing is fetched but the tables of characters and the fonts that come
+ * with the page.
+ */
+async function openPdf(bytes: Uint8Array): Promise<PDFDocumentLoadingTask> {
+  const { getDocument, PDFWorker } = await import('pdfjs-dist')
+  const port = startWorker(workerUrl)
+  const worker = new PDFWorker({ port: port as unknown as null })
+  const task = getDocument({
+    // The worker takes what it is given: a copy, since the page still has use for it.
+    data: bytes.slice(),
+    worker,
+    isEvalSupported: false,
+    enableXfa: false,
+    cMapUrl: new URL('pdf/cmaps/', document.baseURI).href,
+    cMapPacked: true,
+    standardFontDataUrl: new URL('pdf/fonts/', document.baseURI).href,
+    useWorkerFetch: true,
+    // Fonts that are not on this machine are no error.
+    verbosity: 0,
+  })
+  const destroy = task.destroy.bind(task)
+  task.destroy = async () => {
+    await destroy().catch(() => {})
+    port.terminate()
+  }
+  return task
+}
+
+async function pagesOf(document: PDFDocumentProxy): Promise<Pages> {
+  const measured = Math.min(document.numPages, mostMeasured)
+  const sizes = await Promise.all(
+    Array.from({ length: measured }, async (_, index) => {
+      const { width, height } = (await document.getPage(index + 1)).getViewport({ scale: 1 })
+      return { width, height }
+    }),
+  )
+  const first = sizes[0] ?? { width: 612, height: 792 }
+  return { sizes: Array.from({ length: document.numPages }, (_, index) => sizes[index] ?? first) }
+}
+
+/** Lays the text of a page over it, where it can be selected. */
+async function putText(page: PDFPageProxy, container: HTMLElement, viewport: PageViewport): Promise<void> {
+  const { TextLayer } = await import('pdfjs-dist')
+  container.style.setProperty('--scale-factor', String(viewport.scale))
+  await new TextLayer({ textContentSource: page.streamTextContent(), container, viewport }).render()
 }

@@ -1,15 +1,28 @@
 import './preview.css'
+import { useComputed } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
+import { directoryMimeType, type Resource } from '../../../core/view.ts'
+import { pick } from '../basket/adding.ts'
 import { hasSingleKeys } from '../palette/keys.ts'
 import { announce } from '../state/announce.ts'
+import { isPicked, markOf } from '../state/basket.ts'
+import { crumbsOf } from '../state/crumbs.ts'
+import { canDownload } from '../state/download.ts'
+import { isSearchMount } from '../state/kinds.ts'
 import { knownOf, neighbours } from '../state/known.ts'
-import { go, place } from '../state/place.ts'
+import { langOf } from '../state/lang.ts'
+import { go, linkTo, place } from '../state/place.ts'
+import { shown } from '../state/shown.ts'
+import { readableUri } from '../tree/columns.ts'
+import { formatSize } from '../words/language.ts'
 import { Contents } from './contents.tsx'
+import { copyText } from './copy-text.ts'
 import { Details, isDetailed } from './details.tsx'
-import { Directory } from './directory.tsx'
-import { Head } from './head.tsx'
+import { barren, Directory } from './directory.tsx'
+import { nameOf, saveContent } from './facts.ts'
 import { bare, createReader, type Reader } from './load.ts'
 import { documentFormOf } from './model/documents.ts'
+import { typeName } from './model/type-name.ts'
 import { Failure, Notes } from './notes.tsx'
 import { t } from './words.ts'
 
@@ -62,4 +75,112 @@ function useNeighbourKeys(): void {
     addEventListener('keydown', onKey)
     return () => removeEventListener('keydown', onKey)
   }, [])
+}
+
+/** The name of what is shown, and what can be done with it. */
+function Head({ reader }: { readonly reader: Reader }) {
+  const { uri, reading, resource } = reader
+  const own = resource.value
+  const crumbs = crumbsOf(uri)
+  const last = crumbs.at(-1)?.label ?? nameOf(uri)
+  const name = own?.name ?? last
+  const aside = own?.title === undefined || own.title === name ? undefined : own.title
+  const isReady = useComputed(() => reading.value.state === 'ready').value
+  const isFolder = reading.value.state === 'directory'
+  const picked: Resource = own ?? { uri: bare(uri), name: nameOf(uri) }
+  const type = typeOf(reader)
+  return (
+    <header class="preview-head">
+      <div class="preview-name">
+        <h2 lang={langOf(name)}>
+          <bdi>{shown(crumbs.length === 1 ? last : name)}</bdi>
+          {aside === undefined ? null : (
+            <small class="preview-aside" lang={langOf(aside)}>
+              <bdi>{shown(aside)}</bdi>
+            </small>
+          )}
+        </h2>
+        <Crumbs uri={uri} />
+      </div>
+      {type === undefined || isFolder ? null : (
+        <span class="chip" title={shown(type)}>
+          {shown(typeName(type) || type)}
+        </span>
+      )}
+      {own?.size === undefined ? null : <span class="chip plain">{formatSize(own.size)}</span>}
+      <div class="preview-actions" role="toolbar" aria-label={t('view')}>
+        {isFolder && barren.value === uri ? null : <PickButton picked={picked} isFolder={isFolder} />}
+        <button type="button" class="button button-quiet" aria-pressed={isDetailed.value} onClick={toggleDetails}>
+          {t('details')}
+        </button>
+        <button type="button" class="button button-quiet" onClick={() => void copyText(uri)}>
+          {t('copyUri')}
+        </button>
+        {isReady && canDownload() ? (
+          <button type="button" class="button button-quiet" onClick={() => void saveContent(reader)}>
+            {t('download')}
+          </button>
+        ) : null}
+        <a class="button button-quiet" href={linkTo({ view: 'tree', uri: bare(uri), source: undefined })}>
+          {t('showInTree')}
+        </a>
+      </div>
+    </header>
+  )
+}
+
+interface PickButtonProps {
+  readonly picked: Resource
+  readonly isFolder: boolean
+}
+
+/** Puts it into the basket; of a folder, all that is in it. */
+function PickButton({ picked, isFolder }: PickButtonProps) {
+  const { uri } = picked
+  if (isSearchMount(uri)) return null
+  const isIn = isFolder ? markOf(uri).isWhole : isPicked(uri)
+  const folder: Resource = { ...picked, mimeType: directoryMimeType }
+  const label = isFolder ? (isIn ? 'basketRemoveAll' : 'basketAddAll') : isIn ? 'basketRemove' : 'basketAdd'
+  return (
+    <button
+      type="button"
+      class={isIn ? 'button' : 'button button-main'}
+      aria-pressed={isIn}
+      onClick={() => pick(isFolder ? folder : picked)}
+    >
+      {t(label)}
+    </button>
+  )
+}
+
+function toggleDetails(): void {
+  isDetailed.value = !isDetailed.value
+}
+
+/** The way to what is shown: every part of it leads there. */
+function Crumbs({ uri }: { readonly uri: string }) {
+  const crumbs = crumbsOf(uri)
+  return (
+    <nav class="crumbs" aria-label={t('way')} title={shown(uri)}>
+      <ol>
+        {crumbs.slice(0, -1).map(({ label, uri: to }) => (
+          <li key={to}>
+            <a href={linkTo({ uri: to, source: undefined })} lang={langOf(label)}>
+              <bdi>{shown(label)}</bdi>
+            </a>
+          </li>
+        ))}
+        <li lang={langOf(crumbs.at(-1)?.label ?? '')}>
+          <bdi>{shown((crumbs.length === 1 ? undefined : crumbs.at(-1)?.label) ?? readableUri(uri))}</bdi>
+        </li>
+      </ol>
+    </nav>
+  )
+}
+
+/** The type as the content says it, else as the list does. */
+function typeOf({ reading, resource }: Reader): string | undefined {
+  const { value } = reading
+  const content = value.state === 'ready' ? value.contents[0] : undefined
+  return content?.mimeType ?? resource.value?.mimeType
 }

@@ -1,10 +1,11 @@
 import './browse.css'
 import './rows.css'
 import './list.css'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { lastSegment } from '../../../client/wire.ts'
 import { directoryMimeType } from '../../../core/view.ts'
 import { askFor } from '../basket/adding.ts'
+import { Shape } from '../shell/icons.tsx'
 import { announce } from '../state/announce.ts'
 import { browse, isFiltered, progress, selected, treeState } from '../state/browse.ts'
 import { knownOf } from '../state/known.ts'
@@ -13,10 +14,9 @@ import { reasonOf } from '../state/reason.ts'
 import { isRevealing } from '../state/reveal.ts'
 import { shown } from '../state/shown.ts'
 import { FacetsBar } from './facets-bar.tsx'
-import { FilterBar } from './filter-bar.tsx'
 import { fitting } from './fitting.ts'
-import { ListHead } from './list-head.tsx'
 import { ListView } from './list-view.tsx'
+import { type Sort, sortOf, sorts } from './order.ts'
 import { TreeView } from './tree-view.tsx'
 import { t } from './words.ts'
 
@@ -156,6 +156,102 @@ function Progress() {
           </button>
         </span>
       ) : null}
+    </div>
+  )
+}
+
+/** Largest, latest and most important first; names from the beginning. */
+const downFirst: ReadonlySet<Sort> = new Set(['size', 'modified', 'priority'])
+
+/** The names of the columns. A press sorts by one, another one the other way round, a third as the server does. */
+function ListHead() {
+  const now = sortOf(place.value.sort)
+  return (
+    <div class="list-head list-cells" role="group" aria-label={t('sortBy')}>
+      <span class="cell-icon" />
+      {sorts.map((sort) => {
+        const isNow = now?.by === sort
+        return (
+          <button
+            key={sort}
+            type="button"
+            class={`list-sort cell-${sort}`}
+            aria-pressed={isNow}
+            aria-label={isNow ? `${t(sort)}, ${t(now.down ? 'down' : 'up')}` : t(sort)}
+            onClick={() => go({ sort: nextOf(sort) })}
+          >
+            {t(sort)}
+            {isNow ? <Shape name={now.down ? 'down' : 'up'} /> : null}
+          </button>
+        )
+      })}
+      <span class="cell-path" />
+      <span class="cell-do" />
+    </div>
+  )
+}
+
+function nextOf(sort: Sort): string | undefined {
+  const now = place.value.sort
+  const [first, second] = downFirst.has(sort) ? [`-${sort}`, sort] : [sort, `-${sort}`]
+  return now === first ? second : now === second ? undefined : first
+}
+
+/** The filter: what is typed in it narrows the rows with every key. */
+function FilterBar() {
+  const field = useRef<HTMLInputElement>(null)
+  const { filter = '', view = 'tree' } = place.value
+  useEffect(() => {
+    // Text in composition by an input method is not replaced.
+    if (field.current !== null && document.activeElement !== field.current) field.current.value = filter
+  }, [filter])
+  const clear = () => {
+    if (field.current !== null) field.current.value = ''
+    go({ filter: undefined }, { replace: true })
+  }
+  return (
+    <div class="filter">
+      <Shape name="filter" />
+      <input
+        ref={field}
+        id="filter"
+        class="field"
+        type="text"
+        defaultValue={filter}
+        autocomplete="off"
+        spellcheck={false}
+        aria-label={t('filter')}
+        aria-controls={view === 'list' ? 'list' : 'tree'}
+        placeholder={t('filterHint')}
+        onInput={({ currentTarget }) => go({ filter: currentTarget.value || undefined }, { replace: true })}
+        onKeyDown={(event) => {
+          // Keys that belong to the input of Japanese, Chinese or Korean are not for us.
+          if (event.isComposing || event.keyCode === 229) return
+          if (event.key === 'Escape' && filter !== '') {
+            event.preventDefault()
+            event.stopPropagation()
+            clear()
+          }
+          if (event.key === 'ArrowDown' || event.key === 'Enter') {
+            event.preventDefault()
+            document.getElementById(view === 'list' ? 'list' : 'tree')?.focus()
+          }
+        }}
+      />
+      {filter === '' ? null : (
+        <button
+          type="button"
+          class="filter-clear"
+          aria-label={t('clearFilter')}
+          title={t('clearFilter')}
+          onClick={() => {
+            clear()
+            field.current?.focus()
+          }}
+        >
+          <Shape name="close" />
+        </button>
+      )}
     </div>
   )
 }

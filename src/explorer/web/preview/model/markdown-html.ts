@@ -1,8 +1,96 @@
-import { Marked } from 'marked'
+import { Marked, type MarkedExtension, type TokenizerAndRendererExtension, type Tokens } from 'marked'
 import { boundedTokens, maxDepth } from './bounds.ts'
-import { createFootnotes } from './footnotes.ts'
 import { formulas } from './math-marks.ts'
 import { type MarkdownHtml, plainHtml } from './plain-html.ts'
+
+/** The most footnotes of a document that are numbered. Others stay as they are written. */
+const maxFootnotes = 2000
+
+/** How far a paragraph is searched for a note that ends it, in characters: all of the rest would take the square of its length. */
+const maxLookAhead = 2000
+
+/** A mark in the text, or the note that it leads to. */
+interface FootnoteToken extends Tokens.Generic {
+  readonly label: string
+  readonly number: number
+}
+
+/** Footnotes of one document, while it is rendered. */
+interface Footnotes {
+  readonly extension: MarkedExtension
+  /** Forgets the document before. */
+  reset(text: string): void
+}
+
+/** A definition begins a line; its further lines are indented or directly below. */
+const definition =
+  /^ {0,3}\[\^([^\]\s]{1,80})\]:[ \t]*([^\n]*(?:\n(?![ \t]*(?:\n|$)| {0,3}\[\^)[^\n]+|\n+(?: {4}|\t)[^\n]+)*)(?:\n+|$)/
+
+/** Footnotes as GitHub has them: `[^1]` in the text and `[^1]: …` anywhere. Numbers follow the order of the definitions. */
+function createFootnotes(): Footnotes {
+  const numbers = new Map<string, number>()
+  let marked = new Set<string>()
+
+  const mark: TokenizerAndRendererExtension = {
+    name: 'footnoteMark',
+    level: 'inline',
+    // It needs no `start`: plain text ends before each bracket anyway.
+    tokenizer: (text) => {
+      const [raw, label] = /^\[\^([^\]\s]{1,80})\]/.exec(text) ?? []
+      const number = label === undefined ? undefined : numbers.get(label.toLowerCase())
+      if (raw === undefined || label === undefined || number === undefined) return undefined
+      return { type: 'footnoteMark', raw, label, number } satisfies FootnoteToken
+    },
+    renderer: (token) => {
+      const number = Number(token.number)
+      // The way back leads to the first mark.
+      const id = marked.has(String(number)) ? '' : ` id="footnote-mark-${number}"`
+      marked.add(String(number))
+      return `<sup><a href="#footnote-${number}"${id}>${number}</a></sup>`
+    },
+  }
+  const note: TokenizerAndRendererExtension = {
+    name: 'footnote',
+    level: 'block',
+    start: (text) => {
+      if (numbers.size === 0) return undefined
+      const at = text.slice(0, maxLookAhead).search(/^ {0,3}\[\^/m)
+      return at === -1 ? undefined : at
+    },
+    tokenizer(text) {
+      const [raw, label, body] = definition.exec(text) ?? []
+      const number = label === undefined ? undefined : numbers.get(label.toLowerCase())
+      if (raw === undefined || label === undefined || body === undefined || number === undefined) return undefined
+      const tokens = this.lexer.blockTokens(body.replace(/^(?: {4}|\t)/gm, ''), [])
+      return { type: 'footnote', raw, label, number, tokens } satisfies FootnoteToken
+    },
+    childTokens: ['tokens'],
+    renderer(token) {
+      const number = Number(token.number)
+      const body = this.parser.parse(token.tokens ?? [])
+      const back = `<a href="#footnote-mark-${number}" title="${number}">↩</a>`
+      return `<section id="footnote-${number}"><ol start="${number}"><li>${withBack(body, back)}</li></ol></section>\n`
+    },
+  }
+
+  return {
+    extension: { extensions: [mark, note] },
+    reset: (text) => {
+      numbers.clear()
+      marked = new Set()
+      for (const [, label = ''] of text.matchAll(/^ {0,3}\[\^([^\]\s]{1,80})\]:/gm)) {
+        if (numbers.size >= maxFootnotes) return
+        const key = label.toLowerCase()
+        if (!numbers.has(key)) numbers.set(key, numbers.size + 1)
+      }
+    },
+  }
+}
+
+/** The way back stands at the end of the last paragraph. */
+function withBack(body: string, back: string): string {
+  return /<\/p>\s*$/.test(body) ? body.replace(/<\/p>\s*$/, ` ${back}</p>`) : `${body}${back}`
+}
 
 const footnotes = createFootnotes()
 const marked = new Marked({ gfm: true, async: false }, footnotes.extension, formulas)
