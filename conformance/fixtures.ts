@@ -1,6 +1,6 @@
 import { createCatalog } from '../src/core/catalog.ts'
 import { notFound } from '../src/core/errors.ts'
-import { sleep } from '../src/core/kit/sleep.ts'
+import { sleep } from '../src/core/kit/abort.ts'
 import type { Change, Content, Entry, Provider, Template } from '../src/core/provider.ts'
 import { inline } from '../src/providers/inline/index.ts'
 import { type HttpService, serveHttp } from '../src/server/http/serve-http.ts'

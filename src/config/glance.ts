@@ -2,7 +2,7 @@ import { type Dirent, lstatSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { createFormats } from '../providers/settings/formats.ts'
-import { defaultConfig } from './default-file.ts'
+import { defaultConfig } from './folder.ts'
 
 /** The sources that a folder has, as far as the names at its top tell. */
 export interface Glance {

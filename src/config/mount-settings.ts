@@ -3,8 +3,8 @@ import type { Measurements } from '../core/measurements.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import type { SharedChanges } from '../core/shared-changes.ts'
+import type { Store, StoreOptions } from '../store/index.ts'
 import type { SpilledOptions } from '../wrap/spilled.ts'
-import type { LazyStore } from './lazy-store.ts'
 import type { MountConfig } from './schema.ts'
 
 /** Settings for opening mounts. */
@@ -39,4 +39,25 @@ export interface Searchable {
   refined(address: string): Promise<MountConfig | undefined>
   /** The addresses of all mounts. */
   readonly addresses: readonly string[]
+}
+
+/** A store that is opened when it is first needed, and once. */
+export interface LazyStore {
+  open(): Promise<Store>
+  /** Closes it, if it was opened. */
+  close(): Promise<void>
+}
+
+export function lazyStore(options: StoreOptions, log: Log): LazyStore {
+  let opened: Promise<Store> | undefined
+  return {
+    open: () => {
+      opened ??= import('../store/index.ts').then(({ openStore }) => openStore({ ...options, log }))
+      return opened
+    },
+    close: async () => {
+      const open = await opened?.catch(() => undefined)
+      await open?.close()
+    },
+  }
 }

@@ -2,7 +2,7 @@ import type { Log } from '../core/log.ts'
 import type { LongResultBounds, LongResults } from '../core/long-results.ts'
 import type { Provider } from '../core/provider.ts'
 import type { SharedChanges } from '../core/shared-changes.ts'
-import type { LazyStore } from './lazy-store.ts'
+import type { LazyStore } from './mount-settings.ts'
 import type { MountConfig } from './schema.ts'
 
 /**

@@ -3,10 +3,9 @@ import * as z from '../schema/builder.ts'
 import { secret, text } from '../schema/fields.ts'
 import { refusal } from '../schema/refusals.ts'
 import type { StoreOptions } from '../store/index.ts'
-import { resolveFolder } from './folder.ts'
+import { defaultStoreFile, resolveFolder } from './folder.ts'
 import type { Finding } from './problem.ts'
 import { resolveSecret } from './secret.ts'
-import { defaultStoreFile } from './state-folder.ts'
 
 /** Settings of the store: a database for the data that the server itself keeps. */
 export const store = z

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import * as z from '../schema/builder.ts'
-import { stateFolder } from './state-folder.ts'
+import { stateFolder } from './folder.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 

@@ -1,6 +1,6 @@
 import { createChangeCollector } from './change-collector.ts'
 import { createChangeListeners, keyOf, type Listener } from './change-listeners.ts'
-import { sleep } from './kit/sleep.ts'
+import { sleep } from './kit/abort.ts'
 import type { Log } from './log.ts'
 import type { Mounted } from './mount.ts'
 import type { Change, Degradation } from './provider.ts'

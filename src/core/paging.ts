@@ -1,4 +1,15 @@
+import type { CursorSeal } from './cursor.ts'
 import { invalid } from './errors.ts'
+import type { Log } from './log.ts'
+import type { Mounted } from './mount.ts'
+
+/** State that the parts of a catalog share. `mounts` is sorted by address. */
+export interface CatalogState {
+  readonly mounts: readonly Mounted[]
+  readonly seal: CursorSeal
+  readonly paging: Paging
+  readonly log: Log
+}
 
 /** Page sizes. The server chooses them: clients cannot. */
 export interface Paging {

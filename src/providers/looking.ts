@@ -1,5 +1,5 @@
 import { isResourceError } from '../core/errors.ts'
-import { sleep } from '../core/kit/sleep.ts'
+import { sleep } from '../core/kit/abort.ts'
 import type { Change } from '../core/provider.ts'
 
 export interface LookingOptions<T> {

@@ -1,5 +1,4 @@
-import type { Form } from './formats.ts'
-import type { Reading, ReadingLimits } from './job.ts'
+import type { Form, Reading, ReadingLimits } from './formats.ts'
 import { createWriter, type Writer } from './writer.ts'
 import { type Attributes, mainPartOf, relationshipsOf, walkXml } from './xml.ts'
 import { openZip, type Zip } from './zip.ts'

@@ -1,8 +1,7 @@
 import { Parser } from 'htmlparser2'
 import { decodeBytes } from '../text/encoding/decode.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
-import type { Form } from './formats.ts'
-import { type Reading, type ReadingLimits, unreadable } from './job.ts'
+import { type Form, type Reading, type ReadingLimits, unreadable } from './formats.ts'
 import { createWriter, type Writer } from './writer.ts'
 
 /** Elements that are not displayed as text. */

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type { WrappedPdfiumModule } from '@embedpdf/pdfium'
 import { pdfiumMemoryBytes } from '../core/kit/child-limits.ts'
-import { type Reading, type ReadingLimits, tooMuch, unreadable } from './job.ts'
+import { type Reading, type ReadingLimits, tooMuch, unreadable } from './formats.ts'
 import { createWriter } from './writer.ts'
 
 const maxPages = 10_000

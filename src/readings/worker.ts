@@ -1,9 +1,15 @@
 import { parentPort } from 'node:worker_threads'
 import { isResourceError } from '../core/errors.ts'
 import { readDocx } from './docx.ts'
-import type { Form } from './formats.ts'
+import {
+  type Form,
+  type Reading,
+  type ReadingAnswer,
+  type ReadingJob,
+  type ReadingLimits,
+  unreadable,
+} from './formats.ts'
 import { readHtml } from './html.ts'
-import { type Reading, type ReadingAnswer, type ReadingJob, type ReadingLimits, unreadable } from './job.ts'
 import { readPdf } from './pdf.ts'
 import { createWriter, type Writer } from './writer.ts'
 import { readSheets, readXlsx } from './xlsx.ts'

@@ -1,5 +1,4 @@
-import type { Form } from './formats.ts'
-import { tooMuch } from './job.ts'
+import { type Form, tooMuch } from './formats.ts'
 
 /**
  * Writes a document, block by block, as plain text or as Markdown. Text that goes into a block has been through `plain`, `link`

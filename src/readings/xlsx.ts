@@ -1,5 +1,4 @@
-import type { Form } from './formats.ts'
-import { type Reading, type ReadingLimits, type SheetText, tooMuch } from './job.ts'
+import { type Form, type Reading, type ReadingLimits, type SheetText, tooMuch } from './formats.ts'
 import { createWriter, type Writer } from './writer.ts'
 import { mainPartOf, relationshipsOf, walkXml } from './xml.ts'
 import { openZip, type Zip } from './zip.ts'

@@ -1,5 +1,5 @@
 import { Parser } from 'htmlparser2'
-import { unreadable } from './job.ts'
+import { unreadable } from './formats.ts'
 import { targetOf, type Zip } from './zip.ts'
 
 export type Attributes = Readonly<Record<string, string>>

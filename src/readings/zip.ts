@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 import yauzl from 'yauzl'
-import { tooMuch, unreadable } from './job.ts'
+import { tooMuch, unreadable } from './formats.ts'
 
 /** A zip archive in memory, of which parts are read by name. Nothing is ever written, so a name is only a name. */
 export interface Zip {

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
+import { sleep } from '../core/kit/abort.ts'
 import { defined } from '../core/kit/defined.ts'
-import { sleep } from '../core/kit/sleep.ts'
 import type { Log } from '../core/log.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Scrubber } from '../core/scrub.ts'

@@ -1,4 +1,4 @@
-import { sleep } from '../core/kit/sleep.ts'
+import { sleep } from '../core/kit/abort.ts'
 import type { Log } from '../core/log.ts'
 import type { Change } from '../core/provider.ts'
 import { changesIn } from './change-log-rows.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { sleep } from '../core/kit/sleep.ts'
+import { sleep } from '../core/kit/abort.ts'
 import type { Log } from '../core/log.ts'
 import type { Change } from '../core/provider.ts'
 import type { SharedChanges } from '../core/shared-changes.ts'

@@ -1,4 +1,6 @@
-import type { Content, ContentFacts } from '../core/provider.ts'
+import { ResourceError } from '../core/errors.ts'
+import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
+import { changed, chunksOf } from './chunks.ts'
 
 /** The bytes of a content; those of a text in UTF-8. */
 export async function bytesOf(content: Content): Promise<Buffer> {
@@ -16,3 +18,52 @@ export function factsOf(content: Content): ContentFacts {
 }
 
 type Payload = 'text' | 'bytes' | 'stream' | 'length'
+
+/** A resource as one piece of bytes, those of a text in UTF-8. */
+interface Whole {
+  readonly bytes: Buffer
+  readonly facts: ContentFacts
+}
+
+/** How much is read at a time, in bytes. */
+const chunkBytes = 8 * 1024 * 1024
+
+/**
+ * Reads a resource as a whole and in one version, though it be larger than what its provider answers at once.
+ *
+ * @param tooLarge The error for a resource of more than `limit` bytes; `size` where it is known.
+ * @throws ResourceError `unavailable` for one that changes all the time.
+ */
+export async function readWhole(
+  provider: Provider,
+  request: ReadRequest,
+  limit: number,
+  tooLarge: (size: number | undefined) => ResourceError,
+  context: Context,
+): Promise<Whole> {
+  const once = async (): Promise<Whole> => {
+    const pieces: Buffer[] = []
+    let length = 0
+    let facts: ContentFacts = {}
+    for await (const chunk of chunksOf(
+      provider,
+      request,
+      { start: 0, length: Math.min(chunkBytes, limit + 1) },
+      context,
+    )) {
+      facts = chunk.facts
+      length += chunk.bytes.length
+      if (length > limit || (facts.size ?? 0) > limit) throw tooLarge(facts.size)
+      pieces.push(chunk.bytes)
+    }
+    return { bytes: pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces), facts }
+  }
+  for (let attempt = 0; attempt < 4; attempt++) {
+    try {
+      return await once()
+    } catch (error) {
+      if (error !== changed) throw error
+    }
+  }
+  throw new ResourceError('unavailable', 'A resource changes faster than it can be read as one version.')
+}

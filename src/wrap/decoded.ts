@@ -8,10 +8,9 @@ import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../c
 import { decodeBytes } from '../text/encoding/decode.ts'
 import { sampleBytes } from '../text/encoding/detect.ts'
 import { createJudge, type EncodingRule, languagesOf } from '../text/encoding/judge.ts'
-import { isDamagedUtf8, repairUtf8 } from '../text/encoding/utf8.ts'
-import { bytesOf, factsOf } from './content.ts'
-import { placeless, withoutTail } from './tail.ts'
-import { readWhole } from './whole.ts'
+import { isDamagedUtf8, repairUtf8 } from '../text/encoding/unicode.ts'
+import { bytesOf, factsOf, readWhole } from './content.ts'
+import { placeless, withoutTail } from './part.ts'
 
 export interface DecodedOptions {
   /** Encodings of files for which detection fails. Valid UTF-8 is always read as UTF-8. */

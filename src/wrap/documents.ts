@@ -4,9 +4,9 @@ import { formatOf, formsOf } from '../readings/formats.ts'
 import type { EncodingRule } from '../text/encoding/judge.ts'
 import { decoded } from './decoded.ts'
 import { documented } from './documented.ts'
+import { mostLines, placeless, type TailFacts, tailIn, tailKey } from './part.ts'
 import { type ReadableOptions, readable } from './readable.ts'
 import { type SlicedOptions, sliced } from './sliced.ts'
-import { mostLines, placeless, type TailFacts, tailIn, tailKey } from './tail.ts'
 import { type TailedOptions, tailed } from './tailed.ts'
 
 export interface DocumentsOptions {

@@ -1,5 +1,5 @@
 import { ResourceError } from '../core/errors.ts'
-import { sleep } from '../core/kit/sleep.ts'
+import { sleep } from '../core/kit/abort.ts'
 import type { Change, Degradation, Entry, Provider } from '../core/provider.ts'
 
 export interface PolledOptions {

@@ -6,9 +6,16 @@ import { createRecent } from '../core/kit/lru.ts'
 import { createHost, type Failure, type Outcome } from '../core/kit/worker-host.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
-import { type Form, type Format, formatOf, formsOf } from '../readings/formats.ts'
-import type { Reading, ReadingAnswer, ReadingJob } from '../readings/job.ts'
-import { readWhole } from './whole.ts'
+import {
+  type Form,
+  type Format,
+  formatOf,
+  formsOf,
+  type Reading,
+  type ReadingAnswer,
+  type ReadingJob,
+} from '../readings/formats.ts'
+import { readWhole } from './content.ts'
 
 export interface ReadableOptions {
   /** The largest document that is read, in bytes. Default 32 MiB. */

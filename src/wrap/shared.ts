@@ -1,4 +1,4 @@
-import { sleep } from '../core/kit/sleep.ts'
+import { sleep } from '../core/kit/abort.ts'
 import type { Change, Provider } from '../core/provider.ts'
 import type { SharedChanges, SharedLease } from '../core/shared-changes.ts'
 

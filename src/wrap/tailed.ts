@@ -3,11 +3,10 @@ import { defined } from '../core/kit/defined.ts'
 import { wholeCharacters } from '../core/kit/utf8.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
 import { isMedia } from '../text/encoding/binary.ts'
-import { markOf } from '../text/encoding/utf16.ts'
+import { markOf } from '../text/encoding/unicode.ts'
 import { changed, chunksOf, isTextPart } from './chunks.ts'
 import { bytesOf, factsOf } from './content.ts'
-import { type PartFacts, partKey } from './part.ts'
-import { badTail, type TailFacts, tailIn, tailKey, withoutTail } from './tail.ts'
+import { badTail, type PartFacts, partKey, type TailFacts, tailIn, tailKey, withoutTail } from './part.ts'
 
 export interface TailedOptions {
   /** The most that is answered at once, in bytes. Default 1 MiB. */

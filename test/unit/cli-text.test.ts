@@ -1,8 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { createColumns } from '../../src/cli/terminal/columns.ts'
 import { formatSize, formatTime, resourceToJson } from '../../src/cli/terminal/format.ts'
-import { escapeLines, escapeText, readableUri } from '../../src/cli/terminal/text.ts'
-import { displayWidth, padDisplay } from '../../src/cli/terminal/width.ts'
+import {
+  createColumns,
+  displayWidth,
+  escapeLines,
+  escapeText,
+  padDisplay,
+  readableUri,
+} from '../../src/cli/terminal/text.ts'
 
 describe('text from anywhere', () => {
   test.each([

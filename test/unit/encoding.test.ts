@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { decodeBytes, labelOf } from '../../src/text/encoding/decode.ts'
 import { detectEncoding, sampleBytes } from '../../src/text/encoding/detect.ts'
-import { isMostlyUtf8, repairUtf8 } from '../../src/text/encoding/utf8.ts'
+import { isMostlyUtf8, repairUtf8 } from '../../src/text/encoding/unicode.ts'
 import { encode, encodings, excerptsOf, textsOf } from '../fixtures/documents/sentences.ts'
 import { startStopwatch } from '../support/stopwatch.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { analysesOf } from '../../src/explorer/web/preview/model/analyses.ts'
-import { segmentOf } from '../../src/providers/results/names.ts'
+import { segmentOf } from '../../src/providers/results/places.ts'
 
 const one = {
   ...{ id: 'a b', path: 'results/a b', title: 'How long?', taskType: 'basic', confidence: 0.9, thresholdsMet: true },

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
-import { activityOf } from '../../src/cli/operations/pack-activity.ts'
+import { activityOf } from '../../src/cli/operations/pack.ts'
 import { planFolders } from '../../src/config/plan.ts'
 import { countActivity } from '../../src/providers/git/activity.ts'
 import { createGitFolder } from '../support/git.ts'

@@ -1,12 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isPath } from '../../src/core/path.ts'
-import { timeMarks, valueAxis } from '../../src/providers/metrics/axis.ts'
-import { createElementReader } from '../../src/providers/metrics/elements.ts'
-import { edgesOf, gapsOf } from '../../src/providers/metrics/gaps.ts'
+import { timeMarks, valueAxis } from '../../src/providers/metrics/drawing.ts'
 import { nameOf, segmentOf } from '../../src/providers/metrics/names.ts'
+import { createElementReader } from '../../src/providers/metrics/pages.ts'
 import { formatSelector, parseMatchers } from '../../src/providers/metrics/selector.ts'
-import { downsample } from '../../src/providers/metrics/shown.ts'
+import { downsample, edgesOf, gapsOf } from '../../src/providers/metrics/shown.ts'
 import { summarize } from '../../src/providers/metrics/summary.ts'
 import {
   checkSpan,

@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { formatChart } from '../../src/providers/metrics/chart.ts'
 import { formatCsv } from '../../src/providers/metrics/csv.ts'
+import { escapeXml } from '../../src/providers/metrics/drawing.ts'
 import { formatJson } from '../../src/providers/metrics/json.ts'
 import { type Shown, thinned } from '../../src/providers/metrics/shown.ts'
 import type { Series } from '../../src/providers/metrics/source.ts'
-import { escapeXml } from '../../src/providers/metrics/svg.ts'
 
 const start = 1_795_255_200
 

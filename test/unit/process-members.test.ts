@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createMemberList, memoryOf } from '../../src/core/kit/process-members.ts'
+import { createMemberList, memoryOf } from '../../src/core/kit/process-group.ts'
 
 const ends: (() => void)[] = []
 afterEach(() => {

@@ -10,7 +10,7 @@ import { explainLeftOut } from '../operations/left-out.ts'
 import { requireLocal } from '../operations/local.ts'
 import { CommandError, exitCodeHelp, exitCodes, misused } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
-import { writeJson } from '../terminal/json.ts'
+import { writeJson } from '../terminal/output.ts'
 import { escapeText } from '../terminal/text.ts'
 
 interface CheckOptions {

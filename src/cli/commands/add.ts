@@ -11,10 +11,10 @@ import { placeHere } from '../hosts/places.ts'
 import { isFound } from '../hosts/report.ts'
 import type { Entry, EntryContext, Host, Launch, Scope } from '../hosts/types.ts'
 import { strings, valueAt } from '../hosts/values.ts'
-import { keepTrust, untrustedNote } from '../operations/keep-trust.ts'
+import { keepTrust, untrustedNote } from '../operations/withheld.ts'
 import { exitCodeHelp, failed } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
-import { writeJson } from '../terminal/json.ts'
+import { writeJson } from '../terminal/output.ts'
 import { escapeText } from '../terminal/text.ts'
 
 interface AddOptions extends LaunchWords {

@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { exitCodeHelp, failed } from '../terminal/exit.ts'
 import { formatSize } from '../terminal/format.ts'
 import type { Io } from '../terminal/io.ts'
-import { writeJson } from '../terminal/json.ts'
+import { writeJson } from '../terminal/output.ts'
 import { createProgress } from '../terminal/progress.ts'
 
 interface McpbOptions {

@@ -2,11 +2,10 @@ import { type Command, Option } from 'commander'
 import { hosts as table } from '../hosts/hosts/index.ts'
 import { placeHere } from '../hosts/places.ts'
 import { type FileReport, type HostReport, type OwnServer, reportHost } from '../hosts/report.ts'
-import { createColumns } from '../terminal/columns.ts'
 import { exitCodeHelp } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
-import { writeJson } from '../terminal/json.ts'
-import { escapeText } from '../terminal/text.ts'
+import { writeJson } from '../terminal/output.ts'
+import { createColumns, escapeText } from '../terminal/text.ts'
 
 interface HostsOptions {
   readonly json?: true

@@ -1,17 +1,15 @@
 import type { Command } from 'commander'
 import { overviewUri } from '../../core/overview.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
-import { directory, isGone, refuseDepth } from '../operations/directories.ts'
-import { rootsOf } from '../operations/roots.ts'
+import { directory, isGone, refuseDepth, rootsOf } from '../operations/directories.ts'
 import { addSourceOptions, type Source, type SourceOptions, withSource } from '../operations/source.ts'
-import { createColumns } from '../terminal/columns.ts'
 import { exitCodeHelp, failed } from '../terminal/exit.ts'
 import { formatSize, formatTime, resourceToJson } from '../terminal/format.ts'
 import type { Io } from '../terminal/io.ts'
-import { createJsonArray } from '../terminal/json.ts'
+import { createJsonArray } from '../terminal/output.ts'
 import { pagesOf } from '../terminal/pages.ts'
 import { createProgress } from '../terminal/progress.ts'
-import { escapeText, readableUri } from '../terminal/text.ts'
+import { createColumns, escapeText, readableUri } from '../terminal/text.ts'
 
 interface LsOptions extends SourceOptions {
   readonly long?: true

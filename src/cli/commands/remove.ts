@@ -7,7 +7,7 @@ import { placeHere } from '../hosts/places.ts'
 import type { Scope } from '../hosts/types.ts'
 import { CommandError, exitCodeHelp, exitCodes, failed } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
-import { writeJson } from '../terminal/json.ts'
+import { writeJson } from '../terminal/output.ts'
 
 interface RemoveOptions {
   readonly scope: Scope

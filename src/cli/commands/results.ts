@@ -7,14 +7,13 @@ import { defined } from '../../core/kit/defined.ts'
 import { formatUri, parseAddress } from '../../core/uri.ts'
 import type { Stored } from '../../providers/results/index.ts'
 import { type Local, requireLocal } from '../operations/local.ts'
-import { createColumns } from '../terminal/columns.ts'
 import { exitCodeHelp, failed, misused } from '../terminal/exit.ts'
 import { count } from '../terminal/format.ts'
 import type { Io } from '../terminal/io.ts'
-import { writeJson } from '../terminal/json.ts'
 import { createLog } from '../terminal/log.ts'
+import { writeJson } from '../terminal/output.ts'
 import { writeError } from '../terminal/status-line.ts'
-import { escapeText } from '../terminal/text.ts'
+import { createColumns, escapeText } from '../terminal/text.ts'
 
 interface PutOptions {
   readonly config?: string

@@ -18,7 +18,7 @@ import { addSourceOptions, asked, type SourceOptions, withSource } from '../oper
 import { type Colours, coloursFor } from '../terminal/colour.ts'
 import { exitCodeHelp, failed, misused } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
-import { writeJson } from '../terminal/json.ts'
+import { writeJson } from '../terminal/output.ts'
 import { pagesOf } from '../terminal/pages.ts'
 import { escapeLines, escapeText, readableUri } from '../terminal/text.ts'
 

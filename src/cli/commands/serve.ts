@@ -12,19 +12,20 @@ import type { AuditFile, HttpOptions, ServeOptions as Service } from '../../serv
 import { serveStdio } from '../../server/stdio/serve-stdio.ts'
 import { hostName, ownCommand } from '../hosts/own-command.ts'
 import { type Announcer, createAnnouncer } from '../operations/announce.ts'
-import { openPage, pageOf } from '../operations/explorer.ts'
-import { relaxHeap } from '../operations/heap.ts'
 import { type Local, openLocal, requireLocal, scopesOfMounts } from '../operations/local.ts'
-import { startMeasuring } from '../operations/measure.ts'
 import { openLater } from '../operations/open-later.ts'
 import type { ServeIndexingOptions } from '../operations/serve-indexing.ts'
 import {
   adviceOn,
   argumentsFor,
   httpOptions,
+  openPage,
+  pageOf,
   refuseUnasked,
   refuseWithheld,
+  relaxHeap,
   type ServeOptions,
+  startMeasuring,
   tokensOf,
   warnOfLargeFolders,
 } from '../operations/serve-options.ts'

@@ -6,7 +6,7 @@ import { coloursFor } from '../terminal/colour.ts'
 import { exitCodeHelp } from '../terminal/exit.ts'
 import { counted, formatSize, formatTime, resourceToJson } from '../terminal/format.ts'
 import type { Io } from '../terminal/io.ts'
-import { writeJson } from '../terminal/json.ts'
+import { writeJson } from '../terminal/output.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { escapeText, readableUri } from '../terminal/text.ts'
 

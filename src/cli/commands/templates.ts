@@ -1,11 +1,10 @@
 import type { Command } from 'commander'
 import { addSourceOptions, type SourceOptions, withSource } from '../operations/source.ts'
-import { createColumns } from '../terminal/columns.ts'
 import { exitCodeHelp } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
-import { createJsonArray } from '../terminal/json.ts'
+import { createJsonArray } from '../terminal/output.ts'
 import { pagesOf } from '../terminal/pages.ts'
-import { escapeText } from '../terminal/text.ts'
+import { createColumns, escapeText } from '../terminal/text.ts'
 
 interface TemplatesOptions extends SourceOptions {
   readonly json?: true

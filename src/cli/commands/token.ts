@@ -1,17 +1,16 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
-import { defaultConfig } from '../../config/default-file.ts'
+import { defaultConfig } from '../../config/folder.ts'
 import { isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { parseDuration } from '../../schema/values.ts'
 import { addToken, readTokenFile, revokeToken, type StoredToken } from '../../server/auth/token-file.ts'
 import { trustCommand } from '../operations/withheld.ts'
-import { createColumns } from '../terminal/columns.ts'
 import { CommandError, exitCodeHelp, exitCodes, failed, misused } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
-import { writeJson } from '../terminal/json.ts'
-import { escapeText } from '../terminal/text.ts'
+import { writeJson } from '../terminal/output.ts'
+import { createColumns, escapeText } from '../terminal/text.ts'
 
 interface FileOptions {
   readonly config?: string

@@ -1,15 +1,14 @@
 import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
-import { defaultConfig } from '../../config/default-file.ts'
+import { defaultConfig } from '../../config/folder.ts'
 import type { Withheld } from '../../config/untrusted.ts'
 import { reasonsOf, withheldJson } from '../operations/withheld.ts'
-import { createColumns } from '../terminal/columns.ts'
 import { CommandError, exitCodeHelp, exitCodes, failed } from '../terminal/exit.ts'
 import { count } from '../terminal/format.ts'
 import type { Io } from '../terminal/io.ts'
-import { writeJson } from '../terminal/json.ts'
-import { escapeText } from '../terminal/text.ts'
+import { writeJson } from '../terminal/output.ts'
+import { createColumns, escapeText } from '../terminal/text.ts'
 
 interface TrustOptions {
   readonly revoke?: true

@@ -1,5 +1,5 @@
 import type { Argument, Command, Option } from 'commander'
-import { lazyStore } from '../../config/lazy-store.ts'
+import { lazyStore } from '../../config/mount-settings.ts'
 import { openMount } from '../../config/open-mount.ts'
 import type { PlannedMount } from '../../config/plan.ts'
 import { createCatalog } from '../../core/catalog.ts'

@@ -1,7 +1,9 @@
 import { isResourceError, ResourceError } from '../../core/errors.ts'
-import type { Page, Resource, View } from '../../core/view.ts'
+import { parseAddress } from '../../core/uri.ts'
+import { directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
 import { CommandError, exitCodes, misused } from '../terminal/exit.ts'
-import { asked } from './source.ts'
+import { asked, type Source } from './source.ts'
+import { asResource } from './stat-find.ts'
 
 /** A page of a directory that a user named, or that lies below one. */
 export async function directory(view: View, uri: string, query: { readonly cursor?: string }): Promise<Page<Resource>> {
@@ -26,4 +28,17 @@ const maxDepth = 300
  */
 export function refuseDepth(depth: number): void {
   if (depth > maxDepth) throw new ResourceError('internal', `The directories are nested over ${maxDepth} deep.`)
+}
+
+/** The mounts. One that is a single resource is that resource, with what reading it tells. */
+export async function rootsOf({ view, mounts }: Pick<Source, 'view' | 'mounts'>): Promise<readonly Resource[]> {
+  const roots = await view.mounts()
+  return Promise.all(roots.map((root) => (mayBeOne(root, mounts) ? asResource(view, root) : root)))
+}
+
+/** Whether a mount may be a single resource: what the configuration here says of it, else whether anything is in it. */
+function mayBeOne({ uri, mimeType }: Resource, mounts: Source['mounts']): boolean {
+  if (mimeType !== directoryMimeType) return false
+  const config = mounts.find(({ address }) => parseAddress(address).text === uri)?.config
+  return config === undefined || (config.provider === 'inline' && config.resources === undefined)
 }

@@ -1,6 +1,6 @@
 import { searchesOf } from '../../config/searches.ts'
 import type { Catalog } from '../../core/catalog.ts'
-import { sleep } from '../../core/kit/sleep.ts'
+import { sleep } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 import type { MountProgress, Search } from '../../providers/search/index.ts'
 import type { Io } from '../terminal/io.ts'

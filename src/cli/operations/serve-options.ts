@@ -1,13 +1,19 @@
 import { homedir } from 'node:os'
 import { parse, resolve } from 'node:path'
 import { resolveFolder } from '../../config/folder.ts'
+import { isResourceError } from '../../core/errors.ts'
+import { isLoopback } from '../../core/host.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
+import { createMeasurements, type Measurements } from '../../core/measurements.ts'
+import type { Page } from '../../explorer/index.ts'
+import { providers } from '../../providers/index.ts'
 import type { Listen } from '../../schema/values.ts'
 import type { ContentLinkOptions } from '../../server/index.ts'
 import { failed, misused } from '../terminal/exit.ts'
 import type { logFormats, logLevels } from '../terminal/log.ts'
 import type { Local } from './local.ts'
+import { packageVersion } from './version.ts'
 import { reasonsOf, trustCommand } from './withheld.ts'
 
 export interface ServeOptions {
@@ -100,4 +106,71 @@ export function warnOfLargeFolders({ mounts }: Local, log: Log): void {
     if (root === parse(root).root || root === homedir())
       log('warn', 'a whole file system or home folder is served', { mount: address, root })
   }
+}
+
+/** Settings of the page in a configuration. */
+interface PageSettings {
+  readonly explorer?: boolean
+  readonly path?: string
+}
+
+/** The page of a service over HTTP. `undefined`: it has none. */
+export async function openPage(
+  { explorer, path = '/mcp' }: PageSettings = {},
+  { host }: { readonly host: string },
+  log: Log,
+): Promise<Page | undefined> {
+  if (!(explorer ?? isLoopback(host))) return undefined
+  // MCP itself is in the place of the page.
+  if (path.endsWith('/')) {
+    if (explorer) throw failed(`The explorer has no place where http.path is "${path}": let that end with a name.`)
+    return undefined
+  }
+  const { createPage } = await import('../../explorer/index.ts')
+  try {
+    return await createPage({ path })
+  } catch (error) {
+    if (!isResourceError(error)) throw error
+    if (explorer) throw failed(error.message)
+    log('warn', 'the explorer is not served', { reason: error.message })
+    return undefined
+  }
+}
+
+/** The address of the page beside an MCP endpoint. */
+export function pageOf(url: string): string {
+  return url.slice(0, url.lastIndexOf('/') + 1)
+}
+
+/** How much the heap may grow between two full collections, in percent of what is alive. */
+const growth = 100
+
+/**
+ * Lets the heap of a server grow to twice its live size before the next full garbage collection. By default V8 lets a small heap grow
+ * by about a third, which means a collection every three seconds at 200 reads a second; requests at that moment take several times
+ * as long. The limit of `--max-old-space-size` still holds.
+ */
+export function relaxHeap(): void {
+  process.getBuiltinModule('node:v8').setFlagsFromString(`--heap-growing-percent=${growth}`)
+}
+
+/** Measurements of this process, until `end` is called. */
+interface Measuring {
+  readonly measurements: Measurements
+  end(): void
+}
+
+/** Measures this process, where that is served: by a mount of its own, or at `/metrics`. */
+export async function startMeasuring({ config, mounts }: Local): Promise<Measuring | undefined> {
+  const { metrics = false } = config?.http ?? {}
+  const isMounted = mounts.some(({ config: mount }) => mount.provider === 'metrics' && mount.source === 'self')
+  if (metrics === false && !isMounted) return undefined
+  const { measureProcess } = await providers.metrics()
+  const { measure, end } = measureProcess()
+  const measurements = createMeasurements()
+  const labels = { version: packageVersion(), node: process.version }
+  const help = 'Which hikidashi this is, on which Node.'
+  measurements.add(measure)
+  measurements.add(() => [{ name: 'hikidashi_build_info', type: 'gauge', help, samples: [{ labels, value: 1 }] }])
+  return { measurements, end }
 }

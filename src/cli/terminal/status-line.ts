@@ -1,5 +1,5 @@
 import { forTerminal } from './output.ts'
-import { displayWidth } from './width.ts'
+import { displayWidth } from './text.ts'
 
 /** The last line of a terminal, which is written over again and again, and is gone before anything else is written. */
 export interface StatusLine {

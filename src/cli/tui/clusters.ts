@@ -1,5 +1,4 @@
-import { escapeText } from '../terminal/text.ts'
-import { displayWidth } from '../terminal/width.ts'
+import { displayWidth, escapeText } from '../terminal/text.ts'
 
 /** A grapheme cluster, drawn by a terminal as one character: a base with its marks, or an emoji of several parts. */
 export interface Cluster {

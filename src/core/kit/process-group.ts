@@ -1,5 +1,6 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createMemberList, memoryOf } from './process-members.ts'
 
 /** A command that leads its own session (`spawn` with `detached`), and the processes that it has started. Not for Windows. */
 export interface ProcessGroup {
@@ -96,4 +97,123 @@ function send(pid: number, signal: NodeJS.Signals | 0): boolean {
   } catch {
     return false
   }
+}
+
+interface Process {
+  readonly pid: number
+  readonly parent: number
+  readonly group: number
+  readonly session: number
+  /** Start time, in clock ticks since the boot: it distinguishes a later process with the same id. */
+  readonly started: string
+}
+
+/** The processes of a session and their descendants, from `/proc` of Linux (proc(5)). */
+interface MemberList {
+  /** Returns the members at the last scan of all processes: at most one to ten seconds ago. */
+  recent(): readonly Process[]
+  /**
+   * Returns the members that run now, without zombies. A process that was returned once is returned until it has ended, even if
+   * its parent has ended before. Reads a file of each process of the machine.
+   */
+  now(): readonly Process[]
+}
+
+/** Pause after a scan of all processes, as a multiple of the time that the scan took. */
+const pauseTimes = 100
+const [minPauseMs, maxPauseMs] = [1000, 10_000]
+
+/** The last scan of all processes. All lists share it. */
+let seen: readonly Process[] = []
+let seenAtMs = Number.NEGATIVE_INFINITY
+let notBeforeMs = Number.NEGATIVE_INFINITY
+
+/**
+ * Creates the member list of a session. Linux only.
+ *
+ * @param leader The process that leads the session. It has already begun the session.
+ */
+export function createMemberList(leader: number): MemberList {
+  const createdAtMs = performance.now()
+  /** Start times of the processes that `now` returned. */
+  let named = new Map<number, string>()
+
+  const membersOf = (processes: readonly Process[]): readonly Process[] => {
+    const children = new Map<number, Process[]>()
+    for (const one of processes) children.set(one.parent, [...(children.get(one.parent) ?? []), one])
+    const members = new Map<number, Process>()
+    const add = (one: Process) => {
+      if (members.has(one.pid)) return
+      members.set(one.pid, one)
+      for (const child of children.get(one.pid) ?? []) add(child)
+    }
+    for (const one of processes) if (one.session === leader || named.get(one.pid) === one.started) add(one)
+    return [...members.values()]
+  }
+  return {
+    recent: () => {
+      const isFresh = performance.now() < notBeforeMs && seenAtMs >= createdAtMs
+      return membersOf(isFresh ? seen : lookAtAll())
+    },
+    now: () => {
+      const members = membersOf(lookAtAll())
+      named = new Map(members.map(({ pid, started }) => [pid, started]))
+      return members
+    },
+  }
+}
+
+function lookAtAll(): readonly Process[] {
+  seenAtMs = performance.now()
+  const ids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  seen = ids.flatMap((id) => readProcess(Number(id)) ?? [])
+  const nowMs = performance.now()
+  notBeforeMs = nowMs + Math.min(maxPauseMs, Math.max(minPauseMs, pauseTimes * (nowMs - seenAtMs)))
+  return seen
+}
+
+/** Reads a process; undefined when it has ended. */
+function readProcess(pid: number): Process | undefined {
+  const stat = textOf(pid, 'stat')
+  // The second field is the name of the program in parentheses. It may contain blanks and parentheses itself.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const [state, parent, group, session] = fields
+  if (stat === '' || state === 'Z' || state === 'X') return undefined
+  const started = fields[22 - 3] ?? ''
+  return { pid, parent: Number(parent), group: Number(group), session: Number(session), started }
+}
+
+/**
+ * Returns the memory of several processes together, in bytes. A result up to the limit may be too high: memory that processes
+ * share is counted for each of them. A result over the limit counts it once.
+ */
+export async function memoryOf(processes: readonly Process[], limitBytes: number): Promise<number> {
+  const resident = processes.map(({ pid }) => bytesOf(textOf(pid, 'status'), 'VmRSS') ?? 0)
+  if (sum(resident) <= limitBytes) return sum(resident)
+  // For the proportional share the kernel walks all pages of a process, which takes milliseconds: use asynchronous reads, off this thread. For
+  // processes of other users the file is not readable.
+  const shares = processes.map(async ({ pid }, index) => {
+    const text = await readFile(`/proc/${pid}/smaps_rollup`, 'latin1').catch(() => '')
+    return bytesOf(text, 'Pss') ?? resident[index] ?? 0
+  })
+  return sum(await Promise.all(shares))
+}
+
+/** Reads a file of a process; empty when the process has ended. */
+function textOf(pid: number, file: 'stat' | 'status'): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'latin1')
+  } catch {
+    return ''
+  }
+}
+
+/** Returns the value of a line such as `VmRSS:   1234 kB`, in bytes. The unit is always KiB (proc(5)). */
+function bytesOf(text: string, name: string): number | undefined {
+  const kibibytes = new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1]
+  return kibibytes === undefined ? undefined : Number(kibibytes) * 1024
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
 }

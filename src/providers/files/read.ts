@@ -1,6 +1,6 @@
 import type { BigIntStats } from 'node:fs'
 import { later, ResourceError } from '../../core/errors.ts'
-import { sleep } from '../../core/kit/sleep.ts'
+import { sleep } from '../../core/kit/abort.ts'
 import { isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import type { ByteRange, Context } from '../../core/provider.ts'
 import { rangeWithin } from '../../core/range.ts'

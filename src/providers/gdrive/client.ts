@@ -1,13 +1,12 @@
 import { drive_v3 } from '@googleapis/drive'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
-import { followFor } from '../../core/kit/abort.ts'
+import { followFor, sleep } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/defined.ts'
-import { sleep } from '../../core/kit/sleep.ts'
 import { untilAbort } from '../files/pool.ts'
 import { type Authorization, authorize } from './credentials.ts'
 import { type About, errorOf, type Fault, faultOf, isExpired, isPassing, isQuota } from './errors.ts'
-import type { Credentials } from './login.ts'
 import type { RawFile } from './model.ts'
+import type { Credentials } from './token-file.ts'
 import { createTransport } from './transport.ts'
 
 export interface ClientOptions {

@@ -2,8 +2,7 @@ import { auth } from '@googleapis/drive'
 import { invalid, ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { mayAskMachine } from '../objects/machine.ts'
-import type { Credentials, OAuthClient } from './login.ts'
-import { readRefreshToken } from './token-file.ts'
+import { type Credentials, type OAuthClient, readRefreshToken } from './token-file.ts'
 import type { Transport } from './transport.ts'
 
 /** The only scope ever requested: read. */

@@ -6,9 +6,8 @@ import { followFor } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { type Authorization, createOAuth, scope } from './credentials.ts'
 import { faultOf } from './errors.ts'
-import type { OAuthClient } from './login.ts'
+import type { OAuthClient, RefreshToken } from './token-file.ts'
 
-import type { RefreshToken } from './token-file.ts'
 import { createTransport, standInEndpoint } from './transport.ts'
 
 export interface GrantOptions {

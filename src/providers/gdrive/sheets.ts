@@ -2,7 +2,7 @@ import { extname, join } from 'node:path'
 import { ResourceError } from '../../core/errors.ts'
 import { workerLimits } from '../../core/kit/child-limits.ts'
 import { createHost } from '../../core/kit/worker-host.ts'
-import type { ReadingAnswer, ReadingJob, SheetText } from '../../readings/job.ts'
+import type { ReadingAnswer, ReadingJob, SheetText } from '../../readings/formats.ts'
 
 export interface Sheets {
   /** Returns the sheets of a workbook, each as CSV. Throws `invalid` and `too-large`, as readings of documents do. */

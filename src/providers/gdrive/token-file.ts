@@ -1,6 +1,21 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { ResourceError } from '../../core/errors.ts'
 
+/** Credentials for Google. */
+export type Credentials =
+  /** A person who has allowed access by `hikidashi auth gdrive`. */
+  | { readonly kind: 'person'; readonly client: OAuthClient; readonly tokenFile: string }
+  /** A service account: its key as JSON, and the user it impersonates, if access is delegated. */
+  | { readonly kind: 'service'; readonly key: string; readonly subject?: string }
+  /** The application default credentials. */
+  | { readonly kind: 'default' }
+
+/** The OAuth client registration of this program. */
+export interface OAuthClient {
+  readonly id: string
+  readonly secret: string | undefined
+}
+
 /** The file that `hikidashi auth gdrive` writes: anyone who has it and the secret of the client can read everything that was allowed. */
 export interface RefreshToken {
   readonly version: 1

@@ -1,4 +1,5 @@
-import { ResourceError } from '../../core/errors.ts'
+import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { codeOf } from '../files/pool.ts'
 
 /** Returns the error for a process of git that failed. `complaint`: its error output, which is not passed on. */
 export function explainFailure(name: string, code: number | null, complaint: string): ResourceError {
@@ -32,4 +33,11 @@ export function firstLine(text: string): string {
       .split('\n')[0]
       ?.replace(/\p{Cc}/gu, '?') ?? ''
   )
+}
+
+/** Converts an error of the file system into one with a message for clients. */
+export function explained(error: unknown): unknown {
+  const code = codeOf(error)
+  if (isResourceError(error) || code === undefined) return error
+  return new ResourceError('unavailable', `The file system says ${code}.`, {}, { cause: error })
 }

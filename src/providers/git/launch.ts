@@ -3,7 +3,7 @@ import { lstatSync } from 'node:fs'
 import { type ChildLimits, childLimits } from '../../core/kit/child-limits.ts'
 import type { Log } from '../../core/log.ts'
 import { createPool } from '../files/pool.ts'
-import { spawnLimited } from '../limited-child.ts'
+import { spawnLimited } from '../program.ts'
 import { gitEnvironment } from './launch-environment.ts'
 import { explainFailure, firstLine, unavailable } from './launch-failures.ts'
 

@@ -1,7 +1,6 @@
-import { timeMarks, type ValueAxis, valueAxis } from './axis.ts'
+import { element, escapeXml, fitted, pixels, timeMarks, type ValueAxis, valueAxis, widthOf } from './drawing.ts'
 import { inWords } from './json.ts'
 import { distinctLabels, formatLabels, type Shown, type ShownSeries } from './shown.ts'
-import { element, escapeXml, fitted, pixels, widthOf } from './svg.ts'
 import { formatDuration, formatTime } from './time.ts'
 import { formatOf, type ValueFormat } from './units.ts'
 

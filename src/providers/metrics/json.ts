@@ -1,6 +1,5 @@
 import { defined } from '../../core/kit/defined.ts'
-import type { Gap } from './gaps.ts'
-import { distinctLabels, formatLabels, type Shown, type ShownSeries } from './shown.ts'
+import { distinctLabels, formatLabels, type Gap, type Shown, type ShownSeries } from './shown.ts'
 import type { At, Summary } from './summary.ts'
 import { formatDuration, formatTime } from './time.ts'
 import { formatOf, type ValueFormat } from './units.ts'

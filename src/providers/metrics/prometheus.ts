@@ -1,7 +1,6 @@
 import { ResourceError } from '../../core/errors.ts'
-import { createElementReader } from './elements.ts'
 import { type ApiError, faultOf, noAnswer } from './faults.ts'
-import { pageOf } from './pages.ts'
+import { createElementReader, pageOf } from './pages.ts'
 import { type Ask, type ClientOptions, createClient, type Fields } from './request.ts'
 import { formatLabel, formatSelector, type Selector } from './selector.ts'
 import type { Answer, Labels, Metric, MetricType, Series, Source } from './source.ts'

@@ -1,7 +1,6 @@
 import type { ServerSettings } from '../relational/server.ts'
 import { refused } from './errors.ts'
-import type { Query } from './query.ts'
-import { quoteName } from './sql.ts'
+import { type Query, quoteName } from './sql.ts'
 
 /** Facts about a connection, read when it is opened. */
 export interface Facts {

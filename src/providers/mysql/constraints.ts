@@ -1,8 +1,7 @@
 import { identityOf } from '../relational/batch.ts'
 import type { ObjectName } from '../relational/model.ts'
-import type { Cells } from './query.ts'
 import type { Session } from './session.ts'
-import { listed, readableColumn, servedSchema } from './sql.ts'
+import { type Cells, listed, readableColumn, servedSchema } from './sql.ts'
 
 /** A foreign key, from either of its ends. */
 export interface Constraint {

@@ -1,9 +1,8 @@
 import { identityOf } from '../relational/batch.ts'
 import type { Check, ObjectName, Trigger } from '../relational/model.ts'
 import { type Constraint, readConstraints } from './constraints.ts'
-import type { Cells } from './query.ts'
 import type { Session } from './session.ts'
-import { listed, nameOf, quoteName, readableColumn } from './sql.ts'
+import { type Cells, listed, nameOf, quoteName, readableColumn } from './sql.ts'
 
 /** A table or view as the information schema describes it. */
 export interface RawTable extends ObjectName {

@@ -1,9 +1,8 @@
 import { identityOf } from '../relational/batch.ts'
 import type { ObjectName, Overload, Routine } from '../relational/model.ts'
-import type { Cells } from './query.ts'
 import { grouped } from './raw.ts'
 import type { Session } from './session.ts'
-import { ended, listed, nameOf, quoteName, quoteText } from './sql.ts'
+import { type Cells, ended, listed, nameOf, quoteName, quoteText } from './sql.ts'
 
 /** Kinds of routines that are told of. Packages are none: what is in them is called by two names. */
 export const servedRoutine = "ROUTINE_TYPE IN ('FUNCTION', 'PROCEDURE')"

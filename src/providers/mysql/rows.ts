@@ -4,9 +4,8 @@ import type { ObjectName } from '../relational/model.ts'
 import type { KeyQuery, RowPage, RowQuery } from '../relational/source.ts'
 import { isUnusableValue } from './errors.ts'
 import { hasRows, type PageOptions, tableFacts } from './page.ts'
-import type { Query } from './query.ts'
 import type { Session } from './session.ts'
-import { nameOf, quoteName, readableColumn } from './sql.ts'
+import { nameOf, type Query, quoteName, readableColumn } from './sql.ts'
 import { type ColumnType, jsonOf, keyOf, keyText, lengthOf, parameterFor, pieceOf, sizeOf } from './values.ts'
 
 /**

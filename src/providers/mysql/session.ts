@@ -3,7 +3,7 @@ import { defined } from '../../core/kit/defined.ts'
 import type { ServerSettings } from '../relational/server.ts'
 import { type Facts, readFacts, requireHarmless } from './account.ts'
 import { connectError, endedError, lateError, openingError, refused, statementError } from './errors.ts'
-import type { Cells, Query } from './query.ts'
+import type { Cells, Query } from './sql.ts'
 import type { Target } from './target.ts'
 
 /** One connection. All it does is read-only, with time-outs. */

@@ -1,5 +1,13 @@
 import type { ObjectName } from '../relational/model.ts'
 
+/** Cells of one result row, in column order. Numbers of more than 53 bits, decimals and times are strings. */
+export type Cells = readonly (string | number | Buffer | null)[]
+
+type Bound = string | number | null
+
+/** Runs one prepared statement, with its values apart. */
+export type Query = (sql: string, values?: readonly Bound[]) => Promise<readonly Cells[]>
+
 /** An identifier between quotes. */
 export function quoteName(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``

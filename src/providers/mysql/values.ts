@@ -1,5 +1,4 @@
-import type { Cells } from './query.ts'
-import { quoteName } from './sql.ts'
+import { type Cells, quoteName } from './sql.ts'
 
 /** How a column is read, by the name of its type. */
 type Form = 'integer' | 'decimal' | 'real' | 'text' | 'binary' | 'time' | 'date' | 'json' | 'shape' | 'other'

@@ -1,5 +1,5 @@
 import { isResourceError } from '../../core/errors.ts'
-import { sleep } from '../../core/kit/sleep.ts'
+import { sleep } from '../../core/kit/abort.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
 import { enumDocument, relationDocument, routineDocument, versionOf } from './documents.ts'
 import type { ObjectName } from './model.ts'

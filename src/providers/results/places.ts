@@ -1,5 +1,3 @@
-import { idPattern, nameOf, segmentOf } from './names.ts'
-
 /** Parsed path of the mount. */
 export type Place =
   | { readonly kind: 'recent' | 'lookup' }
@@ -31,3 +29,34 @@ export function parsePlace(path: string): Place | undefined {
   const provider = second === 'votes' && third !== undefined && third !== '' ? nameOf(third) : undefined
   return provider === undefined ? undefined : { kind: 'vote', id: first, provider }
 }
+
+/**
+ * Names from outside (tags, names of providers) as one segment of a path, one to one: `~` is written `~0` and `/` is written
+ * `~1`, as in RFC 6901; `.` and `..`, which are no segments, begin with `~2` instead of their first dot.
+ */
+export function segmentOf(name: string): string {
+  const escaped = name.replaceAll('~', '~0').replaceAll('/', '~1')
+  return escaped === '.' || escaped === '..' ? `~2${escaped.slice(1)}` : escaped
+}
+
+const escapes: Readonly<Record<string, string>> = { '~0': '~', '~1': '/', '~2': '.' }
+
+/** The name that a segment stands for. `undefined`: it is not the segment of any name. */
+export function nameOf(segment: string): string | undefined {
+  const name = segment.replace(/~[012]/g, (pair) => escapes[pair] ?? pair)
+  return segmentOf(name) === segment ? name : undefined
+}
+
+/** Line terminators and control characters of terminals: refused in ids, tags and names. */
+const controls = /[\p{Cc}\u2028\u2029]/u
+
+/** Returns the fault of a name that becomes a path segment; its length is not checked here. */
+export function nameFault(name: string): string | undefined {
+  if (controls.test(name)) return 'It holds a control character.'
+  if (!name.isWellFormed()) return 'It holds half of a character (a lone surrogate).'
+  if (name.trim() !== name) return 'It begins or ends with white space.'
+  return undefined
+}
+
+/** An id of a result: what is safe in any URI, file name and shell. */
+export const idPattern = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { invalid } from '../../core/errors.ts'
 import { type NewAnalysis, taskTypes } from './analysis.ts'
-import { idPattern, nameFault } from './names.ts'
+import { idPattern, nameFault } from './places.ts'
 
 /** The largest parts of a record, in characters and items. A record as a whole has a limit in bytes beside. */
 export const largest = { prompt: 262_144, content: 524_288, name: 128, tag: 64, tags: 32, votes: 64, rounds: 1000 }

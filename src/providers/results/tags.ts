@@ -2,7 +2,7 @@ import { ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import type { Collection } from '../../store/store.ts'
-import { nameOf, segmentOf } from './names.ts'
+import { nameOf, segmentOf } from './places.ts'
 import { tagTerm } from './row.ts'
 
 /** Which tags there are. The store finds what has a tag; this finds the tags. */

@@ -6,8 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { invalid, notFound, ResourceError } from '../../core/errors.ts'
 import { childLimits } from '../../core/kit/child-limits.ts'
 import type { Context, Entry, Provider, Template } from '../../core/provider.ts'
-import { spawnLimited } from '../limited-child.ts'
-import { findProgram, isProgram } from '../program.ts'
+import { findProgram, isProgram, spawnLimited } from '../program.ts'
 import { type CaptureCommand, captureCommand, checkDisplay, displaysOf, type Machine, programsOf } from './command.ts'
 
 export interface ScreenOptions {

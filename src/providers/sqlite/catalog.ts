@@ -3,10 +3,18 @@ import { defined } from '../../core/kit/defined.ts'
 import { comparePaths } from '../../core/path.ts'
 import { type Index, type Reference, type Relation, roundEstimate } from '../relational/model.ts'
 import { segmentOf } from '../relational/names.ts'
-import { type Cells, columnsOf, type Item, type RawColumn, type Run, tryTo } from './columns.ts'
-import { folded, foreignKeysOf, referencesIn } from './foreign.ts'
-import { type Affinity, affinityOf, quoteName } from './names.ts'
-import { checksOf, generatedOf, itemsOf, textOf } from './parse.ts'
+import {
+  type Affinity,
+  affinityOf,
+  type Cells,
+  columnsOf,
+  type Item,
+  quoteName,
+  type RawColumn,
+  type Run,
+  tryTo,
+} from './columns.ts'
+import { checksOf, folded, foreignKeysOf, generatedOf, itemsOf, referencesIn, textOf } from './definitions.ts'
 
 /** Key column of a table, with the facts that only statements need. */
 export interface KnownKey {

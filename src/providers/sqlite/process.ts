@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { ResourceError } from '../../core/errors.ts'
 import { childLimits } from '../../core/kit/child-limits.ts'
-import { spawnLimited } from '../limited-child.ts'
+import { spawnLimited } from '../program.ts'
 import type { Answer, Question } from './child.ts'
 import { away } from './failures.ts'
 

@@ -3,7 +3,7 @@ import { invalid, notFound } from '../../core/errors.ts'
 import type { RowAccess } from '../relational/model.ts'
 import type { KeyQuery, Row, RowPage, RowQuery, Value } from '../relational/source.ts'
 import type { Catalog, Known, KnownKey } from './catalog.ts'
-import { type Affinity, quoteName } from './names.ts'
+import { type Affinity, quoteName } from './columns.ts'
 
 /** Row query without the caller's description of the relation: the current description counts. */
 export type PlainRowQuery = Omit<RowQuery, 'relation'> & Asked

@@ -15,7 +15,7 @@ import {
   initializeResult,
   shakeHands,
 } from './handshake.ts'
-import { wantsLog } from './logging.ts'
+import { wantsLog } from './keys.ts'
 import { failure, isObject, type Notification, type Request, type Response } from './messages.ts'
 import type { Call, Method } from './method.ts'
 import { type ServedOpening, whenWorkable } from './opening.ts'

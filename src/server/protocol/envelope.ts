@@ -1,6 +1,5 @@
 import { codes, invalidParams, type WireError } from './errors.ts'
-import { protocolKeys } from './keys.ts'
-import { isLogLevel } from './logging.ts'
+import { isLogLevel, protocolKeys } from './keys.ts'
 import { isObject, type Notification, type Request } from './messages.ts'
 import { modern, type Revision, revisions } from './revisions.ts'
 

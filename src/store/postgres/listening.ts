@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { sleep } from '../../core/kit/sleep.ts'
+import { sleep } from '../../core/kit/abort.ts'
 import { type Change, createNews } from '../news.ts'
 import type { Server } from './server.ts'
 

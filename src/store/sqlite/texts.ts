@@ -9,8 +9,7 @@ import { type Database, type Found, listIn, transaction, type Value } from './da
 import { createKnown } from './known.ts'
 import { createOwners, type Owner } from './owners.ts'
 import { bestOf, type Scored, type Weighed, weighedOf } from './scores.ts'
-import { filterSql } from './texts-filter.ts'
-import { prepareTexts } from './texts-statements.ts'
+import { filterSql, prepareTexts } from './texts-statements.ts'
 
 /** How many texts one part of a removal removes. */
 const batch = 200

@@ -3,8 +3,7 @@ import { wholeCharacters } from '../../core/kit/utf8.ts'
 import { isBinary } from './binary.ts'
 import { decodeBytes, isWhole, labelOf } from './decode.ts'
 import { byChance, likelihood, type Model } from './models.ts'
-import { isDamagedUtf8, isMostlyUtf8 } from './utf8.ts'
-import { guessUtf16, isUtf16, markOf } from './utf16.ts'
+import { guessUtf16, isDamagedUtf8, isMostlyUtf8, isUtf16, markOf } from './unicode.ts'
 import { westernness } from './western.ts'
 
 /** Language group that an encoding implies; `western` covers the languages of Windows-1252. */

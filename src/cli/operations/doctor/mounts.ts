@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { LazyStore } from '../../../config/lazy-store.ts'
+import type { LazyStore } from '../../../config/mount-settings.ts'
 import type { PlannedMount } from '../../../config/plan.ts'
 import { createCatalog, type Mount } from '../../../core/catalog.ts'
 import { defined } from '../../../core/kit/defined.ts'

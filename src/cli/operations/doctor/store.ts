@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { LazyStore } from '../../../config/lazy-store.ts'
+import type { LazyStore } from '../../../config/mount-settings.ts'
 import { isResourceError } from '../../../core/errors.ts'
 import { parseSearchStatus, type SearchStatusMount } from '../../../core/found.ts'
 import type { Findings } from '../../commands/doctor.ts'

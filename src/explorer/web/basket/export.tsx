@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
+import { copy } from '../state/announce.ts'
 import { basket } from '../state/basket.ts'
-import { copy } from '../state/copy.ts'
 import { download } from '../state/download.ts'
 import { langOf } from '../state/lang.ts'
 import { addressOf, fragmentOf } from '../state/place.ts'

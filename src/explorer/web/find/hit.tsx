@@ -13,8 +13,7 @@ import { linkTo, place } from '../state/place.ts'
 import { remember } from '../state/recent.ts'
 import { shown } from '../state/shown.ts'
 import { formatTime } from '../words/language.ts'
-import type { HitGroup } from './groups.ts'
-import { nameMarks } from './name-hits.ts'
+import { type HitGroup, nameMarks } from './name-hits.ts'
 import { t } from './words.ts'
 
 /** The hits of one file: its name, where it lies, and what of it matches. */

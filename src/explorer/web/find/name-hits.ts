@@ -1,6 +1,6 @@
-import { piecesOf } from '../../../core/found.ts'
+import { type FoundHit, piecesOf } from '../../../core/found.ts'
 import type { Resource } from '../../../core/view.ts'
-import { matchesIn } from '../preview/model/matches.ts'
+import { matchesIn } from '../preview/model/lines.ts'
 import { fold } from '../state/fold.ts'
 
 /** Maximum number of names above the hits. */
@@ -48,4 +48,22 @@ function decodedPath(uri: string): string {
   } catch {
     return uri
   }
+}
+
+/** The hits of one document. */
+export interface HitGroup {
+  readonly document: string
+  /** Best first. */
+  readonly hits: readonly FoundHit[]
+}
+
+/** Puts the hits of one document together, where the best of them stands. */
+export function groupsOf(hits: readonly FoundHit[]): readonly HitGroup[] {
+  const groups = new Map<string, FoundHit[]>()
+  for (const hit of hits) {
+    const group = groups.get(hit.document)
+    if (group === undefined) groups.set(hit.document, [hit])
+    else group.push(hit)
+  }
+  return [...groups].map(([document, own]) => ({ document, hits: own }))
 }

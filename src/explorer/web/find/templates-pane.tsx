@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { ResourceTemplate } from '../../../core/view.ts'
-import { copy } from '../state/copy.ts'
+import { copy } from '../state/announce.ts'
 import { fold } from '../state/fold.ts'
 import { go, linkTo, place } from '../state/place.ts'
 import { reasonOf } from '../state/reason.ts'

@@ -1,5 +1,4 @@
-import { announce } from '../state/announce.ts'
-import { copy } from '../state/copy.ts'
+import { announce, copy } from '../state/announce.ts'
 import { t } from './words.ts'
 
 export async function copyText(text: string): Promise<void> {

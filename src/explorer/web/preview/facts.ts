@@ -7,7 +7,7 @@ import { download, downloadFrom } from '../state/download.ts'
 import { reasonOf } from '../state/reason.ts'
 import { connected } from '../state/session.ts'
 import type { Reader } from './load.ts'
-import { documentFormOf } from './model/documents.ts'
+import { documentFormOf } from './model/kind.ts'
 import { withPart } from './model/reference.ts'
 
 export function nameOf(uri: string): string {

@@ -2,7 +2,7 @@ import { type Signal, signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { Shape } from '../shell/icons.tsx'
 import { go } from '../state/place.ts'
-import { maxMatches } from './model/matches.ts'
+import { maxMatches } from './model/lines.ts'
 import { t } from './words.ts'
 
 /** Whether the reader looks for something in the text that is shown. */

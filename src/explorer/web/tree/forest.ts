@@ -1,7 +1,7 @@
 import { defined } from '../../../core/kit/defined.ts'
 import type { Page, Resource, View } from '../../../core/view.ts'
 import { bestRoot, type Growing, isFolder, isOnTheWay, isOther, isSame, rowsOf, type TreeNode } from './grown.ts'
-import { maxOrdered, natural } from './natural.ts'
+import { maxOrdered, natural } from './order.ts'
 import type { TreeRow } from './rows.ts'
 import { singleOf } from './single.ts'
 

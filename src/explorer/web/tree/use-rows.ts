@@ -1,5 +1,9 @@
 import type { RefObject } from 'preact'
-import { useCallback, useLayoutEffect, useReducer, useRef } from 'preact/hooks'
+import { useCallback, useEffect, useLayoutEffect, useReducer, useRef } from 'preact/hooks'
+import { defined } from '../../../core/kit/defined.ts'
+import { neighbours } from '../state/known.ts'
+import { markChanged, onChange } from '../state/live.ts'
+import { place } from '../state/place.ts'
 import {
   type Anchor,
   anchorOf,
@@ -10,6 +14,52 @@ import {
   type Window,
   windowOf,
 } from './window.ts'
+
+/** Maximum number of rows searched for the next resource. */
+const mostNeighbours = 5000
+
+/**
+ * Tells the preview what is before and behind the resource that is shown.
+ *
+ * @param near Where the resource is, most likely.
+ * @param uriAt What can be read in a row. `undefined`: a directory, a note.
+ */
+export function useNeighbours(
+  identity: unknown,
+  near: number,
+  uriAt: (index: number) => string | undefined,
+  count: number,
+): void {
+  const { uri } = place.value
+  useEffect(() => {
+    if (uri === undefined) return
+    const index = uriAt(near) === uri ? near : indexOf(uri, uriAt, count)
+    if (index === -1) return
+    const previous = search(index, -1, uriAt, count)
+    const next = search(index, 1, uriAt, count)
+    neighbours.value = {
+      ...defined({ previous, next }),
+    }
+  }, [identity, near, uri])
+}
+
+function indexOf(uri: string, uriAt: (index: number) => string | undefined, count: number): number {
+  for (let index = 0; index < count; index++) if (uriAt(index) === uri) return index
+  return -1
+}
+
+function search(
+  from: number,
+  step: 1 | -1,
+  uriAt: (index: number) => string | undefined,
+  count: number,
+): string | undefined {
+  for (let done = 0, index = from + step; done < mostNeighbours && index >= 0 && index < count; done++, index += step) {
+    const uri = uriAt(index)
+    if (uri !== undefined) return uri
+  }
+  return undefined
+}
 
 /** The height of a row, in pixels: `--row` of theme.css. */
 export const rowHeight = 24
@@ -113,4 +163,42 @@ export function useRows({ count, keyOf, identity, active, asked, memory }: RowsI
   }
 
   return { scroller, window: now, page: Math.floor(scroll.current.height / rowHeight), onScroll, show }
+}
+
+/** Maximum number of resources subscribed to for their marks: the ones that were visible last. */
+const most = 300
+/** Delay after the last scroll event, in milliseconds. */
+const pause = 400
+
+/** Marks what changes among the rows that are to be seen. */
+export function useWatched(uris: readonly string[]): void {
+  const watched = useRef(new Map<string, () => void>()).current
+  const key = uris.join(' ')
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      for (const uri of uris) {
+        const end =
+          watched.get(uri) ??
+          onChange(uri, (missed) => {
+            // Missed changes show when the list is loaded again.
+            if (!missed && place.value.uri !== uri) markChanged([uri])
+          })
+        watched.delete(uri)
+        watched.set(uri, end)
+      }
+      for (const [uri, end] of watched) {
+        if (watched.size <= most) break
+        end()
+        watched.delete(uri)
+      }
+    }, pause)
+    return () => clearTimeout(timer)
+  }, [key])
+  useEffect(
+    () => () => {
+      for (const end of watched.values()) end()
+      watched.clear()
+    },
+    [],
+  )
 }

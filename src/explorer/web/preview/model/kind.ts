@@ -146,3 +146,46 @@ export function endingOf(uri: string): string {
   const dot = name.lastIndexOf('.')
   return dot === -1 ? '' : name.slice(dot + 1).toLowerCase()
 }
+
+const names: Readonly<Record<string, string>> = {
+  'application/pdf': 'PDF',
+  'application/zip': 'ZIP',
+  'application/octet-stream': 'binary',
+  'text/plain': 'text',
+  'text/markdown': 'Markdown',
+  'text/html': 'HTML',
+  'image/svg+xml': 'SVG',
+  'application/x-sh': 'shell',
+  'application/manifest+json': 'JSON',
+}
+
+/** A MIME type in one word, as people call it: `text/typescript` is `typescript`. Empty for none. */
+export function typeName(mimeType: string | undefined): string {
+  const type = mediaTypeOf(mimeType)
+  if (type === undefined) return ''
+  const named = names[type]
+  if (named !== undefined) return named
+  if (type.includes('wordprocessingml')) return 'Word'
+  if (type.includes('spreadsheetml')) return 'Excel'
+  if (type.includes('presentationml')) return 'PowerPoint'
+  const subtype = type.slice(type.indexOf('/') + 1).replace(/^(?:x-|vnd\.)+/, '')
+  const word = subtype.split(/[+.;]/).at(subtype.includes('+') ? -1 : 0) ?? subtype
+  return word.length > 14 ? word.slice(0, 13).concat('…') : word
+}
+
+/** As what a document is read: Markdown where its source knows headings and tables in it, else text. */
+type DocumentForm = 'markdown' | 'text'
+
+const officeEnding = /\.(?:docx|docm|dotx|xlsx|xlsm|xltx|pptx|pptm|ppsx)$/i
+
+/** How a Word, Excel, PowerPoint or PDF document is read. `undefined`: it is none of these. */
+export function documentFormOf(uri: string, mimeType: string | undefined): DocumentForm | undefined {
+  const path = uri.replace(/[?#].*$/s, '')
+  const type = mediaTypeOf(mimeType) ?? ''
+  if (/\.pdf$/i.test(path) || type === 'application/pdf') return 'text'
+  return officeEnding.test(path) || type.includes('openxmlformats-officedocument') ? 'markdown' : undefined
+}
+
+export function isPdf(uri: string, mimeType: string | undefined): boolean {
+  return documentFormOf(uri, mimeType) === 'text'
+}

@@ -1,0 +1,196 @@
+import { lstatSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { resolveFolder } from '../../config/folder.ts'
+import type { PlannedMount } from '../../config/plan.ts'
+import { searchesOf } from '../../config/searches.ts'
+import type { Difference } from '../../context/manifest.ts'
+import type { Assembled, Explanation, OmittedItem } from '../../context/types.ts'
+import type { Catalog } from '../../core/catalog.ts'
+import { isResourceError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { parseAddress, parseUri } from '../../core/uri.ts'
+import { coloursFor } from '../terminal/colour.ts'
+import { failed } from '../terminal/exit.ts'
+import { count } from '../terminal/format.ts'
+import type { Io } from '../terminal/io.ts'
+import { createColumns, escapeText, readableUri } from '../terminal/text.ts'
+import { createIndexing } from './indexing.ts'
+
+/** Maximum number of omitted resources that are named. */
+const mostOmitted = 20
+
+/** Returns a table of the chosen resources with level and reason, and of the omitted ones. */
+export function explained(
+  { tokens, budget, encoding, items, omitted }: Assembled,
+  histories: readonly string[],
+  isTerminal: boolean,
+): string {
+  const { bold } = coloursFor(isTerminal)
+  const number = (value: number) => value.toLocaleString('en')
+  const head = `${count(items.length, 'resource')}, ${number(tokens)} of ${number(budget)} tokens (${encoding})`
+  const layOut = createColumns([
+    { side: 'right' },
+    { side: 'left' },
+    { side: 'right' },
+    { side: 'left', most: 60 },
+    { side: 'left' },
+  ])
+  const rows = items.map(({ uri, level, tokens: each, required, explanation, notes }) => [
+    number(each),
+    level,
+    explanation.score.toFixed(3),
+    shown(uri),
+    [...(required ? ['required'] : []), because(explanation), ...notes].join('; '),
+  ])
+  const table = items.length === 0 ? '' : layOut([['tokens', 'level', 'score', 'resource', 'why'], ...rows])
+  const history =
+    histories.length === 0
+      ? 'How often things were changed is not known here, and counts for nothing.'
+      : `How often things were changed is from the history of ${histories.map(shown).join(', ')}.`
+  return [bold(head), table.trimEnd(), ...left(omitted), history].filter((part) => part !== '').join('\n\n')
+}
+
+function because({ factors }: Explanation): string {
+  return factors
+    .filter(({ name, value }) => name === 'relevance' || Math.abs(value - 1) >= 0.005)
+    .map(({ name, value, because: reason }) =>
+      escapeText(name === 'relevance' ? reason : `${name} ×${value.toFixed(2)} (${reason})`),
+    )
+    .join(', ')
+}
+
+const reasons: Readonly<Record<OmittedItem['reason'], string>> = {
+  budget: 'does not fit',
+  count: 'there are enough',
+  duplicate: 'says the same as another',
+  unreadable: 'cannot be read',
+}
+
+function left(omitted: readonly OmittedItem[]): readonly string[] {
+  if (omitted.length === 0) return []
+  const layOut = createColumns([{ side: 'right' }, { side: 'left', most: 60 }, { side: 'left' }])
+  const rows = omitted.slice(0, mostOmitted).map(({ uri, reason, of, explanation }) => {
+    const other = of === undefined ? '' : `: ${shown(of)}`
+    return [explanation.score.toFixed(3), shown(uri), `${reasons[reason]}${other}`]
+  })
+  const more = omitted.length - rows.length
+  const end = more === 0 ? [] : [`… and ${more.toLocaleString('en')} more`]
+  return [[`Left out: ${omitted.length.toLocaleString('en')}`, layOut(rows).trimEnd(), ...end].join('\n')]
+}
+
+/** Formats the changes since a manifest was written. */
+export function formatDifferences(
+  differences: readonly Difference[],
+  before: string | undefined,
+  after: string | undefined,
+): string {
+  if (before === after) return 'Nothing has changed: it is the same text.'
+  if (differences.length === 0 && before === undefined) return 'Nothing in it has changed.'
+  if (differences.length === 0) return 'What is in it has not changed; it is written in another way.'
+  const lines = differences.map(({ uri, what, from, to }) => {
+    const levels = from === to || from === undefined || to === undefined ? '' : ` (${from} → ${to})`
+    return `  ${words[what]}  ${shown(uri)}${levels}`
+  })
+  return [`Changed since the manifest: ${differences.length}`, ...lines].join('\n')
+}
+
+const words: Readonly<Record<Difference['what'], string>> = {
+  changed: 'changed',
+  level: 'level  ',
+  gone: 'gone   ',
+  new: 'new    ',
+}
+
+function shown(uri: string): string {
+  return escapeText(readableUri(uri))
+}
+
+/** How often resources were changed, as far as repositories of this machine tell. */
+interface Activity {
+  readonly changes: (uri: string) => number | undefined
+  /** The addresses of the mounts that it is known of. */
+  readonly known: readonly string[]
+}
+
+/** A mount whose paths are those of a repository, below a prefix. */
+interface Place {
+  readonly address: string
+  readonly repository: string
+  readonly prefix: string
+}
+
+/** Counts the changes of files in the history: of folders that are repositories, and of repositories that are mounted. */
+export async function activityOf(mounts: readonly PlannedMount[], log: Log): Promise<Activity> {
+  const places = mounts.flatMap(placeOf)
+  if (places.length === 0) return { changes: () => undefined, known: [] }
+  const { countActivity } = await import('../../providers/git/activity.ts')
+  const counted = await Promise.all(
+    places.map(async (place) => ({ ...place, counts: await countActivity({ repository: place.repository, log }) })),
+  )
+  const known = counted.filter(({ counts }) => counts !== undefined)
+  return {
+    known: known.map(({ address }) => address),
+    changes: (uri) => {
+      for (const { address, prefix, counts } of known) {
+        if (!uri.startsWith(`${address}/`)) continue
+        const path = pathBelow(address, uri)
+        return path?.startsWith(prefix) === true ? counts?.get(path.slice(prefix.length)) : undefined
+      }
+      return undefined
+    },
+  }
+}
+
+function pathBelow(address: string, uri: string): string | undefined {
+  try {
+    return parseUri(uri).segments.slice(parseAddress(address).segments.length).join('/')
+  } catch {
+    // A pin that nothing can be at.
+    return undefined
+  }
+}
+
+function placeOf({ address, config, folder }: PlannedMount): readonly Place[] {
+  const { text } = parseAddress(address)
+  if (config.provider === 'git')
+    return [{ address: text, repository: resolveFolder(config.repository, folder), prefix: 'HEAD/' }]
+  if (config.provider !== 'files') return []
+  const root = resolveFolder(config.root, folder)
+  return isThere(join(root, '.git')) ? [{ address: text, repository: root, prefix: '' }] : []
+}
+
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+}
+
+/** Reads and parses a text file. Errors name the file. */
+export async function readText<T>(file: string, parse: (text: string) => T): Promise<T> {
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw failed(`The file ${file} cannot be read: ${reasonOf(error)}`)
+  })
+  try {
+    return parse(text)
+  } catch (error) {
+    if (!isResourceError(error)) throw error
+    throw failed(`${file}: ${error.message}`)
+  }
+}
+
+export async function writeText(file: string, text: string): Promise<void> {
+  await writeFile(file, text).catch((error: unknown) => {
+    throw failed(`The file ${file} cannot be written: ${reasonOf(error)}`)
+  })
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Waits until what is searched is indexed: what is not is looked through in a way that takes longer and finds less. */
+export async function waitForIndexes(catalog: Catalog, io: Io): Promise<void> {
+  for (const { provider } of searchesOf(catalog)) {
+    provider.feed()
+    await createIndexing(io).wait(() => provider.feedStatus())
+  }
+}

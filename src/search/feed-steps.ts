@@ -1,0 +1,233 @@
+import { setImmediate as breathe } from 'node:timers/promises'
+import { defined } from '../core/kit/defined.ts'
+import type { MountReader } from '../core/mount-reader.ts'
+import type { Change, Entry, EntryPart } from '../core/provider.ts'
+import type { Scrubber } from '../core/scrub.ts'
+import { digestOf, nameOnly, nameVersion } from './feed-document.ts'
+import type { SearchDocument, SearchIndex } from './search-index.ts'
+
+export interface PartsOptions {
+  readonly mount: MountReader
+  /** Key of the reading settings. Parts that were read with another key are read again. */
+  readonly way: string
+  /** Maximum number of indexed parts of one entry. */
+  readonly maxParts: number
+  readonly scrubber?: Scrubber
+  /** Keeps documents in the index. Answers how many were kept. */
+  readonly keep: (documents: readonly SearchDocument[]) => Promise<number>
+}
+
+/** Result of indexing the parts of one entry. */
+export interface PartsFed {
+  readonly looked: number
+  readonly indexed: number
+  /** Whether there are more than are indexed. */
+  readonly isCut: boolean
+}
+
+/** Number of parts indexed at once. */
+const batchSize = 200
+
+/**
+ * Indexes the parts of an entry that are new or have changed.
+ *
+ * @param known The versions of what is indexed, by URI. Parts that are there are taken out of it.
+ */
+export async function feedParts(
+  parts: AsyncIterable<EntryPart>,
+  known: Map<string, string>,
+  options: PartsOptions,
+  signal: AbortSignal,
+): Promise<PartsFed> {
+  let [looked, indexed] = [0, 0]
+  let batch: SearchDocument[] = []
+  for await (const part of parts) {
+    signal.throwIfAborted()
+    if (looked >= options.maxParts) return { looked, indexed: indexed + (await options.keep(batch)), isCut: true }
+    looked++
+    const document = partDocument(part, options)
+    const version = known.get(document.uri)
+    known.delete(document.uri)
+    if (version === document.version) continue
+    batch.push(document)
+    if (batch.length < batchSize) continue
+    indexed += await options.keep(batch)
+    batch = []
+  }
+  return { looked, indexed: indexed + (await options.keep(batch)), isCut: false }
+}
+
+function partDocument(
+  { path, title, mimeType, text }: EntryPart,
+  { mount, way, scrubber }: PartsOptions,
+): SearchDocument {
+  const clean = (said: string) => scrubber?.scrub(said) ?? said
+  return {
+    uri: mount.uriOf(path),
+    mount: mount.address,
+    text: clean(text),
+    version: digestOf(JSON.stringify([way, title, clean(text)])),
+    ...(title === undefined ? {} : { title: clean(title) }),
+    ...defined({ mimeType }),
+  }
+}
+
+/** An entry whose parts are indexed: it is found by its name alone, since its text is theirs. */
+export function entryWithParts(
+  entry: Entry,
+  options: Pick<PartsOptions, 'mount' | 'way' | 'scrubber'>,
+): SearchDocument {
+  const document = nameOnly(entry, options)
+  return { ...document, version: digestOf(JSON.stringify([options.way, 'parts', document.title])) }
+}
+
+/** Number of versions requested at once. */
+const pageSize = 1000
+
+/** How many of these are indexed. */
+export async function countKnown(index: SearchIndex, uris: readonly string[]): Promise<number> {
+  let known = 0
+  for (const uri of uris) {
+    // Nothing that begins with it comes before it.
+    const [first] = await index.documents({ prefix: uri, limit: 1 })
+    if (first?.uri === uri) known++
+  }
+  return known
+}
+
+/** The versions of what is indexed at a URI and below it. */
+export async function knownBelow(index: SearchIndex, base: string, signal: AbortSignal): Promise<Map<string, string>> {
+  const known = new Map<string, string>()
+  // Nothing that begins with it comes before it.
+  const [first] = await index.documents({ prefix: base, limit: 1 })
+  if (first?.uri === base) known.set(first.uri, first.version)
+  const prefix = base.endsWith('/') ? base : `${base}/`
+  let after: string | undefined
+  for (;;) {
+    signal.throwIfAborted()
+    const page = await index.documents({ prefix, limit: pageSize, ...defined({ after }) })
+    for (const { uri, version } of page) known.set(uri, version)
+    after = page.at(-1)?.uri
+    if (page.length < pageSize) return known
+  }
+}
+
+interface NamingOptions {
+  readonly mount: MountReader
+  readonly scrubber?: Scrubber
+  /** Keeps documents in the index. */
+  readonly keep: (documents: readonly SearchDocument[]) => Promise<unknown>
+}
+
+/** Indexes names: documents are found by path and title before their texts are read, which takes longer. */
+interface Naming {
+  /** Indexes the names of entries. */
+  put(entries: readonly Entry[], signal: AbortSignal): Promise<void>
+  /** Indexes the names of all new entries of a directory behind a path. They are then known by their names. */
+  putBehind(directory: string, path: string, known: Map<string, string>, signal: AbortSignal): Promise<void>
+}
+
+/** Number of names indexed at once. */
+const nameBatchSize = 500
+
+export function createNaming({ keep, ...options }: NamingOptions): Naming {
+  const { mount } = options
+  return {
+    put: async (entries, signal) => {
+      for (let at = 0; at < entries.length; at += nameBatchSize) {
+        signal.throwIfAborted()
+        await keep(entries.slice(at, at + nameBatchSize).map((entry) => nameOnly(entry, options)))
+        await breathe()
+      }
+    },
+    putBehind: async (directory, path, known, signal) => {
+      let fresh: Entry[] = []
+      const putFresh = async () => {
+        await keep(fresh.map((entry) => nameOnly(entry, options)))
+        for (const entry of fresh) known.set(mount.uriOf(entry.path), nameVersion)
+        fresh = []
+        await breathe()
+      }
+      for await (const entry of mount.list({ prefix: directory, after: path }, signal)) {
+        signal.throwIfAborted()
+        if (!known.has(mount.uriOf(entry.path))) fresh.push(entry)
+        if (fresh.length >= nameBatchSize) await putFresh()
+      }
+      await putFresh()
+    },
+  }
+}
+
+/** Pending work for a mount: documents to read again, and directories (`''`: everything) to compare. */
+interface Tasks {
+  hear(changes: readonly Change[]): void
+  /** Takes so many documents at most. */
+  take(most: number): readonly string[]
+  /** Takes a directory: the widest first, which stands for those in it. */
+  nextDirectory(): string | undefined
+  /** A document that could not be read: it is looked at again once that is `due`. */
+  later(path: string): void
+  hasLater(): boolean
+  /** Puts off no longer what was to be done later, and everything where nobody tells of changes. */
+  due(everything: boolean): void
+  /** Resolves to `true` after so long, and to `false` as soon as something is heard. */
+  wait(signal: AbortSignal, ms: number | undefined): Promise<boolean>
+}
+
+/** Maximum number of pending documents. Beyond it, everything is compared. */
+const mostPaths = 20_000
+
+export function createTasks(): Tasks {
+  const paths = new Set<string>()
+  const directories = new Set<string>()
+  const put = new Set<string>()
+  let wake = () => {}
+
+  return {
+    hear: (changes) => {
+      for (const { path } of changes) {
+        if (path === undefined || paths.size >= mostPaths) directories.add('')
+        else if (path.endsWith('/')) directories.add(path)
+        else paths.add(path)
+      }
+      wake()
+    },
+    take: (most) => {
+      const taken: string[] = []
+      for (const path of paths) {
+        if (taken.length === most) break
+        taken.push(path)
+      }
+      for (const path of taken) paths.delete(path)
+      return taken
+    },
+    nextDirectory: () => {
+      const [next] = [...directories].sort((a, b) => a.length - b.length)
+      if (next === undefined) return undefined
+      for (const directory of directories) if (directory.startsWith(next)) directories.delete(directory)
+      return next
+    },
+    later: (path) => void put.add(path),
+    hasLater: () => put.size > 0,
+    due: (everything) => {
+      for (const path of put) paths.add(path)
+      put.clear()
+      if (everything) directories.add('')
+    },
+    wait: (signal, ms) =>
+      new Promise((resolve) => {
+        if (paths.size > 0 || directories.size > 0 || signal.aborted) return resolve(false)
+        const settle = (isDue: boolean) => {
+          clearTimeout(timer)
+          signal.removeEventListener('abort', stop)
+          wake = () => {}
+          resolve(isDue)
+        }
+        const stop = () => settle(false)
+        const timer = ms === undefined ? undefined : setTimeout(settle, ms, true)
+        timer?.unref()
+        signal.addEventListener('abort', stop)
+        wake = stop
+      }),
+  }
+}
