@@ -4,12 +4,11 @@ import { searchStatusMimeType } from '../core/found.ts'
 import { requiredPriority } from '../core/priority.ts'
 import type { Resource, View } from '../core/view.ts'
 import { queryTerms } from '../text/bm25.ts'
-import { isFor, listAll, pagesOf } from './listed.ts'
 import { lookedFor, neighboursOf } from './lists.ts'
 import { canonical, folderOf, matcherOf, withinOf } from './places.ts'
 import type { Reader } from './reader.ts'
 import { compare, explain, type Fused, fuse } from './score.ts'
-import { searchAll } from './searched.ts'
+import { isFor, listAll, pagesOf, searchAll } from './searched.ts'
 import type { AssembleOptions, Candidate, Level, Limits, Pin } from './types.ts'
 
 /** The number of resources that are looked at before other work has its turn. */

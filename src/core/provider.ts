@@ -1,10 +1,8 @@
-import type { Context, Principal } from './context.ts'
 import type { Audience, ByteRange, Content, Description, Entry, Icon } from './entry.ts'
+import type { Context, Principal, Tools } from './provided-tool.ts'
 
-import type { Tools } from './provided-tool.ts'
-
-export type { Context, Principal } from './context.ts'
 export type { Audience, ByteRange, Content, ContentFacts, Description, Entry, Icon } from './entry.ts'
+export type { Context, Principal } from './provided-tool.ts'
 
 /** A part of an entry that is indexed by itself, such as a row of a table. */
 export interface EntryPart {

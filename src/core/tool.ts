@@ -1,6 +1,5 @@
-import type { Context } from './context.ts'
 import type { Icon, Resource } from './entry.ts'
-import type { ToolHints, ToolLink, ToolProgress } from './provided-tool.ts'
+import type { Context, ToolHints, ToolLink, ToolProgress } from './provided-tool.ts'
 
 export type { ToolHints, ToolLink, ToolProgress } from './provided-tool.ts'
 

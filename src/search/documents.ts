@@ -2,8 +2,7 @@ import type { PartQuery, TextSet, Texts, WeightedTerm } from '../store/index.ts'
 import { classOf, word } from '../text/characters.ts'
 import { fold } from '../text/fold.ts'
 import { tokenize } from '../text/tokenizer.ts'
-import { documentForms } from './document-terms.ts'
-import { foundOf } from './part.ts'
+import { documentForms, foundOf } from './part.ts'
 import type { RatedTerm } from './rank.ts'
 
 /**

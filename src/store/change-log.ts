@@ -3,8 +3,7 @@ import { sleep } from '../core/kit/abort.ts'
 import type { Log } from '../core/log.ts'
 import type { Change } from '../core/provider.ts'
 import type { SharedChanges } from '../core/shared-changes.ts'
-import { createReader } from './change-log-reader.ts'
-import { rowValueOf } from './change-log-rows.ts'
+import { createReader, rowValueOf } from './change-log-reader.ts'
 import type { Collection, NewRow, Store } from './store.ts'
 
 /** The collection of the log. Each row holds the changes that one process told at one time. */

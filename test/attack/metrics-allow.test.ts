@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Catalog, createCatalog } from '../../src/core/catalog.ts'
 import type { Provider } from '../../src/core/provider.ts'
+import { templates } from '../../src/providers/metrics/complete.ts'
 import { metrics } from '../../src/providers/metrics/index.ts'
-import { templates } from '../../src/providers/metrics/templates.ts'
 import { type StandIn, type StandInOptions, standIn } from '../support/prometheus-stand-in.ts'
 
 const opened: { readonly catalog: Catalog; readonly api: StandIn }[] = []

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { timeLabels, valueLabels } from '../../src/explorer/web/preview/chart-plot.ts'
+import { formatUnit, timeLabels, valueLabels } from '../../src/explorer/web/preview/chart-plot.ts'
 import { chartOfJson, chartOfTable } from '../../src/explorer/web/preview/model/series.ts'
-import { formatUnit } from '../../src/explorer/web/preview/model/units.ts'
 import { seriesDocument } from '../support/preview-files.ts'
 
 describe('the chart of a document', () => {

@@ -1,11 +1,9 @@
-import { isResourceError } from '../../core/errors.ts'
-import type { Completion, CompletionRequest, Context } from '../../core/provider.ts'
-import { type Directories, metricAt, seriesFolder } from './directory.ts'
-import { segmentOf } from './names.ts'
+import { invalid, isResourceError } from '../../core/errors.ts'
+import type { Completion, CompletionRequest, Context, Params, Template } from '../../core/provider.ts'
+import { type Directories, jsonType, metricAt, segmentOf, seriesFolder } from './directory.ts'
 import { formatLabel, parseMatchers, quote } from './selector.ts'
 import type { Source } from './source.ts'
-import { seriesTemplate } from './templates.ts'
-import { forms } from './wanted.ts'
+import { checkSpan, chooseStep, type Moment, parseStep, parseTime, type Span } from './time.ts'
 
 interface Sources {
   readonly source: Source
@@ -106,4 +104,78 @@ async function completeMatch(
   }
   const labels = await source.labels(metric, signal)
   return bounded(ranked([...labels].sort(), name).map((found) => `${head}${formatLabel(found)}="`))
+}
+
+const seriesTemplate = 'series/{metric}{?match,start,end,step,as}'
+const queryTemplate = 'query{?query,start,end,step,as}'
+
+const times =
+  'Times are -1h, -7d, now, 2026-11-21T10:00:00Z or Unix seconds; step is 30s, 5m or 1h, and fits by itself. ' +
+  'as=csv is a table, as=chart a picture (SVG).'
+
+/** URI templates besides the listed resources. */
+export const templates: readonly Template[] = [
+  {
+    template: seriesTemplate,
+    name: 'Series of a metric',
+    title: 'How a metric went over time',
+    description:
+      `The series of a metric with a summary of each: smallest, largest and last value, trend, gaps. The last hour unless told. ${times} ` +
+      'match={job="node",instance=~"web.*"} is only those whose labels match.',
+    mimeType: jsonType,
+  },
+  {
+    template: queryTemplate,
+    name: 'Query',
+    title: 'What a query in PromQL comes to',
+    description: `With start: at each step since then. Without: just now, or at end. ${times}`,
+    mimeType: jsonType,
+  },
+]
+
+/** Formats of series besides JSON. */
+const forms = ['csv', 'chart'] as const
+type Form = (typeof forms)[number] | 'json'
+
+/** The parameters of a request for series. */
+export interface Wanted {
+  readonly form: Form
+  readonly when: Span | Moment
+  /** Whether the caller requested the step: then every point is returned. */
+  readonly exact: boolean
+}
+
+/** Number of points fetched of each series with an automatic step; the shown points are selected from them. */
+const fetched = 10_000
+const hour = 3600
+
+/**
+ * @param interval Interval of the samples, in seconds.
+ * @param now In seconds since 1970.
+ * @param spans Whether a request without `start` is for a span instead of one moment.
+ * @throws ResourceError `invalid` (reasons `as`, `time`, `step`).
+ */
+export function wantedIn(
+  params: Params,
+  { interval, now, spans }: { readonly interval: number; readonly now: number; readonly spans: boolean },
+): Wanted {
+  const form = formIn(params.get('as'))
+  const [from, to, by] = [params.get('start'), params.get('end'), params.get('step')]
+  const end = to === undefined ? now : parseTime('end', to, now)
+  // A picture of one moment would be empty.
+  if (from === undefined && by === undefined && !spans && form !== 'chart')
+    return { form, when: { at: end }, exact: true }
+  const start = from === undefined ? Math.max(0, end - hour) : parseTime('start', from, now)
+  const step = by === undefined ? chooseStep(end - start, interval, fetched) : parseStep(by)
+  return { form, when: checkSpan({ start, end, step }), exact: by !== undefined }
+}
+
+function formIn(as: string | undefined): Form {
+  if (as === undefined || as === 'json') return 'json'
+  const form = forms.find((name) => name === as)
+  if (form !== undefined) return form
+  throw invalid(
+    'Series can be read as JSON, as a table or as a picture: leave "as" out, or write as=csv or as=chart.',
+    'as',
+  )
 }

@@ -3,8 +3,7 @@ import { isResourceError, ResourceError } from '../../core/errors.ts'
 import { sendGuarded } from '../../core/guarded-request.ts'
 import { httpUrlBelow, parseHttpUrl } from '../../core/http-url.ts'
 import { followFor } from '../../core/kit/abort.ts'
-import { unpackedBody } from '../http/client.ts'
-import { reasonOf } from '../http/reasons.ts'
+import { reasonOf, unpackedBody } from '../http/client.ts'
 import { apiAddress } from './address.ts'
 
 /** Credentials of the requests. */

@@ -1,14 +1,16 @@
+import { createHash } from 'node:crypto'
 import type { RemoteView } from '../../client/index.ts'
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { pathOfForeign } from '../../core/foreign.ts'
 import { defined } from '../../core/kit/defined.ts'
-import { comparePaths } from '../../core/path.ts'
+import type { Log } from '../../core/log.ts'
+import { comparePaths, isPath } from '../../core/path.ts'
 import type { Change, Prompt, PromptArgument, PromptMessage, PromptPart, Prompts } from '../../core/provider.ts'
+import { nameOfAddress, parseAddress } from '../../core/uri.ts'
 import type { ListedPrompt, PromptContent } from '../../core/view.ts'
 import { cut, describe, knownOf, longest, relayed } from './entries.ts'
 import { faultOf, listFaultOf } from './faults.ts'
 import type { Kept } from './kept.ts'
-import { type ListFacts, longNameOf, maxNameLength, pathOfName } from './names.ts'
 import type { Session } from './session.ts'
 
 /** A prompt of the mount, and the name that the server knows it by. */
@@ -155,4 +157,34 @@ export function changedPrompts(
   const [old, fresh] = [shapes(before), shapes(now)]
   const paths = [...new Set([...old.keys(), ...fresh.keys()])]
   return paths.filter((path) => old.get(path) !== fresh.get(path)).map((path) => ({ of: 'prompts', path }))
+}
+
+/** Facts for fetching the prompts or tools of a server. */
+export interface ListFacts {
+  /** Mark that this process puts on everything it relays. */
+  readonly mark: string
+  /** Address of the mount. */
+  readonly address: string | undefined
+  readonly log: Log
+  readonly signal: AbortSignal
+}
+
+/** Maximum length of the name of a prompt or a tool, in characters. */
+export const maxNameLength = 256
+
+/**
+ * Returns the path below a directory for a name, for access rules. A name that no path may hold gets its hash.
+ *
+ * @param directory Begins with `=`, as no path of a URI does, and ends in `/`.
+ */
+export function pathOfName(directory: string, name: string): string {
+  const path = `${directory}${name}`
+  const isPlain = isPath(path) && !name.startsWith('=') && !path.endsWith('/')
+  return isPlain ? path : `${directory}=${createHash('sha256').update(name).digest('base64url')}`
+}
+
+/** Returns the name with the name of the mount before it, for when another has the name already. */
+export function longNameOf(address: string | undefined, name: string): string {
+  const mount = address === undefined ? 'remote' : nameOfAddress(parseAddress(address))
+  return `${mount.replace(/[^A-Za-z0-9-]+/g, '_')}_${name}`
 }

@@ -8,8 +8,7 @@ import type { Change } from '../../core/provider.ts'
 import { cut, describe, longest } from './entries.ts'
 import { faultOf, listFaultOf } from './faults.ts'
 import type { Kept } from './kept.ts'
-import { type ListFacts, longNameOf, maxNameLength, pathOfName } from './names.ts'
-import { partOf } from './prompts.ts'
+import { type ListFacts, longNameOf, maxNameLength, partOf, pathOfName } from './prompts.ts'
 import type { Session } from './session.ts'
 
 /** A tool of the mount, and the name that the server knows it by. */

@@ -1,8 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { isResourceError, type ResourceError } from '../../core/errors.ts'
 import { failure } from '../failure.ts'
-import { failureOf, reasonOf } from './failures.ts'
-import { looks, type OpenFile, openFile, type Warn } from './file.ts'
+import { failureOf, looks, type OpenFile, openFile, reasonOf, type Warn } from './file.ts'
 import type { SqliteOperations } from './operations.ts'
 
 /** Request to the worker thread. `open` opens the file, as every other request does too; `close` is the last request. */

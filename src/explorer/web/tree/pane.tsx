@@ -14,10 +14,9 @@ import { reasonOf } from '../state/reason.ts'
 import { isRevealing } from '../state/reveal.ts'
 import { shown } from '../state/shown.ts'
 import { FacetsBar } from './facets-bar.tsx'
-import { fitting } from './fitting.ts'
 import { ListView } from './list-view.tsx'
 import { type Sort, sortOf, sorts } from './order.ts'
-import { TreeView } from './tree-view.tsx'
+import { fitting, TreeView } from './tree-view.tsx'
 import { t } from './words.ts'
 
 /** The tree, or the list, with its filter and facets. */

@@ -2,12 +2,13 @@ import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { askFor, pick } from '../basket/adding.ts'
 import { focusSearch } from '../palette/keys.ts'
-import { isFolder, markOf } from '../state/basket.ts'
-import { browse, closedInFilter, isFiltered, selection, treeRows } from '../state/browse.ts'
+import { isFolder, markOf, mostPicked } from '../state/basket.ts'
+import type { Below } from '../state/below.ts'
+import { browse, closedInFilter, isFiltered, progress, selected, selection, treeRows } from '../state/browse.ts'
 import { isSearchMount } from '../state/kinds.ts'
 import { go, place } from '../state/place.ts'
 import { revealed, unfold } from '../state/reveal.ts'
-import { fitting } from './fitting.ts'
+import { isBelow } from './grown.ts'
 import { createTypeAhead, isTyped, stepOf } from './keys.ts'
 import { createRange } from './range.ts'
 import { idOf, parentIndex, partOf, type TreeRow } from './rows.ts'
@@ -224,4 +225,21 @@ function useFollowing(rows: readonly TreeRow[], show: (index: number, isCentred?
     active.value = wanted.uri
     show(index, true)
   })
+}
+
+/** The resources that fit the filter, as far as the basket has room for them. `folder`: only those below it. */
+export function fitting(folder?: string): Below {
+  const resources = browse.value?.listed.columns.resources ?? []
+  const files = []
+  let isPart = progress.value.state === 'loading'
+  for (const row of selected.value.rows) {
+    const resource = resources[row]
+    if (resource === undefined || (folder !== undefined && !isBelow(resource.uri, folder))) continue
+    if (files.length > mostPicked) {
+      isPart = true
+      break
+    }
+    files.push(resource)
+  }
+  return { files, counts: new Map(), isPart }
 }
