@@ -21,7 +21,9 @@ const maxBytes = 512 * 1024
  */
 const maxSteps = 32_768
 /** Time that `.git/info/exclude`, which hardly ever changes, is cached, in milliseconds. */
-const excludeAge = 1000
+const excludeMaxAgeMs = 1000
+/** Age from which it is loaded again while the loaded rules still hold, in milliseconds: under load no request waits for it. */
+const excludeReloadAgeMs = 500
 const never = new AbortController().signal
 
 /** The fact that a directory has no file of ignore rules. */
@@ -113,12 +115,16 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log): IgnoreF
 
   const loadExcludes = async (root: Place, signal: AbortSignal): Promise<Ignores | undefined> => {
     const time = Date.now()
-    if (excludes !== undefined && Math.abs(time - excludes.time) < excludeAge) return excludes.ignores
+    const ageMs = excludes === undefined ? Number.POSITIVE_INFINITY : Math.abs(time - excludes.time)
+    if (excludes !== undefined && ageMs < excludeReloadAgeMs) return excludes.ignores
     // One look for all that wait: it takes several calls of the pool.
     loadingExcludes ??= readExcludes(root, time).finally(() => {
       loadingExcludes = undefined
     })
-    return untilAbort(loadingExcludes, signal)
+    if (excludes === undefined || ageMs >= excludeMaxAgeMs) return untilAbort(loadingExcludes, signal)
+    // A request that comes when the rules are too old reports the error.
+    loadingExcludes.catch(() => {})
+    return excludes.ignores
   }
 
   const readExcludes = async (root: Place, time: number): Promise<Ignores | undefined> => {

@@ -19,8 +19,11 @@ const { O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = fs.constants
 /** Maximum size of a file that is read on this thread, in bytes. */
 const hotBytes = 64 * 1024
 
-/** Interval of checks that the root is still mounted at its path, and the maximum time that a call waits for a check, in milliseconds. */
-const mountCheckMs = 1000
+/** Maximum age of the last check that the root is still mounted at its path, in milliseconds. A call waits for a new check only after that. */
+const mountCheckMaxAgeMs = 1000
+/** Age from which the next check begins, in milliseconds: under load no request waits for it. */
+const mountCheckAgeMs = 500
+/** Maximum time that a call waits for a check, in milliseconds. */
 const mountWaitMs = 50
 
 const never = new AbortController().signal
@@ -102,13 +105,15 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
 
   /** Does not wait long for a path on a mount that does not answer: the open root stays usable. */
   const checkSoon = async () => {
-    if (performance.now() - checkedAt < mountCheckMs) return
+    const ageMs = performance.now() - checkedAt
+    if (ageMs < mountCheckAgeMs) return
     checking ??= checkMount()
       .catch(() => {})
       .finally(() => {
         checking = undefined
         checkedAt = performance.now()
       })
+    if (ageMs < mountCheckMaxAgeMs) return
     let timer: NodeJS.Timeout | undefined
     const waited = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, mountWaitMs)
