@@ -3,7 +3,16 @@ import type { Views } from '../core/opening.ts'
 import { overviewUri } from '../core/overview.ts'
 import type { Principal } from '../core/provider.ts'
 import { parseUri } from '../core/uri.ts'
-import type { CacheHint, ChangeListener, Page, Resource, Subscription, View } from '../core/view.ts'
+import type {
+  CacheHint,
+  ChangeListener,
+  Page,
+  ReadOptions,
+  ReadResult,
+  Resource,
+  Subscription,
+  View,
+} from '../core/view.ts'
 import type { OpenedCatalog } from './build.ts'
 import type { PlannedMount } from './plan.ts'
 
@@ -55,6 +64,15 @@ export function withOverview(views: Views, sources: OverviewSources): Views {
     const watchOverview = (tell: () => void) => watch.add(principal, tell)
     return { subscribe: (listener) => withOverviewUpdates(subscribe(listener), watchOverview, listener) }
   }
+  const readOverview = async (
+    uri: string,
+    { name, mimeType = '' }: Resource,
+    principal: Principal,
+    options: ReadOptions | undefined,
+  ): Promise<ReadResult> => {
+    options?.signal?.throwIfAborted()
+    return { contents: [{ uri, name, mimeType, text: await textFor(principal) }], cache }
+  }
   const extended = (view: View, principal: Principal, isListed: boolean): View => ({
     ...view,
     list: async (query, options) => {
@@ -66,12 +84,8 @@ export function withOverview(views: Views, sources: OverviewSources): Views {
       })
       return { ...page, items: [resource, ...page.items] }
     },
-    read: async (uri, options) => {
-      if (!isOverview(uri)) return view.read(uri, options)
-      options?.signal?.throwIfAborted()
-      const { name, mimeType = '' } = resource
-      return { contents: [{ uri, name, mimeType, text: await textFor(principal) }], cache }
-    },
+    read: (uri, options) =>
+      isOverview(uri) ? readOverview(uri, resource, principal, options) : view.read(uri, options),
     directory: async (query, options) => {
       if (isOverview(query.uri)) throw invalid('This resource is not a directory.', 'not-a-directory')
       return view.directory(query, options)

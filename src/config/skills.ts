@@ -66,7 +66,7 @@ function withOwn(view: View, own: () => Promise<View>): View {
   const isOwn = (uri: string) => /^skill:\/\/hikidashi(?:[/?]|$)/i.test(uri)
   return {
     ...view,
-    read: async (uri, options) => (isOwn(uri) ? await own() : view).read(uri, options),
+    read: (uri, options) => (isOwn(uri) ? own().then((skills) => skills.read(uri, options)) : view.read(uri, options)),
     directory: async (query, options) => (isOwn(query.uri) ? await own() : view).directory(query, options),
   }
 }

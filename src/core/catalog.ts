@@ -15,7 +15,7 @@ import { type Narrowing, narrowMounts } from './narrowing.ts'
 import { type CatalogState, createPaging, type Paging } from './paging.ts'
 import { baseName } from './path.ts'
 import { createPrompts } from './prompts.ts'
-import type { Context, Principal } from './provider.ts'
+import type { Content, Context, Principal } from './provider.ts'
 import { createRouter } from './router.ts'
 import { createTools } from './tools.ts'
 import { tracedSource } from './trace.ts'
@@ -251,9 +251,12 @@ async function readPath(
 ): Promise<readonly ResourceContent[]> {
   const asked = mount.asked(path, context.principal)
   const read = () => mount.provider.read({ path: asked.path, params }, context)
-  const contents = await tracedSource('read', mount.address.text, read).catch((error: unknown) => {
+  let contents: readonly Content[]
+  try {
+    contents = await tracedSource('read', mount.address.text, read)
+  } catch (error) {
     throw asked.denied && isResourceError(error, 'not-found') ? asDenied(error) : error
-  })
+  }
   if (asked.denied) throw denied()
   if (contents.length === 0) throw new ResourceError('internal', 'the provider answered a read with nothing')
   return contents.map((content) => {

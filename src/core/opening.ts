@@ -96,7 +96,7 @@ function createOpeningView(opening: Opening<Catalog>, abilities: Abilities, view
     mounts: async (options) => (await whole(options)).mounts(options),
     list: async (query, options) => (await whole(options)).list(query, options),
     templates: async (query, options) => (await whole(options)).templates(query, options),
-    read: async (uri, options) => (await whole(options)).read(uri, options),
+    read: (uri, options) => made?.read(uri, options) ?? whole(options).then((view) => view.read(uri, options)),
     directory: async (query, options) => (await whole(options)).directory(query, options),
     complete: async (request, options) => (await whole(options)).complete(request, options),
     ...(prompts === undefined ? {} : { prompts: openingPrompts(whole, prompts.live) }),

@@ -61,7 +61,7 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
   }
 
   const decodeWhole = async (content: Content, request: ReadRequest, context: Context): Promise<Content> => {
-    if ('text' in content && !content.text.includes('\x1b$')) return marked(content)
+    if (hasPlainText(content)) return marked(content)
     // Too much to look at; nothing is lost, since a part of it can be read.
     if ('stream' in content && content.length > maxBytes) return content
     const path = content.path ?? request.path
@@ -144,13 +144,24 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
 
   return {
     ...provider,
-    read: async (request, context) => {
+    read: (request, context) => {
       if (request.range !== undefined) return readRange(request, context)
       const decode = (content: Content) =>
         content.range === undefined ? decodeWhole(content, request, context) : decodeEnd(content, request, context)
-      return Promise.all((await provider.read(request, context)).map(decode))
+      return provider
+        .read(request, context)
+        .then((contents) =>
+          contents.every((content) => hasPlainText(content) && content.range === undefined)
+            ? contents.map(marked)
+            : Promise.all(contents.map(decode)),
+        )
     },
   }
+}
+
+/** Whether a content is text that holds no escape sequence of ISO-2022-JP. */
+function hasPlainText(content: Content): boolean {
+  return 'text' in content && !content.text.includes('\x1b$')
 }
 
 /** Returns the cache key of one version of a resource; undefined without a version. */
@@ -160,7 +171,8 @@ function keyOf({ version }: ContentFacts, request: ReadRequest, { principal }: C
 }
 
 /** A text that had a byte order mark has three bytes less than are stored. */
-function marked(content: Content & { readonly text: string }): Content {
+function marked(content: Content): Content {
+  if (!('text' in content)) return content
   const { size, range, text, meta } = content
   if (size === undefined || range !== undefined || size !== Buffer.byteLength(text) + 3) return content
   return { ...content, meta: { ...meta, [encodingKey]: 'utf-8' } }

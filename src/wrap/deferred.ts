@@ -98,9 +98,10 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
     },
     // Entries of an open source pass directly: a generator between takes 0.5 µs for each.
     list: (query, context) => opened?.list(query, context) ?? listOnceOpen(query, context),
-    read: async (request, context) => (await whenOpen(context.signal)).read(request, context),
+    read: (request, context) =>
+      opened?.read(request, context) ?? whenOpen(context.signal).then((provider) => provider.read(request, context)),
     stat: async (path, context) => {
-      const provider = await whenOpen(context.signal)
+      const provider = opened ?? (await whenOpen(context.signal))
       const found = await (provider.stat === undefined
         ? findListed(provider, path, context)
         : provider.stat(path, context))

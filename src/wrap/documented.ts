@@ -4,7 +4,7 @@ import { defined } from '../core/kit/defined.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import { parentOf } from '../core/path.ts'
 import { claimedPriority, requiredPriority } from '../core/priority.ts'
-import type { Content, Context, Entry, Provider } from '../core/provider.ts'
+import type { Content, Context, Entry, Provider, ReadRequest } from '../core/provider.ts'
 import { type FrontMatter, frontMatterBytes, frontMatterOf } from '../text/front-matter.ts'
 import { headingIn } from '../text/heading.ts'
 import { bytesOf } from './content.ts'
@@ -81,16 +81,27 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
     ...(stat === undefined ? {} : { stat: async (path, context) => describe(await stat(path, context), context) }),
   }
 
+  const readWithAlternates = async (
+    request: ReadRequest,
+    context: Context,
+    alternatesOf: FindAlternates,
+  ): Promise<readonly Content[]> => {
+    const contents = await provider.read(request, context)
+    const alternates = await alternatesOf(request.path, context)
+    return alternates.length === 0 ? contents : contents.map((content) => withAlternates(content, alternates))
+  }
+
   return {
     ...provider,
     // When neither front matter nor headings are read, listings are passed through at no cost.
     ...(frontMatter.length + headings.length === 0 ? {} : entries),
-    read: async (request, context) => {
+    read: (request, context) => {
       // A part is read for the sake of something else, which asks for the whole too.
       if (request.range !== undefined || context.bare === true) return provider.read(request, context)
-      const contents = await provider.read(request, context)
-      const alternates = (await alternatesOf?.(request.path, context)) ?? []
-      return alternates.length === 0 ? contents : contents.map((content) => withAlternates(content, alternates))
+      const { path } = request
+      if (languages.length === 0 || alternatesOf === undefined || !documents.test(path))
+        return provider.read(request, context)
+      return readWithAlternates(request, context, alternatesOf)
     },
   }
 }
@@ -154,10 +165,9 @@ export function createAlternates(
     }
   }
 
-  const isSame = async ({ folders, until }: Known, context: Context): Promise<boolean> => {
-    if (now() > until) return false
-    const same = [...folders].map(async ([folder, version]) => (await seen(folder, context)) === version)
-    return (await Promise.all(same)).every(Boolean)
+  const isSame = async ({ folders }: Known, context: Context): Promise<boolean> => {
+    for (const [folder, version] of folders) if ((await seen(folder, context)) !== version) return false
+    return true
   }
 
   /**
@@ -216,7 +226,9 @@ export function createAlternates(
   return async (path, context) => {
     if (languages.length === 0 || !documents.test(path)) return []
     const known = remembered.get(path)
-    if (known !== undefined && (await isSame(known, context))) return known.alternates
+    if (known !== undefined && now() <= known.until && (await isSame(known, context))) return known.alternates
+    // Other readers of the path use what is known until it is looked up again.
+    if (known !== undefined) remembered.set(path, { ...known, until: now() + age })
     const twins = twinsOf(path, languages)
     const folders = await foldersOf(twins, context)
     if (folders === undefined) return find(path, twins, context)

@@ -1,9 +1,11 @@
 import { type ErrorKind, isResourceError, ResourceError } from '../core/errors.ts'
-import { type Follower, followAbort } from '../core/kit/abort.ts'
+import { followAbort } from '../core/kit/abort.ts'
+import { chain, type Soon } from '../core/kit/chain.ts'
 import { groupsOf, inGroups } from '../core/kit/groups.ts'
 import { requireProvider } from '../core/kit/required.ts'
 import type { Log } from '../core/log.ts'
 import type { Content, Context, Entry, ListQuery, Provider, ReadRequest } from '../core/provider.ts'
+import { createAsked, createOverdue } from './asked.ts'
 import { createBreaker } from './breaker.ts'
 import { createSemaphore } from './semaphore.ts'
 
@@ -40,45 +42,41 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
   const { timeout, concurrent, waiting, failures, pause, longestPause: longest } = { ...defaults, ...options }
   const breaker = createBreaker({ failures, pause, longest })
   const learn = createLearner(breaker, options)
-  const slots = createSemaphore(concurrent, waiting)
+  const overdue = createOverdue(timeout)
+  const { takeSlot, enter } = createAdmission(createSemaphore(concurrent, waiting), breaker, timeout, pause)
 
-  /** Comes before everything that the source is asked. Answers how to leave its place. */
-  const begin = async (signal: AbortSignal): Promise<() => void> => {
-    signal.throwIfAborted()
-    const leave = slots.take() ?? (await slots.wait(signal, timeout, () => refused('Too many wait for it.', pause)))
-    const wait = breaker.admit()
-    if (wait <= 0) return leave
-    leave()
-    throw refused('The source is left alone: it did not answer.', wait)
-  }
-
-  /** Sends one request to the source. Its signal aborts when no caller waits any longer. */
-  const ask = async <T>(context: Context, work: (context: Context) => Promise<T>): Promise<T> => {
-    const own = followAbort(context.signal)
+  /**
+   * Sends one request to the source. Its signal aborts when no caller waits any longer.
+   *
+   * @param continued Returns the answer whose stream continues, and calls `release` at its end; undefined for any other answer.
+   */
+  const ask = async <T>(
+    context: Context,
+    work: (context: Context) => Promise<T>,
+    continued?: (answer: T, release: () => void) => T | undefined,
+  ): Promise<T> => {
+    const entered = enter(context.signal)
+    const leave = entered instanceof Promise ? await entered : entered
+    const asked = createAsked(context, overdue)
+    let isContinued = false
     try {
-      return await askWith(own, context, work)
-    } finally {
-      own.release()
-    }
-  }
-
-  const askWith = async <T>(own: Follower, context: Context, work: (context: Context) => Promise<T>): Promise<T> => {
-    const leave = await begin(context.signal)
-    try {
-      const answer = await inTime(() => work({ ...context, signal: own.signal }), timeout, own)
+      const answer = await asked.run(work)
       learn(undefined)
-      return answer
+      const streaming = continued?.(answer, asked.release)
+      isContinued = streaming !== undefined
+      return streaming ?? answer
     } catch (error) {
       learn(error)
       throw error
     } finally {
+      if (!isContinued) asked.release()
       leave()
     }
   }
 
   /** Like `ask`, without the time-out: a tool may run for as long as its caller waits. */
   const askLong = async <T>(context: Context, work: (context: Context) => Promise<T>): Promise<T> => {
-    const leave = await begin(context.signal)
+    const leave = await enter(context.signal)
     try {
       const answer = await work(context)
       learn(undefined)
@@ -92,17 +90,15 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
   }
 
   /** Reads under the limits. A stream continues after the answer, and also ends when the caller aborts. */
-  const read = async (request: ReadRequest, context: Context): Promise<readonly Content[]> => {
-    const own = followAbort(context.signal)
-    let isStreamed = false
-    try {
-      const contents = await askWith(own, context, (inner) => provider.read(request, inner))
-      isStreamed = contents.some((content) => 'stream' in content)
-      return contents.map((content) => timedStream(content, timeout, own.release))
-    } finally {
-      if (!isStreamed) own.release()
-    }
-  }
+  const read = (request: ReadRequest, context: Context): Promise<readonly Content[]> =>
+    ask(
+      context,
+      (inner) => provider.read(request, inner),
+      (contents, release) =>
+        contents.some((content) => 'stream' in content)
+          ? contents.map((content) => timedStream(content, timeout, release))
+          : undefined,
+    )
 
   /** Each step of a listing is an answer of its own: whoever takes the entries slowly holds no place meanwhile. */
   const groups = async function* (query: ListQuery, context: Context): AsyncGenerator<readonly Entry[], void> {
@@ -114,7 +110,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
     let whole = false
     try {
       for (;;) {
-        const leave = known ? (slots.take() ?? (await slots.wait(signal, timeout, fullList))) : await begin(signal)
+        const leave = await (known ? takeSlot(signal) : enter(signal))
         let next: IteratorResult<readonly Entry[], void>
         try {
           next = await watch.time(() => entries.next())
@@ -138,7 +134,6 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
       if (!whole) void Promise.resolve(entries.return?.()).catch(() => {})
     }
   }
-  const fullList = () => refused('Too many wait for it.', pause)
 
   return {
     ...provider,
@@ -146,6 +141,34 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
     read,
     ...limitedVerbs(provider, ask, askLong),
     degraded: () => (breaker.open ? 'unavailable' : provider.degraded?.()),
+  }
+}
+
+/** Admits requests to a source: while it has a free slot, and is not left alone. */
+function createAdmission(
+  slots: ReturnType<typeof createSemaphore>,
+  breaker: ReturnType<typeof createBreaker>,
+  timeout: number,
+  pause: number,
+) {
+  /** Returns the function that leaves the slot. */
+  const takeSlot = (signal: AbortSignal): Soon<() => void> =>
+    slots.take() ?? slots.wait(signal, timeout, () => refused('Too many wait for it.', pause))
+
+  const requireAnswering = (leave: () => void): (() => void) => {
+    const wait = breaker.admit()
+    if (wait <= 0) return leave
+    leave()
+    throw refused('The source is left alone: it did not answer.', wait)
+  }
+
+  return {
+    takeSlot,
+    /** Comes before everything that the source is asked. Returns the function that leaves the slot. */
+    enter: (signal: AbortSignal): Soon<() => void> => {
+      signal.throwIfAborted()
+      return chain(takeSlot(signal), requireAnswering)
+    },
   }
 }
 
@@ -201,16 +224,6 @@ function createLearner(breaker: ReturnType<typeof createBreaker>, options: Limit
     else breaker.abandoned()
     if (breaker.open !== wasOpen)
       log('warn', breaker.open ? 'the source is left alone for a while' : 'the source answers again')
-  }
-}
-
-/** Returns the result of the work. Rejects on time-out, which also aborts the work's signal, and when that signal aborts first. */
-async function inTime<T>(work: () => Promise<T>, timeout: number, own: AbortController): Promise<T> {
-  const watch = createStopwatch(timeout, own)
-  try {
-    return await watch.time(work)
-  } finally {
-    watch.stop()
   }
 }
 

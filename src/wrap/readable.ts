@@ -140,17 +140,20 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
     )
   }
 
+  const readAsked = async (form: string, request: ReadRequest, context: Context): Promise<readonly Content[]> => {
+    if (!isForm(form)) throw invalid('A document can be read as text or as Markdown: ?as=text, ?as=markdown.', 'as')
+    const params = new Map([...request.params].filter(([name]) => name !== 'as'))
+    return readText(form, { ...request, params }, context)
+  }
+
   return {
     ...provider,
-    read: async (request, context) => {
+    read: (request, context) => {
       const form = request.params.get('as')
-      if (form === undefined) {
-        const contents = await provider.read(request, context)
-        return request.range === undefined ? contents.map((content) => withForms(content, request.path)) : contents
-      }
-      if (!isForm(form)) throw invalid('A document can be read as text or as Markdown: ?as=text, ?as=markdown.', 'as')
-      const params = new Map([...request.params].filter(([name]) => name !== 'as'))
-      return readText(form, { ...request, params }, context)
+      if (form !== undefined) return readAsked(form, request, context)
+      if (request.range !== undefined) return provider.read(request, context)
+      const { path } = request
+      return provider.read(request, context).then((contents) => contents.map((content) => withForms(content, path)))
     },
     templates: async (context) => [...((await provider.templates?.(context)) ?? []), template],
     close: async () => {

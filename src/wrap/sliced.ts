@@ -49,13 +49,17 @@ export function sliced(provider: Provider, options: SlicedOptions = {}): Provide
     throw new ResourceError('unavailable', 'A resource changes faster than a part of it can be read as one version.')
   }
 
+  const readAsked = async (request: ReadRequest, context: Context): Promise<readonly Content[]> => {
+    const { part, others } = partIn(request.params)
+    if (part === undefined) return provider.read(request, context)
+    return [await readPart(part, { path: request.path, params: others }, context)]
+  }
+
   return {
     ...provider,
-    read: async (request, context) => {
-      const { part, others } = partIn(request.params)
-      if (part === undefined) return provider.read(request, context)
-      return [await readPart(part, { path: request.path, params: others }, context)]
-    },
+    // Without parameters nothing is asked of this wrapper.
+    read: (request, context) =>
+      request.params.size === 0 ? provider.read(request, context) : readAsked(request, context),
     templates: async (context) => [...((await provider.templates?.(context)) ?? []), template],
   }
 }

@@ -57,14 +57,18 @@ export function tailed(provider: Provider, options: TailedOptions = {}): Provide
     return answer(ending, count, isLeftOut ? finished : bytes.length, unfinished)
   }
 
+  const readAsked = async (request: ReadRequest, context: Context): Promise<readonly Content[]> => {
+    const count = tailIn(request.params)
+    if (count === undefined) return provider.read(request, context)
+    if (request.range !== undefined) throw badTail('Ask for the last lines or for a part, not for both: ?tail=200.')
+    return [await readTail(count, withoutTail(request), context)]
+  }
+
   return {
     ...provider,
-    read: async (request, context) => {
-      const count = tailIn(request.params)
-      if (count === undefined) return provider.read(request, context)
-      if (request.range !== undefined) throw badTail('Ask for the last lines or for a part, not for both: ?tail=200.')
-      return [await readTail(count, withoutTail(request), context)]
-    },
+    // Without parameters nothing is asked of this wrapper.
+    read: (request, context) =>
+      request.params.size === 0 ? provider.read(request, context) : readAsked(request, context),
     templates: async (context) => [...((await provider.templates?.(context)) ?? []), template],
   }
 }

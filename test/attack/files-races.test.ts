@@ -193,7 +193,7 @@ describe('files that change', () => {
       }
     })()
     const seen = { whole: 0, absent: 0 }
-    for (const end = Date.now() + 1500; Date.now() < end; ) {
+    for (const end = Date.now() + 1500; Date.now() < end || seen.whole <= 10; ) {
       const listed = await listAll(provider)
       const content = await textOf('v').catch((error: { kind: string }) => `!${error.kind}`)
       if (content === '!not-found') seen.absent++
@@ -205,6 +205,5 @@ describe('files that change', () => {
     }
     stopped = true
     await replacing
-    expect(seen.whole).toBeGreaterThan(10)
   })
 })

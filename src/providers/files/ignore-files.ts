@@ -13,6 +13,8 @@ export interface IgnoreFiles {
   inside(place: Place, path: string, above: Ignores | undefined, signal: AbortSignal): Promise<Ignores | undefined>
 }
 
+/** The name of the file of ignore rules in a directory. */
+export const ignoreFileName = '.gitignore'
 /** Maximum number of bytes read of a .gitignore. */
 const maxBytes = 512 * 1024
 /**
@@ -140,7 +142,7 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log): IgnoreF
     inside: async (place, path, above, signal) => {
       const around = path === '' ? await loadExcludes(place, signal) : above
       if (facts.has(place, noRules)) return around
-      return load(place, { names: ['.gitignore'], base: path }, around, signal)
+      return load(place, { names: [ignoreFileName], base: path }, around, signal)
     },
   }
 }

@@ -3,16 +3,26 @@ import { notFound, ResourceError } from '../../core/errors.ts'
 import { requireKeys } from '../../core/kit/required.ts'
 import type { Log } from '../../core/log.ts'
 import { baseName } from '../../core/path.ts'
-import type { Change, Content, Context, Degradation, Provider, ReadRequest, Template } from '../../core/provider.ts'
+import type {
+  Change,
+  Content,
+  Context,
+  Degradation,
+  Entry,
+  Provider,
+  ReadRequest,
+  Template,
+} from '../../core/provider.ts'
 import { createHeadings } from './describe.ts'
-import { createIgnoreFiles } from './ignore-files.ts'
+import { createIgnoreFiles, ignoreFileName } from './ignore-files.ts'
+import { createKept, type Route } from './kept.ts'
 import { createLister } from './list.ts'
-import { lookAt } from './look.ts'
+import { lookAt, lookNow } from './look.ts'
 import { mimeTypeFor } from './media.ts'
 import { createNameCache } from './names.ts'
 import { completeOptions, type FilesOptions } from './options.ts'
 import { stampOf } from './permit.ts'
-import type { Places } from './place.ts'
+import type { Place, Places } from './place.ts'
 import { createPool, type Pool } from './pool.ts'
 import { readStable, textOf } from './read.ts'
 import { openRoot } from './root.ts'
@@ -62,7 +72,12 @@ export interface FilesSystem {
   /** Replacement of the real file system: how names are resolved, and how a child of a directory is looked up. */
   readonly places?: (opened: Places) => Places
   readonly look?: Look
+  /** The time for what is kept of a path, in milliseconds since 1970. */
+  readonly now?: () => number
 }
+
+/** Size from which the content of a file is not kept, in bytes. */
+const maxKeptBytes = 64 * 1024
 
 /** {@link files} with the options of tests. */
 export async function createFiles(options: FilesOptions, system: FilesSystem): Promise<Provider> {
@@ -101,16 +116,17 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     return signal
   }
 
-  const read = async ({ path, range }: ReadRequest, context: Context): Promise<Content> => {
+  const read = async ({ path, range }: ReadRequest, context: Context, route?: Route): Promise<Content> => {
     const signal = signalOf(context)
     if (path === '' || path.endsWith('/')) throw notFound('a directory')
-    const { place } = await walk.to(path, signal, context.allows)
+    const { place } = await walk.to(path, signal, context.allows, route)
     const handle = await places.open(place, signal).finally(place.close)
     try {
       const found = await readStable(handle, range, maxBytes, context)
       const text = textOf(found, range === undefined)
       const mimeType =
         rules.of(path).facts.mimeType ?? mimeTypeFor(baseName(path), { text: text !== undefined, head: found.head })
+      if (found.stats.size > maxKeptBytes) route?.leave()
       const facts = { mimeType, version: stampOf(found.stats), size: Number(found.stats.size) }
       const part = text ?? { start: found.start, end: found.start + found.bytes.length }
       const where = range === undefined ? {} : { range: { start: part.start, end: part.end } }
@@ -120,10 +136,17 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     }
   }
 
+  const ignoreRulesIn = ignoreFiles && ((directory: Place) => lookNow(directory, ignoreFileName))
+  const reads = createKept<readonly Content[]>(ignoreRulesIn, system.now)
+  const entries = createKept<Entry>(ignoreRulesIn, system.now)
   return {
     list: (query, context) => lister.list(query, context.signal, context.allows),
-    stat: async (path, context) => lister.stat(path, signalOf(context), context.allows),
-    read: async (request, context) => [await read(request, context)],
+    stat: (path, context) =>
+      entries.answer(path, async (route) => lister.stat(path, signalOf(context), context.allows, route)),
+    read: async (request, context) => {
+      if (request.range !== undefined) return [await read(request, context)]
+      return reads.answer(request.path, async (route) => [await read(request, context, route)])
+    },
     templates: async (context) => {
       signalOf(context)
       return [template]
@@ -131,6 +154,8 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     ...watching,
     close: async () => {
       closing.abort()
+      reads.close()
+      entries.close()
       places.close()
       names.clear()
     },

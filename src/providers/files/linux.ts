@@ -53,7 +53,9 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       if (!mounts && mount !== root.mount) throw notFound('another mount')
       const local = root.local && mount === root.mount
       const stats = await statOf(descriptor, local, pool, signal)
-      return { at: pathOf(descriptor), keep: descriptor.keep, close: descriptor.close, stats, local, mount }
+      const { keep, close, fd } = descriptor
+      const statNow = local ? { statNow: () => fs.fstatSync(fd, { bigint: true }) } : {}
+      return { at: pathOf(descriptor), keep, close, stats, local, mount, ...statNow }
     } catch (error) {
       descriptor.close()
       throw failure(error)

@@ -6,6 +6,7 @@ import { directoryMimeType } from '../../core/view.ts'
 import { createBreath } from './breath.ts'
 import { describeDirectory, type Headings } from './describe.ts'
 import { createEntries } from './entries.ts'
+import type { Route } from './kept.ts'
 import { createLookedCache, type Looked } from './looked.ts'
 import type { NameCache, Names } from './names.ts'
 import { indexAfter } from './order.ts'
@@ -17,7 +18,8 @@ import { type Allows, identityOf, maxDepth, type Position, type Walk } from './w
 
 /** Lists files, and describes one file or directory. Both return the same entry for a file. */
 export interface Lister {
-  stat(path: string, signal: AbortSignal, allows?: Allows): Promise<Entry>
+  /** @param route Receives the places on the way. */
+  stat(path: string, signal: AbortSignal, allows?: Allows, route?: Route): Promise<Entry>
   list(query: ListQuery, signal: AbortSignal, allows?: Allows): AsyncIterable<Entry>
 }
 
@@ -113,8 +115,8 @@ export function createLister({
     }
   }
 
-  const stat = async (path: string, signal: AbortSignal, allows?: Allows): Promise<Entry> => {
-    const position = await walk.to(path, signal, allows)
+  const stat = async (path: string, signal: AbortSignal, allows?: Allows, route?: Route): Promise<Entry> => {
+    const position = await walk.to(path, signal, allows, route)
     if (position.place.stats.isFile()) return entriesIn.describe(position, signal)
     position.place.close()
     return describeDirectory(path, position.place.stats)

@@ -40,7 +40,8 @@ export async function lookAtAll(
   return found.concat(await lookInPool(place, names.slice(found.length), pool, signal))
 }
 
-function lookNow(place: Place, name: string): Found {
+/** Does the same as {@link lookAt} on this thread: for a place on a local file system. */
+export function lookNow(place: Place, name: string): Found {
   try {
     return fs.lstatSync(`${place.at}/${name}`, { bigint: true, throwIfNoEntry: false })
   } catch (error) {

@@ -14,6 +14,8 @@ export interface Place extends Shared {
   readonly local: boolean
   /** The mount of the system that it lies on, if known. */
   readonly mount: string | undefined
+  /** Returns its stats now, on this thread. Undefined if the call might have to wait, or would ask for a name. */
+  readonly statNow?: () => BigIntStats
 }
 
 /** A file that is open for reading. */

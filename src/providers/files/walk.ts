@@ -2,6 +2,7 @@ import * as fs from 'node:fs'
 import { notFound } from '../../core/errors.ts'
 import type { IgnoreFiles } from './ignore-files.ts'
 import type { Ignores } from './ignores.ts'
+import type { Route } from './kept.ts'
 import { kindOf, modeAllows, type PermitOptions } from './permit.ts'
 import type { Place, Places } from './place.ts'
 import { failure, type Pool } from './pool.ts'
@@ -37,7 +38,7 @@ export interface Walk {
   /** Opens a child of a directory. The parent stays open. */
   enter(parent: Position, name: string, directory: boolean, signal: AbortSignal): Promise<Position>
   /** Opens a path: a directory when it ends in `/`. */
-  to(path: string, signal: AbortSignal, allows?: Allows): Promise<Position>
+  to(path: string, signal: AbortSignal, allows?: Allows, route?: Route): Promise<Position>
 }
 
 export interface WalkOptions {
@@ -143,8 +144,15 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
     return admit({ ...found, place: real.place, links: parent.links + 1 }, real.aliases, directory, signal)
   }
 
-  const walkTo = async (path: string, links: boolean, signal: AbortSignal, allows?: Allows): Promise<Position> => {
+  const walkTo = async (
+    path: string,
+    links: boolean,
+    signal: AbortSignal,
+    allows?: Allows,
+    route?: Route,
+  ): Promise<Position> => {
     let position = await root(signal, allows)
+    route?.add(position)
     if (path === '') return position
     const directory = path.endsWith('/')
     const segments = (directory ? path.slice(0, -1) : path).split('/')
@@ -153,6 +161,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
       try {
         if (index > maxDepth) throw notFound('too deep')
         position = await find(parent, segment, directory || index < segments.length - 1, links, signal)
+        route?.add(position)
       } finally {
         parent.place.close()
       }
@@ -165,7 +174,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
   return {
     root,
     enter: (parent, name, directory, signal) => find(parent, name, directory, links, signal),
-    to: (path, signal, allows) => walkTo(path, links, signal, allows),
+    to: (path, signal, allows, route) => walkTo(path, links, signal, allows, route),
   }
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { chain, type Soon } from '../../core/kit/chain.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Refusal } from '../auth/challenge.ts'
 import type { Authorizer } from '../auth/index.ts'
@@ -14,9 +15,9 @@ import { createTurnstile } from './turnstile.ts'
 /** Admission of requests: first authentication, then the rate limits. */
 export interface Entrance {
   /** Returns the caller of a request. Undefined when the request was refused, and answered. */
-  callerOf(request: IncomingMessage, response: ServerResponse): Promise<Caller | undefined>
+  callerOf(request: IncomingMessage, response: ServerResponse): Soon<Caller | undefined>
   /** Applies the rate limits to a caller that is known already. Undefined when the request was refused, and answered. */
-  admit(caller: Caller, request: IncomingMessage, response: ServerResponse): Promise<Caller | undefined>
+  admit(caller: Caller, request: IncomingMessage, response: ServerResponse): Soon<Caller | undefined>
   /** Whether a caller may do what a body requests. When false, the request was refused, and answered. */
   permits(caller: Caller, body: unknown, response: ServerResponse): boolean
   /** Answers a caller whose body is too long. Reading a part of it was work, so it is charged as several requests. */
@@ -59,12 +60,20 @@ export function createEntrance(options: EntranceOptions): Entrance {
     replyJson(response, 429, later, { ...statusOfOverload(later)?.headers, ...end })
   }
 
-  const admit: Entrance['admit'] = async (caller, request, response) => {
-    const { principal } = caller
-    const share = turnstile.shareOf(principal, request)
+  const admit: Entrance['admit'] = (caller, request, response) => {
+    const share = turnstile.shareOf(caller.principal, request)
     const over = turnstile.take(share, request)
-    if (over === undefined) return { ...caller, share }
-    const { reason, answer } = over
+    return over === undefined ? { ...caller, share } : refuseOver(over, caller, share, request, response)
+  }
+
+  /** Refuses a request that exceeds a limit. */
+  const refuseOver = async (
+    { reason, answer }: NonNullable<ReturnType<typeof turnstile.take>>,
+    { principal }: Caller,
+    share: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<undefined> => {
     onRefused({ outcome: reason === 'share' ? 'connections' : reason, status: 429, principal: principal.id })
     const key = limits.perPrincipal === undefined ? `address ${addresses.of(request.socket)}` : share
     // A connection beyond the share is closed at once.
@@ -75,11 +84,11 @@ export function createEntrance(options: EntranceOptions): Entrance {
   }
 
   return {
-    callerOf: async (request, response) => {
-      const caller = (await authorizer()?.authenticate(request)) ?? everybody
-      if ('status' in caller) return void (await turnAway(request, response, caller))
-      return admit(caller, request, response)
-    },
+    callerOf: (request, response) =>
+      chain(authorizer()?.authenticate(request) ?? everybody, (caller) => {
+        if (!('status' in caller)) return admit(caller, request, response)
+        return turnAway(request, response, caller).then(() => undefined)
+      }),
 
     admit,
 

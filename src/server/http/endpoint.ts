@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { chain, type Soon } from '../../core/kit/chain.ts'
 import type { Measurements } from '../../core/measurements.ts'
 import { createAddresses } from '../admission/addresses.ts'
 import { createEntrance } from '../admission/entrance.ts'
@@ -56,18 +57,19 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
   meter.gauge('waiting', () => gate.waiting)
 
   /** @param given The body, if it was read already. */
-  const serveMcp = async (
+  const serveMcp = (
     request: IncomingMessage,
     response: ServerResponse,
     caller: Caller,
     given?: Uint8Array,
-  ): Promise<void> => {
+  ): Soon<void> => {
     if (request.method !== 'POST') return serveSessionMethod(request, response, caller)
     if (!accepts(request)) return refuse(response, 406, 'The Accept header allows neither JSON nor an event stream.')
-    const message = await readPermitted(request, response, caller, given)
-    if (message === undefined) return
-    if (modernHttp.isModern(request, message.value)) return modernHttp.post(request, response, caller, message.value)
-    return legacyHttp.post(request, response, caller, message.value)
+    return chain(readPermitted(request, response, caller, given), (message) => {
+      if (message === undefined) return
+      if (modernHttp.isModern(request, message.value)) return modernHttp.post(request, response, caller, message.value)
+      return legacyHttp.post(request, response, caller, message.value)
+    })
   }
 
   const serveSessionMethod = async (request: IncomingMessage, response: ServerResponse, caller: Caller) => {
@@ -79,28 +81,30 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
   }
 
   /** Reads the message of a request if the caller may send it. Undefined when the request was answered already. */
-  const readPermitted = async (
+  const readPermitted = (
     request: IncomingMessage,
     response: ServerResponse,
     caller: Caller,
     given?: Uint8Array,
-  ) => {
-    const message = await readMessage(request, response, caller, given)
-    return message === undefined || entrance.permits(caller, message.value, response) ? message : undefined
-  }
-
-  const readMessage = async (
-    request: IncomingMessage,
-    response: ServerResponse,
-    caller: Caller,
-    given: Uint8Array | undefined,
-  ) => {
+  ): Soon<Message | undefined> => {
     if (request.method !== 'POST')
       return void refuse(response, 405, 'The method is not allowed here.', { Allow: 'POST' })
     const media = mediaFault(request)
     if (media !== undefined) return void refuse(response, 415, media)
     const whole = given ?? bodyAtHand(request, limits.body)
-    const body = whole === undefined ? await readBody(request, limits.body) : judgeBody(whole, limits.body)
+    const body = whole === undefined ? readBody(request, limits.body) : judgeBody(whole, limits.body)
+    return chain(body, (read) => {
+      const message = parseBody(read, request, response, caller)
+      return message === undefined || entrance.permits(caller, message.value, response) ? message : undefined
+    })
+  }
+
+  const parseBody = (
+    body: Body,
+    request: IncomingMessage,
+    response: ServerResponse,
+    caller: Caller,
+  ): Message | undefined => {
     if ('fault' in body) {
       if (body.fault === 'too-large') entrance.refuseBody(caller, response, body.read)
       return undefined
@@ -141,7 +145,7 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
       return false
     },
     /** Handles a request. Never rejects: errors are logged and answered. */
-    safely: async (response: ServerResponse, handle: () => Promise<void>): Promise<void> => {
+    safely: async (response: ServerResponse, handle: () => Soon<void>): Promise<void> => {
       response.on('error', ignoreError)
       limitAnswer(response, limits)
       try {
@@ -171,6 +175,11 @@ function judgeBody(bytes: Uint8Array, limit: number): Body {
   return bytes.length > limit ? { fault: 'too-large', read: bytes.length } : { bytes }
 }
 
+/** A message of a client, as a JSON value. */
+interface Message {
+  readonly value: unknown
+}
+
 /** The body of a request, or a fault. `read`: number of bytes read until the body was known to be too large. */
 type Body =
   | { readonly bytes: Uint8Array }
@@ -179,11 +188,14 @@ type Body =
 
 /**
  * Returns the body of a request that has arrived as a whole, as most small ones have by now; undefined for every other. It saves the
- * iterator of {@link readBody}: 20 µs, a fifteenth of a small read.
+ * iterator of {@link readBody}.
  */
 function bodyAtHand(request: IncomingMessage, limit: number): Uint8Array | undefined {
-  if (!request.complete || request.destroyed || request.readableDidRead) return undefined
-  if (request.readableLength === 0 || request.readableLength > limit) return undefined
+  if (request.destroyed || request.readableDidRead) return undefined
+  const { readableLength: length } = request
+  if (length === 0 || length > limit) return undefined
+  // Promises continue before the parser reports the end of the body, so its announced length tells.
+  if (!request.complete && Number(request.headers['content-length']) !== length) return undefined
   const bytes: unknown = request.read()
   return bytes instanceof Uint8Array ? bytes : undefined
 }

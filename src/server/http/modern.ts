@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { chain, type Soon } from '../../core/kit/chain.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Gate, Pass } from '../admission/gate.ts'
 import { countOverload, overloaded, statusOfOverload } from '../admission/overload.ts'
@@ -23,7 +24,7 @@ import { traceOf } from './trace-header.ts'
 export interface ModernHttp {
   /** Whether a request is of this revision: its body says so, or only its header (then the request is invalid). */
   isModern(request: IncomingMessage, body: unknown): boolean
-  post(request: IncomingMessage, response: ServerResponse, caller: Caller, body: unknown): Promise<void>
+  post(request: IncomingMessage, response: ServerResponse, caller: Caller, body: unknown): Soon<void>
   /** Ends the streams of changes, each with its result. */
   drain(): void
   close(): Promise<void>
@@ -33,17 +34,22 @@ export interface ModernHttp {
 const maxChannels = 1000
 
 export function createModernHttp(options: ServedOptions, gate: Gate, meter: Meter): ModernHttp {
-  const channels = new Map<string, Promise<Channel>>()
+  const channels = new Map<string, Soon<Channel>>()
   const closing = new AbortController()
   // It has one listener per stream.
   setMaxListeners(0, closing.signal)
 
-  const channelOf = (principal: Principal): Promise<Channel> => {
+  const channelOf = (principal: Principal): Soon<Channel> => {
     const key = keyOf(principal)
     let channel = channels.get(key)
     if (channel === undefined) {
       if (channels.size >= maxChannels) evictOldest(channels)
-      channel = openView(options, principal, 'modern')
+      const opening = openView(options, principal, 'modern')
+      opening.then(
+        (open) => channels.get(key) === opening && channels.set(key, open),
+        () => {},
+      )
+      channel = opening
     }
     // Move it to the end: the map is an LRU cache.
     channels.delete(key)
@@ -51,35 +57,29 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
     return channel
   }
 
-  const answer = async (message: Request, response: ServerResponse, caller: Caller): Promise<void> => {
+  const answer = (message: Request, response: ServerResponse, caller: Caller): Soon<void> => {
     // A disconnect cancels the request (2026-07-28, basic/patterns/cancellation).
     const cancellation: Cancellation = { isCancelled: false, onCancel: undefined }
     response.on('close', () => {
       // Not after the answer: an abort captures a stack, which would keep the whole request in memory until a full collection.
       if (!response.writableFinished) cancelRequest(cancellation)
     })
+    return chain(channelOf(caller.principal), (channel) => {
+      if (message.method === 'subscriptions/listen')
+        return answerListening(message, response, caller, { channel, cancellation, closing, options })
+      return answerOnce(message, response, caller, channel, cancellation)
+    })
+  }
+
+  /** Answers with one answer, after the notifications of its request. */
+  const answerOnce = async (
+    message: Request,
+    response: ServerResponse,
+    caller: Caller,
+    channel: Channel,
+    cancellation: Cancellation,
+  ): Promise<void> => {
     let stream: EventStream | undefined
-    const channel = await channelOf(caller.principal)
-    if (message.method === 'subscriptions/listen') {
-      const lifetime = lifetimeOf(caller, closing.signal)
-      const controller = new AbortController()
-      cancellation.onCancel = () => controller.abort()
-      if (cancellation.isCancelled) controller.abort()
-      const unclean = await listen(message, {
-        view: channel.view,
-        server: { name: options.name, version: options.version },
-        write: async (notification) => {
-          stream ??= openEventStream(response)
-          stream.send(notification)
-          await stream.ready()
-        },
-        signal: controller.signal,
-        closing: lifetime.signal,
-        log: options.log,
-      }).finally(lifetime.release)
-      const answered = unclean === undefined ? undefined : channel.egress(unclean, message)
-      return endListening(response, stream, answered)
-    }
     offerLink(response, message, caller.linkFor)
     const sending = sendingTo(response, gate, caller, options)
     let streamed: Response | undefined
@@ -117,7 +117,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
 
   return {
     isModern,
-    post: async (request, response, caller, body) => {
+    post: (request, response, caller, body) => {
       const reject = (id: RequestId | null, error: WireError, status = 400) =>
         replyJson(response, status, failure(id, error))
       if (Array.isArray(body))
@@ -149,6 +149,42 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
   }
 }
 
+interface Listening {
+  readonly channel: Channel
+  readonly cancellation: Cancellation
+  /** Aborts when the server ends. */
+  readonly closing: AbortController
+  readonly options: ServedOptions
+}
+
+/** Answers with a stream of changes. */
+async function answerListening(
+  message: Request,
+  response: ServerResponse,
+  caller: Caller,
+  { channel, cancellation, closing, options }: Listening,
+): Promise<void> {
+  let stream: EventStream | undefined
+  const lifetime = lifetimeOf(caller, closing.signal)
+  const controller = new AbortController()
+  cancellation.onCancel = () => controller.abort()
+  if (cancellation.isCancelled) controller.abort()
+  const unclean = await listen(message, {
+    view: channel.view,
+    server: { name: options.name, version: options.version },
+    write: async (notification) => {
+      stream ??= openEventStream(response)
+      stream.send(notification)
+      await stream.ready()
+    },
+    signal: controller.signal,
+    closing: lifetime.signal,
+    log: options.log,
+  }).finally(lifetime.release)
+  const answered = unclean === undefined ? undefined : channel.egress(unclean, message)
+  return endListening(response, stream, answered)
+}
+
 /** The keys of principals, which are the same objects for all requests of most callers. To make one takes 1 µs. */
 const keys = new WeakMap<Principal, string>()
 
@@ -158,11 +194,11 @@ function keyOf(principal: Principal): string {
   return key
 }
 
-function evictOldest(channels: Map<string, Promise<Channel>>): void {
+function evictOldest(channels: Map<string, Soon<Channel>>): void {
   for (const [key, channel] of channels) {
     channels.delete(key)
     // A request in flight on it loses its answer only if it outlives the next thousand principals.
-    setTimeout(() => void channel.then((open) => open.close()), 60_000).unref()
+    setTimeout(() => void chain(channel, (open) => open.close()), 60_000).unref()
     return
   }
 }

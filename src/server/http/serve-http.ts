@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { DegradedMount } from '../../core/changes.ts'
 import { invalid } from '../../core/errors.ts'
 import { isLoopback } from '../../core/host.ts'
+import { chain, type Soon } from '../../core/kit/chain.ts'
 import { requireKeys } from '../../core/kit/required.ts'
 import { deadlinesOf } from '../admission/limits.ts'
 import { createLiveness } from '../admission/liveness.ts'
@@ -100,7 +101,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
           ...(options.auth === undefined ? {} : { entrance }),
         })
 
-  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const handle = (request: IncomingMessage, response: ServerResponse): Soon<void> => {
     if (!endpoint.takesPath(request, response)) return
     if (serveHealth(request, response, { ...options, draining })) return
     // The metadata and the server card are public, for web pages of every origin.
@@ -110,25 +111,31 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       onRefused({ outcome: 'host', status: refused.status, address: addresses.of(request.socket) })
       return refuse(response, refused.status, refused.message)
     }
-    if (options.pages !== undefined && (await servePages(options.pages, request, response))) return
+    return chain(options.pages?.(request), (page) =>
+      page === undefined ? handleAsked(request, response) : servePage(page, response),
+    )
+  }
+
+  /** Handles a request that has passed the guard, and is for no page. */
+  const handleAsked = (request: IncomingMessage, response: ServerResponse): Soon<void> => {
     if (request.url === llmsPath && serveLlms !== undefined) return serveLlms(request, response)
     if (request.url === metricsPath && exposed !== undefined) return exposed(request, response)
     if (serveContent !== undefined && request.url?.startsWith(contentPath)) return serveContent(request, response)
     const place = pathOf(request.url ?? '')
     const posted = postedTo(request, options.postings)
     if (!routes.has(place) && posted === undefined) return refuse(response, 404, nothingHere)
-    const known = await entrance.callerOf(request, response)
-    if (known === undefined) return
-    const caller = links === undefined ? known : withLinks(known, request, links)
-    const route = options.sse ? place : request.url
-    if (route === path) return endpoint.serveMcp(request, response, caller)
-    if (posted !== undefined) return servePosts(request, response, caller, posted)
-    if (options.sse && route === '/sse') return legacyHttp.openSse(request, response, caller)
-    if (options.sse && route === '/messages') {
-      const message = await endpoint.readPermitted(request, response, caller)
-      return message === undefined ? undefined : legacyHttp.postSse(request, response, caller.principal, message.value)
-    }
-    return refuse(response, 404, nothingHere)
+    return chain(entrance.callerOf(request, response), (known) => {
+      if (known === undefined) return
+      const caller = links === undefined ? known : withLinks(known, request, links)
+      const route = options.sse ? place : request.url
+      if (route === path) return endpoint.serveMcp(request, response, caller)
+      if (posted !== undefined) return servePosts(request, response, caller, posted)
+      if (options.sse && route === '/sse') return legacyHttp.openSse(request, response, caller)
+      if (!options.sse || route !== '/messages') return refuse(response, 404, nothingHere)
+      return chain(endpoint.readPermitted(request, response, caller), (message) =>
+        message === undefined ? undefined : legacyHttp.postSse(request, response, caller.principal, message.value),
+      )
+    })
   }
 
   const servePosts = async (request: IncomingMessage, response: ServerResponse, caller: Caller, at: string) => {
@@ -254,13 +261,9 @@ type PageAnswer = {
 } & ({ readonly body: Uint8Array } | { readonly message: string })
 
 /** Answers requests of people's browsers. Returns undefined for any other request. */
-type Pages = (request: IncomingMessage) => PageAnswer | undefined | Promise<PageAnswer | undefined>
+type Pages = (request: IncomingMessage) => Soon<PageAnswer | undefined>
 
-/** Returns whether the pages answered the request. */
-async function servePages(pages: Pages, request: IncomingMessage, response: ServerResponse): Promise<boolean> {
-  const answer = await pages(request)
-  if (answer === undefined) return false
-  if ('message' in answer) refuse(response, answer.status, answer.message, answer.headers)
-  else replyFile(response, answer.status, answer.body, answer.headers)
-  return true
+function servePage(page: PageAnswer, response: ServerResponse): void {
+  if ('message' in page) refuse(response, page.status, page.message, page.headers)
+  else replyFile(response, page.status, page.body, page.headers)
 }

@@ -7,6 +7,7 @@ import {
   type Page,
   type PromptCompletionRequest,
   type ReadOptions,
+  type ReadResult,
   type Resource,
   type Subscription,
   type View,
@@ -112,13 +113,16 @@ const readMethod: Method = async ({ params, revision, signal, view, pass: { room
     const { openLarge } = await import('../http/content/sending.ts')
     return openLarge(uri, size, readPart, sending)
   }
-  const read = view.read(uri, sending === undefined ? { signal, room } : { signal, room, large })
   const streams = sending !== undefined
-  if (linkFor === undefined) return readToWire(await read, revision, turn, streams)
-  const result = await read.catch(async (error: unknown) => {
+  let result: ReadResult
+  try {
+    result = await view.read(uri, sending === undefined ? { signal, room } : { signal, room, large })
+  } catch (error) {
+    if (linkFor === undefined) throw error
     const { linkedError } = await import('../http/content/with-link.ts')
     throw linkedError(error, uri, linkFor)
-  })
+  }
+  if (linkFor === undefined) return readToWire(result, revision, turn, streams)
   if (result.contents[0]?.meta?.[metaKeys.truncated] !== true) return readToWire(result, revision, turn, streams)
   const { linkedResult } = await import('../http/content/with-link.ts')
   return readToWire(linkedResult(result, uri, linkFor), revision, turn, streams)

@@ -1,4 +1,5 @@
 import type { Icon } from '../../core/entry.ts'
+import { chain, type Soon } from '../../core/kit/chain.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { Completion, ContentFacts, Description, FilledPrompt } from '../../core/provider.ts'
 import type { EmbeddedText } from '../../core/tool.ts'
@@ -15,6 +16,7 @@ import type {
 } from '../../core/view.ts'
 import { blobStreamOf } from './json.ts'
 import { isLong } from './messages.ts'
+import { printable } from './printable.ts'
 import { modern, type Revision, since } from './revisions.ts'
 import { formatTime, isTime } from './time.ts'
 
@@ -117,20 +119,32 @@ export function templatesToWire(page: Page<ResourceTemplate>, revision: Revision
  *
  * @param turn Waits for the turn in which a large content may be written. `streams`: whether a stream stays one (`BlobStream`).
  */
-export async function readToWire(
+export function readToWire(
   result: ReadResult,
   revision: Revision,
   turn: () => Promise<void> = async () => {},
   streams = false,
-): Promise<Wire> {
-  const contents: Wire[] = []
-  for (const content of result.contents) {
-    const wire = contentToWire(content, revision, streams)
-    contents.push(wire instanceof Promise ? await wire : wire)
-  }
-  // Formatting it as JSON, which follows, blocks all other requests.
-  if (contents.some(isLong)) await turn()
-  return { contents, ...cached(result.cache, revision) }
+): Soon<Wire> {
+  return chain(contentsToWire(result.contents, revision, streams), (contents) => {
+    const wire = { contents, ...cached(result.cache, revision) }
+    // Formatting it as JSON, which follows, blocks all other requests.
+    return contents.some(isLong) ? turn().then(() => wire) : wire
+  })
+}
+
+/** One content after the other: a stream is collected in memory. */
+function contentsToWire(
+  contents: readonly ResourceContent[],
+  revision: Revision,
+  streams: boolean,
+  wires: Wire[] = [],
+): Soon<readonly Wire[]> {
+  const next = contents[wires.length]
+  if (next === undefined) return wires
+  return chain(contentToWire(next, revision, streams), (wire) => {
+    wires.push(wire)
+    return contentsToWire(contents, revision, streams, wires)
+  })
 }
 
 export function promptsToWire(page: Page<ListedPrompt>, revision: Revision): Wire {
@@ -205,7 +219,7 @@ export function completionToWire({ values, total, hasMore }: Completion): Wire {
 }
 
 /** Returns a promise for a stream only, unless the stream goes into the answer as it is. */
-function contentToWire(content: ResourceContent, revision: Revision, streams = false): Wire | Promise<Wire> {
+function contentToWire(content: ResourceContent, revision: Revision, streams = false): Soon<Wire> {
   const body = streams && 'stream' in content ? { blob: blobStreamOf(content) } : bodyOf(content)
   if (!(body instanceof Promise)) return wholeToWire(content, body, revision)
   return body.then((whole) => wholeToWire(content, whole, revision))
@@ -277,22 +291,4 @@ const mimeType =
 
 export function isMimeType(type: string | undefined): type is string {
   return type !== undefined && type.length <= 255 && mimeType.test(type)
-}
-
-/** Escapes a character as JavaScript does: `\\u202e`. */
-function escaped(character: string): string {
-  return Array.from(
-    { length: character.length },
-    (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`,
-  ).join('')
-}
-
-/**
- * Returns a text for one line: control characters, and those that change the direction of text or are invisible, are escaped, so
- * that no name can forge a line or control a terminal.
- */
-function printable(text: string): string {
-  return text
-    .toWellFormed()
-    .replace(/[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|[\u{e0000}-\u{e007f}]/gu, escaped)
 }

@@ -1,0 +1,171 @@
+import * as fs from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Context, Provider } from '../../src/core/provider.ts'
+import { createFiles, type FilesOptions } from '../../src/providers/files/index.ts'
+import { createFolder, type Folder, openBelow } from '../support/folder.ts'
+
+const context: Context = { principal: { id: 'someone', roles: [] }, signal: new AbortController().signal }
+
+/** Waits until the clock of the file system has moved on, so that the next change has another time than the last one. */
+function nextTick(folder: Folder): void {
+  const probe = join(folder.outside, 'probe')
+  const timeOf = () => {
+    fs.writeFileSync(probe, '')
+    return fs.lstatSync(probe, { bigint: true }).ctimeNs
+  }
+  for (const before = timeOf(); timeOf() === before; );
+}
+
+describe.runIf(process.platform === 'linux')('an answer that is asked for many times a second', () => {
+  let folder: Folder
+  let nowMs = 0
+  /** Number of walks, each of which begins at the root. */
+  let walks = 0
+  const opened: Provider[] = []
+  beforeEach(() => {
+    folder = createFolder()
+    // As if everything had been written some time ago. The clock stands still, so that nothing becomes too old on a busy machine.
+    nowMs = Date.now() + 600_000
+    walks = 0
+  })
+  afterEach(async () => {
+    for (const provider of opened.splice(0)) await provider.close?.()
+    await expect.poll(() => openBelow(folder.root), { message: 'no descriptor is left open' }).toEqual([])
+    folder.remove()
+  })
+
+  const open = async (options: Partial<FilesOptions> = {}): Promise<Provider> => {
+    const provider = await createFiles(
+      { root: folder.root, gitignore: true, ...options },
+      {
+        now: () => nowMs,
+        places: (places) => ({
+          ...places,
+          root: (signal) => {
+            walks++
+            return places.root(signal)
+          },
+        }),
+      },
+    )
+    opened.push(provider)
+    return provider
+  }
+
+  const readOf = (provider: Provider, path: string) =>
+    provider.read({ path, params: new Map() }, context).catch((error: Error) => error.message)
+  const statOf = async (provider: Provider, path: string) =>
+    provider.stat?.(path, context).catch((error: Error) => error.message)
+
+  /** Asks until the answer is kept. */
+  const keepAnswers = async (provider: Provider, path: string) => {
+    for (let time = 0; time < 2; time++) {
+      await readOf(provider, path)
+      await statOf(provider, path)
+    }
+    const before = walks
+    await readOf(provider, path)
+    await statOf(provider, path)
+    return walks - before
+  }
+
+  /** What a provider answers that has kept nothing. */
+  const plainly = async (path: string, options: Partial<FilesOptions> = {}) => {
+    const plain = await open(options)
+    return [await readOf(plain, path), await statOf(plain, path)]
+  }
+
+  const path = 'a/b/note.md'
+  const tree = { [path]: '# One\n', 'a/.gitignore': 'other.md\n', 'a/b/other.md': '# Other\n' }
+
+  test('takes no further walk, and is the answer of a walk', async () => {
+    folder.write(tree)
+    const provider = await open()
+    expect(await keepAnswers(provider, path)).toBe(0)
+    expect([await readOf(provider, path), await statOf(provider, path)]).toEqual(await plainly(path))
+    await expect(provider.read({ path: 'a/b/other.md', params: new Map() }, context)).rejects.toMatchObject({
+      kind: 'not-found',
+    })
+  })
+
+  const inFolder = (name: string) => join(folder.root, name)
+  const changes: readonly (readonly [string, () => void])[] = [
+    ['its file is written to', () => fs.writeFileSync(inFolder(path), '# Two\n')],
+    ['its file is removed', () => fs.unlinkSync(inFolder(path))],
+    [
+      'another file takes its place',
+      () => {
+        fs.writeFileSync(inFolder('new'), '# New\n')
+        const { atime, mtime } = fs.statSync(inFolder(path))
+        fs.utimesSync(inFolder('new'), atime, mtime)
+        fs.renameSync(inFolder('new'), inFolder(path))
+      },
+    ],
+    [
+      'another folder takes the place of one on its way',
+      () => {
+        fs.cpSync(inFolder('a'), inFolder('c'), { recursive: true, preserveTimestamps: true })
+        fs.writeFileSync(inFolder('c/b/note.md'), '# New\n')
+        fs.renameSync(inFolder('a'), inFolder('old'))
+        fs.renameSync(inFolder('c'), inFolder('a'))
+      },
+    ],
+    [
+      'a link takes the place of a folder on its way',
+      () => {
+        fs.renameSync(inFolder('a'), inFolder('old'))
+        fs.symlinkSync('old', inFolder('a'))
+      },
+    ],
+    ['it gets a second name', () => fs.linkSync(inFolder(path), inFolder('second'))],
+    ['ignore rules appear on its way', () => fs.writeFileSync(inFolder('.gitignore'), '*.md\n')],
+    ['ignore rules on its way change', () => fs.writeFileSync(inFolder('a/.gitignore'), 'note*.md\n')],
+    ['ignore rules on its way are removed', () => fs.unlinkSync(inFolder('a/.gitignore'))],
+  ]
+
+  test.each(changes)('is made anew when %s', async (_, change) => {
+    folder.write(tree)
+    const provider = await open()
+    expect(await keepAnswers(provider, path)).toBe(0)
+    nextTick(folder)
+    change()
+    const before = walks
+    const answers = [await readOf(provider, path), await statOf(provider, path)]
+    expect(walks - before).toBeGreaterThanOrEqual(2)
+    expect(answers).toEqual(await plainly(path))
+  })
+
+  test('is made anew after half a second', async () => {
+    folder.write(tree)
+    const provider = await open()
+    expect(await keepAnswers(provider, path)).toBe(0)
+    nowMs += 501
+    const before = walks
+    await readOf(provider, path)
+    expect(walks - before).toBe(1)
+  })
+
+  test('is not kept of what has just changed, of a long file, nor behind a link', async () => {
+    folder.write({ ...tree, 'long.txt': 'x'.repeat(70_000) })
+    fs.symlinkSync('a', inFolder('link'))
+    const provider = await open({ symlinks: 'beneath' })
+    nowMs = Date.now()
+    expect(await keepAnswers(provider, path)).toBe(2)
+    nowMs = Date.now() + 600_000
+    const before = walks
+    for (let time = 0; time < 3; time++) await readOf(provider, 'long.txt')
+    expect(walks - before).toBe(3)
+    const linked = walks
+    for (let time = 0; time < 3; time++) await readOf(provider, 'link/b/note.md')
+    expect(walks - linked).toBeGreaterThanOrEqual(3)
+  })
+
+  test('does not outlive its provider', async () => {
+    folder.write(tree)
+    const provider = await open()
+    expect(await keepAnswers(provider, path)).toBe(0)
+    await provider.close?.()
+    expect(await readOf(provider, path)).toMatch(/closed/)
+  })
+})
