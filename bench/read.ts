@@ -1,6 +1,6 @@
 /**
  * What a read costs over HTTP, beside a bare `node:http` that answers with the same bytes, in turns within one run:
- * `npx tsx bench/read.ts [--rounds N] [--seconds N] [--work NAME] [--only NAME] [--before FOLDER] [--peers]`, after a build. Load comes from wrk,
+ * `npx tsx bench/read.ts [--rounds N] [--seconds N] [--work NAME] [--only NAME,...] [--before FOLDER] [--peers]`, after a build. Load comes from wrk,
  * which Debian has as a package. `--before` names the folder of another build of hikidashi (its `dist` and what it imports), `--peers`
  * adds the official SDK. Linux only: it reads `/proc`.
  */
@@ -130,7 +130,7 @@ try {
   if (values.peers) installPeers()
   makeFolder()
   const chosen = works.filter(({ name }) => name.includes(values.work))
-  const all = servers().filter(({ name }) => name.startsWith('bare') || name.includes(values.only))
+  const all = servers().filter(({ name }) => name.startsWith('bare') || values.only.split(',').some((part) => name.includes(part)))
   for (const work of chosen) {
     for (let round = 0; round < Number(values.rounds); round++)
       for (const [at] of all.entries()) {

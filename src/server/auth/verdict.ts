@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Principal } from '../../core/provider.ts'
 
 /** The rights of a valid token. */
@@ -22,5 +22,5 @@ export interface Verifier {
 
 /** Returns the digest of a token. It may be stored and compared; its first characters may be logged. */
 export function digestOf(token: string): string {
-  return createHash('sha256').update(token).digest('hex')
+  return hash('sha256', token)
 }
