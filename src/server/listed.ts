@@ -1,6 +1,7 @@
 import { metaKeys } from '../core/meta.ts'
 import type { Page, Resource } from '../core/view.ts'
-import { escapeLineEnds, type JsonText, jsonTextKey } from './protocol/json.ts'
+import { escapeLineEnds } from './protocol/json.ts'
+import { type JsonText, jsonTextKey } from './protocol/json-parts.ts'
 import { type Revision, since } from './protocol/revisions.ts'
 import { formatTime, isTime } from './protocol/time.ts'
 import { isMimeType, resourcesToWire, resourceToWire } from './protocol/wire.ts'

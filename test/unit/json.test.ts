@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ResourceError } from '../../src/core/errors.ts'
 import { encodeJsonInPieces, formatJson, JsonError, parseJson } from '../../src/server/protocol/json.ts'
+import { blobBytesOf } from '../../src/server/protocol/json-parts.ts'
 import { volumeOf } from '../support/volume.ts'
 
 const parse = (text: string) => parseJson(Buffer.from(text))
@@ -105,6 +106,31 @@ describe('JSON in pieces', () => {
       }),
       { numRuns: 20 },
     )
+  })
+
+  test('is the same with bytes in the place of their base64, whatever stands around them', async () => {
+    const body = fc.oneof(
+      fc.uint8Array({ maxLength: 100_000, size: 'max' }).map((bytes) => ({ bytes })),
+      fc.constantFrom('x', '\u2028"', '引').map((text) => ({ text: text.repeat(200_000) })),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(body, { maxLength: 3 }), async (bodies) => {
+        const messageWith = (blobOf: (bytes: Uint8Array) => unknown) => ({
+          id: 1,
+          result: {
+            contents: bodies.map((one) => ('bytes' in one ? { uri: 'a:b', blob: blobOf(one.bytes) } : one)),
+            _meta: { after: true },
+          },
+        })
+        const plain = formatJson(messageWith((bytes) => Buffer.from(bytes).toString('base64')))
+        expect((await inOne(messageWith(blobBytesOf))) === plain).toBe(true)
+        expect(formatJson(messageWith(blobBytesOf)) === plain).toBe(true)
+      }),
+      { numRuns: 20 },
+    )
+    const long = { result: { contents: [{ blob: blobBytesOf(new Uint8Array(900_000)) }] } }
+    await expect(encodeJsonInPieces(long, 1_000_000)).rejects.toMatchObject({ kind: 'too-large' })
+    expect((await encodeJsonInPieces(long, 1_300_000)).length).toBe(JSON.stringify(long).length)
   })
 
   test('lets others have their turns meanwhile', async () => {

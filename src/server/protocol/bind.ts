@@ -106,14 +106,14 @@ function watchingOf(subscription: Subscription | undefined): Readonly<Record<str
   }
 }
 
-const readMethod: Method = async ({ params, revision, signal, view, pass: { room, turn }, linkFor, sending }) => {
+const readMethod: Method = async ({ params, revision, signal, view, pass: { room, turn }, linkFor, sending, raw }) => {
   const uri = requiredString(params, 'uri')
   const large: ReadOptions['large'] = async (size, readPart) => {
     if (sending === undefined) return undefined
     const { openLarge } = await import('../http/content/sending.ts')
     return openLarge(uri, size, readPart, sending)
   }
-  const streams = sending !== undefined
+  const forms = { streams: sending !== undefined, bytes: raw }
   let result: ReadResult
   try {
     result = await view.read(uri, sending === undefined ? { signal, room } : { signal, room, large })
@@ -122,10 +122,10 @@ const readMethod: Method = async ({ params, revision, signal, view, pass: { room
     const { linkedError } = await import('../http/content/with-link.ts')
     throw linkedError(error, uri, linkFor)
   }
-  if (linkFor === undefined) return readToWire(result, revision, turn, streams)
-  if (result.contents[0]?.meta?.[metaKeys.truncated] !== true) return readToWire(result, revision, turn, streams)
+  if (linkFor === undefined) return readToWire(result, revision, turn, forms)
+  if (result.contents[0]?.meta?.[metaKeys.truncated] !== true) return readToWire(result, revision, turn, forms)
   const { linkedResult } = await import('../http/content/with-link.ts')
-  return readToWire(linkedResult(result, uri, linkFor), revision, turn, streams)
+  return readToWire(linkedResult(result, uri, linkFor), revision, turn, forms)
 }
 
 const resourceMethods: Readonly<Record<string, Method>> = {

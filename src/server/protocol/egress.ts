@@ -1,5 +1,5 @@
 import { redactedMark, type Scrubber } from '../../core/scrub.ts'
-import { blobStreamKey, isBlobStream, isJsonText, jsonTextKey } from './json.ts'
+import { blobBytesOf, blobStreamKey, bytesOfBlob, isBlobStream, isJsonText, jsonTextKey } from './json-parts.ts'
 import { protocolKeys } from './keys.ts'
 import { isObject, type Request, type Response } from './messages.ts'
 import { revisions } from './revisions.ts'
@@ -71,6 +71,11 @@ function createClean({ scrub, scrubBytes, lacks, stream }: Scrubber, isOwn: (tex
     if (typeof value === 'string') return cleanText(value, key)
     if (typeof value !== 'object' || value === null) return value
     if (depth > maxDepth) return redactedMark
+    const bytes = bytesOfBlob(value)
+    if (bytes !== undefined) {
+      const cleanBytes = scrubBytes(bytes)
+      return cleanBytes === bytes ? value : blobBytesOf(cleanBytes)
+    }
     if (isBlobStream(value)) return { ...value, [blobStreamKey]: cleaned(value[blobStreamKey]) }
     if (isJsonText(value)) return lacks?.(value[jsonTextKey]) === true ? value : clean(value.toJSON(), key, depth)
     return Array.isArray(value) ? cleanItems(value, key, depth, isMeta) : cleanMembers(value, depth, isMeta)

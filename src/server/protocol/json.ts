@@ -1,4 +1,14 @@
 import { ResourceError } from '../../core/errors.ts'
+import {
+  type BlobStream,
+  base64Length,
+  base64Of,
+  bytesOfBlob,
+  isBlobStream,
+  isJsonText,
+  type JsonText,
+  jsonTextKey,
+} from './json-parts.ts'
 
 /** Maximum nesting of arrays and objects. */
 const maxDepth = 64
@@ -88,37 +98,6 @@ function names(seen: Set<string> | undefined, quoted: string): boolean {
   return false
 }
 
-/** Key of the pieces of a {@link JsonText}. */
-export const jsonTextKey = Symbol('json')
-
-/** The member `resources` of a result as JSON that is written already, in UTF-8: the items of the array, in pieces between which commas are missing. */
-export interface JsonText {
-  readonly [jsonTextKey]: readonly Buffer[]
-  /** Returns the same value as objects. */
-  toJSON(): readonly unknown[]
-}
-
-export function isJsonText(value: unknown): value is JsonText {
-  return typeof value === 'object' && value !== null && jsonTextKey in value
-}
-
-/** Key of the bytes of a {@link BlobStream}. */
-export const blobStreamKey = Symbol('blob')
-
-/** The member `blob` of a content whose bytes are read while the answer is sent. Only `replyLong` writes it. */
-export interface BlobStream {
-  readonly [blobStreamKey]: AsyncIterable<Uint8Array>
-  readonly length: number
-}
-
-export function blobStreamOf({ stream, length }: { stream: AsyncIterable<Uint8Array>; length: number }): BlobStream {
-  return { [blobStreamKey]: stream, length }
-}
-
-export function isBlobStream(value: unknown): value is BlobStream {
-  return typeof value === 'object' && value !== null && blobStreamKey in value
-}
-
 /** The parts of a message around its {@link BlobStream}. */
 export interface StreamedMessage {
   readonly head: string
@@ -189,6 +168,8 @@ export function formatJson(message: unknown, limit = Number.POSITIVE_INFINITY): 
  */
 const longStringLength = 128 * 1024
 const pieceLength = 32 * 1024
+/** Number of bytes that are encoded as base64 at once: a multiple of three has no padding. */
+const pieceBytes = 24 * 1024
 const piecesPerTurn = 4
 /** Maximum number of UTF-8 bytes per UTF-16 unit. */
 const maxBytesPerUnit = 3
@@ -205,24 +186,29 @@ export async function encodeJsonInPieces(
   limit = Number.POSITIVE_INFINITY,
   breath: () => Promise<void> = () => new Promise((resolve) => setImmediate(resolve)),
 ): Promise<Buffer> {
-  const long: string[] = []
+  const long: (string | Uint8Array)[] = []
   // A random mark that no string of the message contains.
   const mark = `piece ${crypto.randomUUID()} `
-  const frame = JSON.stringify(message, (_, value: unknown) =>
-    typeof value === 'string' && value.length > longStringLength ? `${mark}${long.push(value) - 1}"` : value,
+  const markOf = (part: string | Uint8Array) => `${mark}${long.push(part) - 1}"`
+  const frame = JSON.stringify(replaceBlobs(message, markOf), (_, value: unknown) =>
+    typeof value === 'string' && value.length > longStringLength ? markOf(value) : value,
   )
-  const bytes = long.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  const lengthOf = (part: string | Uint8Array) =>
+    typeof part === 'string' ? Buffer.byteLength(part) : base64Length(part.length)
+  const bytes = long.reduce((sum, part) => sum + lengthOf(part), 0)
   // No text is shorter in JSON.
   if (bytes > limit) throw tooLong(limit)
   const output = createOutput(frame.length + bytes, limit)
   let count = 0
-  // The parts between the marks hold the short values, and the quotation marks around the long strings.
-  for (const [index, part] of frame.split(new RegExp(`${mark}\\d+\\\\"`)).entries()) {
-    output.add(escapeLineEnds(part))
-    const text = long[index] ?? ''
-    for (let start = 0; start < text.length; ) {
-      const end = endOfPiece(text, start + pieceLength)
-      output.add(escapeLineEnds(JSON.stringify(text.slice(start, end)).slice(1, -1)))
+  // The parts between the numbers of the marks hold the short values, and the quotation marks around the long strings.
+  const arounds = frame.split(new RegExp(`${mark}(\\d+)\\\\"`))
+  for (let at = 0; at < arounds.length; at += 2) {
+    output.add(escapeLineEnds(arounds[at] ?? ''))
+    const part = long[Number(arounds[at + 1])] ?? ''
+    for (let start = 0; start < part.length; ) {
+      const end = typeof part === 'string' ? endOfPiece(part, start + pieceLength) : start + pieceBytes
+      if (typeof part === 'string') output.add(escapeLineEnds(JSON.stringify(part.slice(start, end)).slice(1, -1)))
+      else output.add(base64Of(part.subarray(start, end)), 'latin1')
       start = end
       if (++count % piecesPerTurn === 0) await breath()
     }
@@ -238,18 +224,30 @@ function createOutput(expected: number, limit: number) {
   let bytes = Buffer.allocUnsafeSlow(Math.ceil(1.05 * Math.min(expected, limit)) + maxBytesPerUnit * pieceLength)
   let length = 0
   return {
-    add: (text: string): void => {
-      const most = maxBytesPerUnit * text.length
+    /** @param encoding `latin1` for a text of ASCII characters only. */
+    add: (text: string, encoding: 'utf8' | 'latin1' = 'utf8'): void => {
+      const most = (encoding === 'utf8' ? maxBytesPerUnit : 1) * text.length
       if (length + most > bytes.length && length + Buffer.byteLength(text) > bytes.length) {
         const larger = Buffer.allocUnsafeSlow(Math.ceil(1.5 * bytes.length) + most)
         bytes.copy(larger, 0, 0, length)
         bytes = larger
       }
-      length += bytes.write(text, length)
+      length += bytes.write(text, length, encoding)
       if (length > limit) throw tooLong(limit)
     },
     take: () => bytes.subarray(0, length),
   }
+}
+
+/** Returns the message with a text in the place of each {@link BlobBytes}. */
+function replaceBlobs(message: unknown, textFor: (bytes: Uint8Array) => string): unknown {
+  const { result } = (message ?? {}) as { readonly result?: { readonly contents?: unknown } }
+  if (!Array.isArray(result?.contents)) return message
+  const contents = (result.contents as readonly Readonly<Record<string, unknown>>[]).map((content) => {
+    const bytes = bytesOfBlob(content.blob)
+    return bytes === undefined ? content : { ...content, blob: textFor(bytes) }
+  })
+  return { ...(message as object), result: { ...result, contents } }
 }
 
 /** Returns an end that does not split a surrogate pair. */

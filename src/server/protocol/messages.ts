@@ -2,6 +2,7 @@ import { isResourceError } from '../../core/errors.ts'
 import type { ContentLink } from '../http/content/link.ts'
 import { codes, type WireError } from './errors.ts'
 import { encodeJson, encodeJsonInPieces, formatJson } from './json.ts'
+import { base64Length, bytesOfBlob } from './json-parts.ts'
 
 export type RequestId = string | number
 
@@ -120,6 +121,8 @@ export function holdsLong(message: unknown): boolean {
 /** Whether a content of an answer takes long to write. */
 export function isLong(content: unknown): boolean {
   const { text, blob } = content as { readonly text?: unknown; readonly blob?: unknown }
+  const bytes = bytesOfBlob(blob)
+  if (bytes !== undefined) return base64Length(bytes.length) > longText
   return String(text ?? blob ?? '').length > longText
 }
 

@@ -14,8 +14,8 @@ import type {
   ResourceContent,
   ResourceTemplate,
 } from '../../core/view.ts'
-import { blobStreamOf } from './json.ts'
-import { isLong } from './messages.ts'
+import { type BlobForms, base64Length, base64Of, blobBytesOf, blobStreamOf } from './json-parts.ts'
+import { isLong, longText } from './messages.ts'
 import { printable } from './printable.ts'
 import { modern, type Revision, since } from './revisions.ts'
 import { formatTime, isTime } from './time.ts'
@@ -117,15 +117,15 @@ export function templatesToWire(page: Page<ResourceTemplate>, revision: Revision
 /**
  * Converts the contents of a read. Reads streams to their end: a JSON-RPC message is one piece.
  *
- * @param turn Waits for the turn in which a large content may be written. `streams`: whether a stream stays one (`BlobStream`).
+ * @param turn Waits for the turn in which a large content may be written.
  */
 export function readToWire(
   result: ReadResult,
   revision: Revision,
   turn: () => Promise<void> = async () => {},
-  streams = false,
+  forms: BlobForms = {},
 ): Soon<Wire> {
-  return chain(contentsToWire(result.contents, revision, streams), (contents) => {
+  return chain(contentsToWire(result.contents, revision, forms), (contents) => {
     const wire = { contents, ...cached(result.cache, revision) }
     // Formatting it as JSON, which follows, blocks all other requests.
     return contents.some(isLong) ? turn().then(() => wire) : wire
@@ -136,14 +136,14 @@ export function readToWire(
 function contentsToWire(
   contents: readonly ResourceContent[],
   revision: Revision,
-  streams: boolean,
+  forms: BlobForms,
   wires: Wire[] = [],
 ): Soon<readonly Wire[]> {
   const next = contents[wires.length]
   if (next === undefined) return wires
-  return chain(contentToWire(next, revision, streams), (wire) => {
+  return chain(contentToWire(next, revision, forms), (wire) => {
     wires.push(wire)
-    return contentsToWire(contents, revision, streams, wires)
+    return contentsToWire(contents, revision, forms, wires)
   })
 }
 
@@ -219,8 +219,8 @@ export function completionToWire({ values, total, hasMore }: Completion): Wire {
 }
 
 /** Returns a promise for a stream only, unless the stream goes into the answer as it is. */
-function contentToWire(content: ResourceContent, revision: Revision, streams = false): Soon<Wire> {
-  const body = streams && 'stream' in content ? { blob: blobStreamOf(content) } : bodyOf(content)
+function contentToWire(content: ResourceContent, revision: Revision, forms: BlobForms = {}): Soon<Wire> {
+  const body = bodyOf(content, forms)
   if (!(body instanceof Promise)) return wholeToWire(content, body, revision)
   return body.then((whole) => wholeToWire(content, whole, revision))
 }
@@ -236,14 +236,15 @@ function wholeToWire(content: ResourceContent, body: Wire, revision: Revision): 
   return addMeta(wire, content, content.version, revision, isTitled ? textsIn(content) : noTexts)
 }
 
-function bodyOf(content: ResourceContent): Wire | Promise<Wire> {
+function bodyOf(content: ResourceContent, forms: BlobForms = {}): Soon<Wire> {
   if ('text' in content) return { text: content.text.toWellFormed() }
-  if ('bytes' in content) return { blob: base64Of(content.bytes) }
+  if ('bytes' in content) {
+    const { bytes } = content
+    const isLate = forms.bytes === true && base64Length(bytes.length) > longText
+    return { blob: isLate ? blobBytesOf(bytes) : base64Of(bytes) }
+  }
+  if (forms.streams === true) return { blob: blobStreamOf(content) }
   return collect(content.stream).then((bytes) => ({ blob: base64Of(bytes) }))
-}
-
-function base64Of(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 }
 
 async function collect(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { codes } from '../../protocol/errors.ts'
-import { blobStreamKey, isBlobStream, type StreamedMessage, tooLong } from '../../protocol/json.ts'
+import { type StreamedMessage, tooLong } from '../../protocol/json.ts'
+import { base64Length, blobStreamKey, isBlobStream } from '../../protocol/json-parts.ts'
 import { failure, type Response } from '../../protocol/messages.ts'
 
 /** Number of bytes that are encoded at once: base64 of a multiple of three has no padding, and a string of 64 KiB is short-lived in the heap. */
@@ -51,8 +52,6 @@ export async function writeStreamed(
     await pieces.return?.()
   }
 }
-
-const base64Length = (bytes: number) => 4 * Math.ceil(bytes / 3)
 
 /** Resolves when the client has taken what was written, or is gone. */
 function drained(response: ServerResponse): Promise<void> {
