@@ -213,7 +213,8 @@ describe('a client that listens to the overview', () => {
     expect(await subscription?.add(['docs://none/x', spelled])).toEqual([spelled])
     expect(subscription?.uris).toEqual([spelled])
     await view.read('docs://a/a.md')
-    // Once it is open, and on a busy machine again when its entries are counted.
+    await expect.poll(() => overviewOf(view)).toContain('| open |')
+    // The text changes twice, to "being opened" and to "open". A comparison sees both, or only the second one.
     await expect.poll(() => changes.length).toBeGreaterThan(0)
     subscription?.remove(overviewUri)
     expect(changes.length).toBeLessThanOrEqual(2)
@@ -233,6 +234,7 @@ describe('a client that listens to the overview', () => {
     }
     await views.view(analyst).read('docs://b/c.md')
     await expect.poll(() => heard.analyst).toBeGreaterThan(0)
+    // Of "being opened", if a comparison comes just then, and of "open".
     expect(heard.analyst).toBeLessThanOrEqual(2)
     expect(heard.guest).toBe(0)
   })
