@@ -1,11 +1,11 @@
 import { isResourceError } from '../core/errors.ts'
 import { overviewUri } from '../core/overview.ts'
 import { type Address, overlap, parseAddress } from '../core/uri.ts'
+import { sourceNamed } from '../providers/index.ts'
 import { partsOfRefusal, unknownKey } from '../schema/refusals.ts'
 import { clients } from './clients.ts'
 import type { Issue } from './explain.ts'
 import type { Finding } from './problem.ts'
-import { unsearched } from './search.ts'
 import { postPath } from './writing.ts'
 
 /** A finding that may be about a key rather than its value. */
@@ -92,7 +92,7 @@ export function searchFindings(mounts: ReadonlyMap<string, unknown>): readonly F
   return [...mounts].flatMap(([address, mount]) => {
     if (providerOf(mount) !== 'search') return []
     const over = (mount as { readonly over?: unknown }).over
-    if (over === '*' && ![...providers.values()].some((name) => !unsearched.includes(String(name)))) {
+    if (over === '*' && [...providers.values()].every((name) => sourceNamed(name)?.isUnsearched === true)) {
       const fix = 'Mount something that can be searched, or remove the search.'
       return [{ path: ['mounts', address, 'over'], message: 'There is nothing to search.', fix }]
     }

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, test } from 'vitest'
 import { openMount } from '../../src/config/open-mount.ts'
-import { configSchema } from '../../src/config/schema.ts'
+import { loadConfigSchema } from '../../src/config/schema.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { isResourceError, ResourceError } from '../../src/core/errors.ts'
 import type { Principal } from '../../src/core/provider.ts'
@@ -10,6 +10,8 @@ import { openView } from '../../src/server/serve.ts'
 import { useElsewhere } from '../support/attack-elsewhere.ts'
 import { meta } from '../support/attack-wire.ts'
 import { fixture, listen, scripted } from '../support/mcp-servers.ts'
+
+const configSchema = await loadConfigSchema()
 
 const elsewhere = useElsewhere()
 const endings: (() => unknown)[] = []
