@@ -13,7 +13,7 @@ import { compileTemplate } from '../src/core/template.ts'
 import { formatTemplate, parseAddress } from '../src/core/uri.ts'
 import { type SourceName, sources } from '../src/providers/index.ts'
 import { lazyStore } from '../src/providers/mount-settings.ts'
-import type { NewAnalysis, Results } from '../src/providers/results/index.ts'
+import type { NewAnalysis } from '../src/providers/results/index.ts'
 import { startBucket } from '../test/support/buckets.ts'
 import { startDriveMount } from '../test/support/drive-samples.ts'
 
@@ -215,7 +215,7 @@ async function openSample(name: SourceName, folder: string): Promise<Found> {
   if (config === undefined) throw new Error(`There is no sample of ${name}.`)
   const store = lazyStore({ sqlite: { file: join(folder, '.git', 'hikidashi', 'store.sqlite') } }, () => {})
   const { provider } = await openMount({ address, config, folder }, { log: () => {}, store })
-  if ('put' in provider) await (provider as Results).put(sampleAnalysis)
+  await provider.put?.(sampleAnalysis)
   const context = { principal: { id: 'abilities', roles: [] }, signal: new AbortController().signal }
   const entries: Entry[] = []
   try {

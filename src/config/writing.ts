@@ -1,13 +1,13 @@
 import type { Catalog, Mount } from '../core/catalog.ts'
 import { invalid, isResourceError, notFound } from '../core/errors.ts'
-import type { Context, Principal } from '../core/provider.ts'
+import type { Context, Principal, Provider } from '../core/provider.ts'
+import type { Recording, Stored } from '../core/recording.ts'
 import type { JsonObject, Posting, Tool } from '../core/tool.ts'
 import { formatUri, parseAddress } from '../core/uri.ts'
-import type { Results, Stored } from '../providers/results/index.ts'
 
-/** A mount that can be written to, and who may. Wrappers keep what a provider can do beside the rest. */
+/** A mount that can be written to. */
 export interface WritableMount extends Mount {
-  readonly provider: Results
+  readonly provider: Provider & Recording
   /** The roles that may; none where nobody may. */
   readonly writers: readonly string[]
 }
@@ -55,7 +55,7 @@ export function writingOf(catalog: Catalog): Writing | undefined {
 }
 
 export function isWritable(mount: Mount): mount is WritableMount {
-  return 'writers' in mount && 'put' in mount.provider
+  return mount.writers !== undefined && mount.provider.put !== undefined
 }
 
 /** Returns the path for posting results to a mount: its address without the scheme. */
@@ -160,6 +160,6 @@ function checkAt({ provider }: WritableMount, value: unknown, index: number): vo
   } catch (error) {
     if (!isResourceError(error, 'invalid')) throw error
     const { reason = 'record', ...detail } = error.detail
-    throw invalid(`[${index}] ${error.message}`, String(reason), { ...detail, index })
+    throw invalid(`[${index}] ${error.message}`, reason, { ...detail, index })
   }
 }

@@ -1,7 +1,7 @@
 import { isResourceError, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { untilAbort } from '../files/pool.ts'
-import { type Corpus, type DriveClient, expired } from './client.ts'
+import { type Corpus, type DriveClient, ExpiredError } from './client.ts'
 import { type DriveFile, folderType, type RawFile, shortcutType } from './model.ts'
 import type { Shortcuts, What } from './options.ts'
 import type { Files, Scanner } from './scan.ts'
@@ -75,7 +75,9 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
     const losses = current?.losses ?? 0
     const listed = await stateOf(files, scope, { places, listedAt: performance.now(), losses })
     const state = await advance(listed).catch((error: unknown) => {
-      throw error === expired ? new ResourceError('unavailable', 'Drive changed while it was listed.') : error
+      throw error instanceof ExpiredError
+        ? new ResourceError('unavailable', 'Drive changed while it was listed.')
+        : error
     })
     log('info', 'Drive was listed', { files: state.tree.entries.length })
     return state
@@ -100,7 +102,7 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
       places.push({ corpus, token: from })
     }
     // Only a full listing shows which drives exist.
-    if (drives && what.kind === 'drives') throw expired
+    if (drives && what.kind === 'drives') throw new ExpiredError()
     const files = new Map(state.files)
     const { listedAt, losses } = state
     if (!(await apply(files, state, changes))) return { ...state, at, places }
@@ -151,7 +153,7 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
       current = next
       return next
     } catch (error) {
-      if (error !== expired) throw error
+      if (!(error instanceof ExpiredError)) throw error
       log('warn', 'the feed of changes was lost: everything is listed anew')
       const next = await list()
       current = { ...next, losses: state.losses + 1 }
