@@ -55,6 +55,7 @@ export type ErrorReason =
   | 'encoding'
   | 'encrypted'
   | 'ended'
+  | 'ending'
   | 'endpoint'
   | 'expires'
   | 'export-limit'
