@@ -85,7 +85,7 @@ export function postingFindings(mounts: ReadonlyMap<string, unknown>): readonly 
   })
 }
 
-/** Searches over what is not mounted, or is a search itself. */
+/** Finds searches over addresses that are not mounted, or over other searches. */
 export function searchFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] {
   const textOf = (address: string) => (isAddress(address) ? parseAddress(address).text : undefined)
   const providers = new Map([...mounts].map(([address, mount]) => [textOf(address), providerOf(mount)]))
@@ -110,7 +110,7 @@ function providerOf(mount: unknown): unknown {
   return typeof mount === 'object' && mount !== null && 'provider' in mount ? mount.provider : undefined
 }
 
-/** Addresses in the profiles of clients at which nothing is mounted: they would be shown nothing, and nobody would know why. */
+/** Finds addresses in the profiles of clients at which nothing is mounted. Such a client would see empty lists. */
 export function clientFindings(config: unknown, addresses: readonly string[]): readonly Finding[] {
   const { data } = clients.safeParse(isRecord(config) ? config.clients : undefined)
   const known = new Set(addresses.filter(isAddress).map((address) => parseAddress(address).text))

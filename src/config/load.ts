@@ -36,7 +36,7 @@ export interface Config extends Omit<ConfigFile, 'cursorSecret' | '$schema' | 's
   /** Secrets that cursors were made with before: they still open. */
   readonly earlierCursorSecrets?: readonly string[]
   readonly store: StoreOptions
-  /** Every secret that it refers to, for nothing but to keep them out of what is told. */
+  /** Every secret that it refers to: the scrubber removes them from all output. */
   readonly secrets: readonly string[]
   /** `http.auth`, with its secrets. */
   readonly auth?: Auth
@@ -160,7 +160,7 @@ function unreadable(file: string, error: unknown): ConfigProblem {
   }
 }
 
-/** Folders and files that are not there. They are looked for one by one, whatever else may be wrong with their mounts. */
+/** Folders and files that are not there. Each is checked, also if its mount has other faults. */
 async function absences(
   mounts: ReadonlyMap<string, unknown>,
   folder: string,

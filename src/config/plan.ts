@@ -114,7 +114,7 @@ export function takesWriting(mounts: readonly PlannedMount[]): boolean {
 export function scopesIn(mounts: readonly PlannedMount[]): (uri: string) => readonly string[] {
   const create = () =>
     createResolver(mounts.map(({ address, config: { scopes } }) => ({ address, ...defined({ scopes }) })))
-  // Addresses of different schemes do not overlap. Over stdio nobody asks, so a start need not wait for the resolver.
+  // Addresses of different schemes do not overlap. Over stdio no token has scopes, so a start does not create the resolver.
   const schemes = new Set(mounts.map(({ address }) => address.slice(0, address.indexOf(':')).toLowerCase()))
   let find = schemes.size < mounts.length ? create() : undefined
   return (uri) => {

@@ -8,7 +8,7 @@ import { formatUri, parseAddress } from '../core/uri.ts'
 /** A mount that can be written to. */
 export interface WritableMount extends Mount {
   readonly provider: Provider & Recording
-  /** The roles that may; none where nobody may. */
+  /** The roles that may write. Empty: nobody may. */
   readonly writers: readonly string[]
 }
 
@@ -24,7 +24,7 @@ export const postsUnder = '/results/'
 /** Maximum number of results in one post. */
 const mostAtOnce = 100
 
-/** `undefined`: nobody may write anything. */
+/** Returns undefined if nobody may write anything. */
 export function writingOf(catalog: Catalog): Writing | undefined {
   const writable = catalog.mounts.filter(isWritable).filter(({ writers }) => writers.length > 0)
   if (writable.length === 0) return undefined
@@ -133,7 +133,7 @@ const sentences: Readonly<Record<Stored['status'], string>> = {
   unchanged: 'It was there already:',
 }
 
-/** Takes one analysis, or an array of them, each of which is kept or not by itself. */
+/** Takes one analysis, or an array of them. Each is kept or refused separately. */
 function postingTo(mount: WritableMount, put: Put): Posting {
   return {
     post: async (value, context) => {

@@ -45,7 +45,7 @@ export interface Source {
   readonly name?: string
   /** Resolves when the connection to a server is over for good, with the reason. Never resolves without a server. */
   readonly over: Promise<ResourceError>
-  /** The URI that a user means: a path of this machine stands for the resource that is made of that file. */
+  /** The URI that a user means. A path of this machine is replaced by the URI of the resource for that file. */
   uriOf(argument: string): string
   close(): Promise<void>
 }

@@ -121,7 +121,7 @@ export function createRows(database: Database): RowOperations {
 interface Home {
   readonly id: number
   readonly revision: number
-  /** The revision of what was removed last. */
+  /** The revision of the last removal. */
   readonly removed: number
   readonly rows: number
   readonly bytes: number

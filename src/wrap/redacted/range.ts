@@ -5,7 +5,7 @@ import { ChangedError, chunksOf, isTextPart } from '../chunks.ts'
 import { type Cleaner, markedFacts } from './cleaner.ts'
 import type { ReadPiece } from './parts.ts'
 
-/** Reads a part of a text, counted in bytes of what is shown; `undefined` where the resource is only to be had as a whole. */
+/** Reads a part of the redacted text, counted in its bytes. Resolves to undefined if the resource can only be read as a whole. */
 export type RangeReader = (request: ReadRequest, range: ByteRange, context: Context) => Promise<Content | undefined>
 
 /** So much of the source is gone through for one part, in bytes. */
@@ -83,7 +83,7 @@ function createSource(provider: Provider, request: ReadRequest, context: Context
   return { read, facts: () => facts }
 }
 
-/** Gathers the bytes of a range out of what is shown of a text, piece after piece. */
+/** Collects the bytes of a range from the pieces of a redacted text. */
 function createPart({ start, end = Number.POSITIVE_INFINITY }: ByteRange, from: Checkpoint) {
   const pieces: Buffer[] = []
   let at = from.clean

@@ -112,7 +112,7 @@ async function placesIn(file: string | undefined): Promise<Case['placeOf']> {
   return (path) => `${shown}:${document.positionOf(path, 'key').line}: ${formatKey(path)}`
 }
 
-/** Looks whether it can be served over HTTP as the configuration says, and to whom. */
+/** Checks whether the configuration can be served over HTTP, and to whom. */
 async function checkHttp(here: Case, findings: Findings): Promise<void> {
   const { config } = here.local
   if (config?.auth?.tokens !== undefined) await checkTokens(config.auth.tokens, here, findings)

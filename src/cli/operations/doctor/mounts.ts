@@ -71,7 +71,7 @@ function diagnose(report: MountReport, { placeOf, withConfig }: Case): Diagnosis
   return { check, status: 'ok', found: `${address} (${provider}): ${amount}, ${milliseconds} ms` }
 }
 
-/** Whether changes of a mount are told, and all of them. */
+/** Checks whether a mount notifies of its changes, and of all of them. */
 async function checkChanges(mount: Mount, { config, address }: PlannedMount, here: Case): Promise<Diagnosis> {
   const check = 'changes'
   if (mount.provider.watch === undefined) {
