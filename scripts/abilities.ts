@@ -4,21 +4,21 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
-import { lazyStore } from '../src/config/mount-settings.ts'
 import { openMount } from '../src/config/open-mount.ts'
 import { tellsOfChanges } from '../src/config/plan.ts'
-import { configSchema, type MountConfig } from '../src/config/schema.ts'
+import { loadConfigSchema, type MountConfig } from '../src/config/schema.ts'
 import { createCatalog } from '../src/core/catalog.ts'
 import type { Entry, Provider, Template } from '../src/core/provider.ts'
 import { compileTemplate } from '../src/core/template.ts'
 import { formatTemplate, parseAddress } from '../src/core/uri.ts'
-import { type ProviderName, providers } from '../src/providers/index.ts'
-import type { NewAnalysis, Results } from '../src/providers/results/index.ts'
+import { type SourceName, sources } from '../src/providers/index.ts'
+import { lazyStore } from '../src/providers/mount-settings.ts'
+import type { NewAnalysis } from '../src/providers/results/index.ts'
 import { startBucket } from '../test/support/buckets.ts'
 import { startDriveMount } from '../test/support/drive-samples.ts'
 
 /** The smallest mount of each provider. */
-const samples: Readonly<Record<ProviderName, Readonly<Record<string, unknown>>>> = {
+const samples: Readonly<Record<SourceName, Readonly<Record<string, unknown>>>> = {
   api: {
     url: 'https://api.example.org',
     routes: [{ template: 'users/{id}' }],
@@ -55,11 +55,11 @@ const sampleAnalysis: NewAnalysis = {
 }
 
 /** Databases that nobody started: their URLs lead nowhere. */
-const away: ReadonlySet<ProviderName> = new Set(['mysql', 'postgres'] as const)
+const away: ReadonlySet<SourceName> = new Set(['mysql', 'postgres'] as const)
 
 /** What was found out about one provider. */
 interface Found {
-  readonly name: ProviderName
+  readonly name: SourceName
   readonly config: MountConfig
   readonly provider: Provider
   readonly entries: readonly Entry[]
@@ -116,7 +116,7 @@ export function misjudgedWatches(): Promise<readonly string[]> {
 }
 
 /** What an index that nobody feeds cannot complete from. */
-const unfed: ReadonlySet<ProviderName> = new Set(['search'] as const)
+const unfed: ReadonlySet<SourceName> = new Set(['search'] as const)
 
 async function uncompletedIn({ name, provider, templates }: Found): Promise<readonly string[]> {
   const address = `${name}://sample`
@@ -153,7 +153,7 @@ async function withSamples<T>(work: (opened: readonly Found[]) => Promise<T>): P
   const opened: Found[] = []
   try {
     writeSample(folder)
-    for (const name of Object.keys(providers) as ProviderName[]) opened.push(await openSample(name, folder))
+    for (const name of Object.keys(sources).sort() as SourceName[]) opened.push(await openSample(name, folder))
     return await work(opened)
   } finally {
     for (const { provider } of opened) await provider.close?.()
@@ -201,7 +201,7 @@ function writeSample(folder: string): void {
   git('commit', '--quiet', '--message', 'sample')
 }
 
-async function openSample(name: ProviderName, folder: string): Promise<Found> {
+async function openSample(name: SourceName, folder: string): Promise<Found> {
   if (!Object.hasOwn(samples, name)) throw new Error(`There is no sample of ${name} in scripts/abilities.ts.`)
   const address = `${name}://sample`
   // What is not on this machine is stood in for.
@@ -210,12 +210,12 @@ async function openSample(name: ProviderName, folder: string): Promise<Found> {
   const drive = name === 'gdrive' ? await startDriveMount() : undefined
   const program = name === 'screen' ? { program: join(folder, '.git', 'maim') } : {}
   const sample = { provider: name, ...samples[name], ...bucket?.mount, ...drive?.mount, ...program }
-  const { mounts } = configSchema.parse({ mounts: { [address]: sample } })
+  const { mounts } = (await loadConfigSchema()).parse({ mounts: { [address]: sample } })
   const config = mounts[address]
   if (config === undefined) throw new Error(`There is no sample of ${name}.`)
   const store = lazyStore({ sqlite: { file: join(folder, '.git', 'hikidashi', 'store.sqlite') } }, () => {})
   const { provider } = await openMount({ address, config, folder }, { log: () => {}, store })
-  if ('put' in provider) await (provider as Results).put(sampleAnalysis)
+  await provider.put?.(sampleAnalysis)
   const context = { principal: { id: 'abilities', roles: [] }, signal: new AbortController().signal }
   const entries: Entry[] = []
   try {

@@ -32,15 +32,29 @@ const libraries = [
   'store/',
 ].map((folder) => `${folder}index`)
 
-const providers = readdirSync(join(source, 'providers'), { withFileTypes: true })
-  .filter((entry) => entry.isDirectory() && existsSync(join(source, 'providers', entry.name, 'index.ts')))
-  .map(({ name }) => `providers/${name}/index`)
+const folders = readdirSync(join(source, 'providers'), { withFileTypes: true }).filter((entry) => entry.isDirectory())
+/** The modules with a file name in the folders of sources. */
+const inSources = (file: string) =>
+  folders
+    .filter(({ name }) => existsSync(join(source, 'providers', name, `${file}.ts`)))
+    .map(({ name }) => `providers/${name}/${file}`)
+
+const providers = inSources('index')
 
 /** The modules that each start of the command line loads by name: `serve` over stdio, a configuration, and `ls`. */
 const starts: Readonly<Record<string, readonly string[]>> = {
   serve: ['cli/main', 'cli/run', 'cli/commands/serve', 'config/set-up', 'server/stdio/serve-stdio'],
-  config: ['config/load', 'config/inline'],
-  ls: ['cli/main', 'cli/run', 'cli/commands/ls', 'config/set-up', 'config/build', 'providers/files/index'],
+  // The schemas and openers of all sources share a chunk each: they are small, and opening a file takes longer than reading them.
+  config: ['config/load', 'providers/inline/open', ...inSources('config')],
+  ls: [
+    'cli/main',
+    'cli/run',
+    'cli/commands/ls',
+    'config/set-up',
+    'config/build',
+    'providers/files/index',
+    ...inSources('open'),
+  ],
 }
 
 /** Whether a start of the command line loads the chunk: its name lists the starts (`chunks.ts`). */

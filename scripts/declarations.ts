@@ -42,7 +42,7 @@ function entries(): readonly string[] {
     const file = target.types.replace(/^\.\/dist\//, '')
     if (!file.includes('*')) return [file]
     const table = readFileSync(join(root, 'src/providers/index.ts'), 'utf8')
-    return [...table.matchAll(/import\('\.\/([\w-]+)\/index\.ts'\)/g)].map(([, name = '']) => file.replace('*', name))
+    return [...table.matchAll(/import\('\.\/([\w-]+)\/config\.ts'\)/g)].map(([, name = '']) => file.replace('*', name))
   })
 }
 

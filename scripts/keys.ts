@@ -15,7 +15,7 @@ interface Schema {
   readonly required?: readonly string[]
 }
 
-const root = configJsonSchema() as Schema
+const root = (await configJsonSchema()) as Schema
 const mounts = root.properties?.mounts?.additionalProperties as Schema
 const shared = ['title', 'description', 'access', 'scopes', 'cache', 'poll', 'limits']
 

@@ -8,7 +8,7 @@ import { withAbilities } from './abilities.ts'
 import { withKeyTables } from './keys.ts'
 
 const page = new URL('../docs/configuration.md', import.meta.url)
-await writeFile(new URL('../config.schema.json', import.meta.url), formatConfigSchema())
+await writeFile(new URL('../config.schema.json', import.meta.url), await formatConfigSchema())
 await writeFile(page, withKeyTables(await readFile(page, 'utf8')))
 const providers = new URL('../docs/providers/README.md', import.meta.url)
 await writeFile(providers, await withAbilities(await readFile(providers, 'utf8')))

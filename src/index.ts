@@ -2,7 +2,15 @@
 export { type Access, type AccessRule, compileAccess } from './core/access.ts'
 export { type Catalog, type CatalogOptions, createCatalog, type Mount } from './core/catalog.ts'
 export type { ChangeLimits, DegradedMount } from './core/changes.ts'
-export { type ErrorDetail, type ErrorKind, invalid, isResourceError, notFound, ResourceError } from './core/errors.ts'
+export {
+  type ErrorDetail,
+  type ErrorKind,
+  type ErrorReason,
+  invalidRequest as invalid,
+  isResourceError,
+  notFound,
+  ResourceError,
+} from './core/errors.ts'
 export type { Log, LogLevel } from './core/log.ts'
 export { comparePaths, isPath } from './core/path.ts'
 export type {

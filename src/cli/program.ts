@@ -15,7 +15,7 @@ interface NamedCommand {
   load(): Promise<CommandModule>
 }
 
-/** Every command. A module is loaded when its command is named, so that nobody waits for the others. */
+/** Every command. The module of a command is loaded when the command is named. */
 export const commands: Readonly<Record<string, NamedCommand>> = {
   serve: {
     summary: 'serve folders, or what a configuration mounts, to MCP clients',

@@ -3,12 +3,12 @@ import { dirname, resolve } from 'node:path'
 import { isLoopback } from '../core/host.ts'
 import { parseUri } from '../core/uri.ts'
 import * as z from '../schema/builder.ts'
-import { duration, secret, text } from '../schema/fields.ts'
+import { duration, scope, scopes, secret, text } from '../schema/fields.ts'
 import { allowAddresses } from '../schema/origin.ts'
 import { refusal } from '../schema/refusals.ts'
+import { resolveSecret } from '../schema/secret.ts'
 import { parseDocument } from './document.ts'
 import type { Finding } from './problem.ts'
-import { resolveSecret } from './secret.ts'
 
 /** How clients say who they are over HTTP: the part of the schema that is about it, and what the machine must have for it. */
 
@@ -32,20 +32,6 @@ const endpoint = text.refine(isTrusted, {
     'Write one that begins with https:// (http:// is for this machine, such as http://127.0.0.1:9000/), without a query.',
   ),
 })
-
-const scope = text
-  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, {
-    error: refusal(
-      'This is not the name of a scope.',
-      'Write one without spaces, quotes and backslashes, such as "files:read".',
-    ),
-  })
-  .refine((name) => name !== 'offline_access', {
-    error: refusal('A resource never needs this scope: it is about refresh tokens.', 'Remove it.'),
-  })
-
-/** The scopes that a mount needs. */
-export const scopes = z.array(scope.describe('The name of a scope.')).min(1)
 
 const role = text.describe('The name of a role.')
 

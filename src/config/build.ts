@@ -3,9 +3,10 @@ import { type Catalog, createCatalog, type Mount } from '../core/catalog.ts'
 import { defined } from '../core/kit/defined.ts'
 import type { LongResultBounds, LongResults } from '../core/long-results.ts'
 import { parseAddress } from '../core/uri.ts'
+import { sourceNamed } from '../providers/index.ts'
+import { type LazyStore, lazyStore, type MountSettings, type Searchable } from '../providers/mount-settings.ts'
 import type { OpeningState } from '../wrap/deferred.ts'
 import type { Config } from './load.ts'
-import { type LazyStore, lazyStore, type MountSettings, type Searchable } from './mount-settings.ts'
 import { type DeferredMount, openLazily, openMount } from './open-mount.ts'
 import { hasTools, type PlannedMount } from './plan.ts'
 import type { MountConfig } from './schema.ts'
@@ -88,8 +89,9 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
     planned.find((mount) => parseAddress(mount.address).text === parseAddress(address).text)
   const searchable: Searchable = {
     reader: (address) => catalog?.reader(address),
-    addresses: planned.map(({ address }) => address),
-    configOf: (address) => plannedAt(address)?.config,
+    addresses: planned.flatMap(({ address, config }) =>
+      sourceNamed(config.provider)?.isUnsearched === true ? [] : [address],
+    ),
     refined: async (address) => {
       const mount = plannedAt(address)
       return (await mount?.refine?.().catch(() => undefined)) ?? mount?.config

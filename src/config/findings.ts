@@ -1,11 +1,11 @@
 import { isResourceError } from '../core/errors.ts'
 import { overviewUri } from '../core/overview.ts'
 import { type Address, overlap, parseAddress } from '../core/uri.ts'
+import { sourceNamed } from '../providers/index.ts'
 import { partsOfRefusal, unknownKey } from '../schema/refusals.ts'
 import { clients } from './clients.ts'
 import type { Issue } from './explain.ts'
 import type { Finding } from './problem.ts'
-import { unsearched } from './search.ts'
 import { postPath } from './writing.ts'
 
 /** A finding that may be about a key rather than its value. */
@@ -85,14 +85,14 @@ export function postingFindings(mounts: ReadonlyMap<string, unknown>): readonly 
   })
 }
 
-/** Searches over what is not mounted, or is a search itself. */
+/** Finds searches over addresses that are not mounted, or over other searches. */
 export function searchFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] {
   const textOf = (address: string) => (isAddress(address) ? parseAddress(address).text : undefined)
   const providers = new Map([...mounts].map(([address, mount]) => [textOf(address), providerOf(mount)]))
   return [...mounts].flatMap(([address, mount]) => {
     if (providerOf(mount) !== 'search') return []
     const over = (mount as { readonly over?: unknown }).over
-    if (over === '*' && ![...providers.values()].some((name) => !unsearched.includes(String(name)))) {
+    if (over === '*' && [...providers.values()].every((name) => sourceNamed(name)?.isUnsearched === true)) {
       const fix = 'Mount something that can be searched, or remove the search.'
       return [{ path: ['mounts', address, 'over'], message: 'There is nothing to search.', fix }]
     }
@@ -110,7 +110,7 @@ function providerOf(mount: unknown): unknown {
   return typeof mount === 'object' && mount !== null && 'provider' in mount ? mount.provider : undefined
 }
 
-/** Addresses in the profiles of clients at which nothing is mounted: they would be shown nothing, and nobody would know why. */
+/** Finds addresses in the profiles of clients at which nothing is mounted. Such a client would see empty lists. */
 export function clientFindings(config: unknown, addresses: readonly string[]): readonly Finding[] {
   const { data } = clients.safeParse(isRecord(config) ? config.clients : undefined)
   const known = new Set(addresses.filter(isAddress).map((address) => parseAddress(address).text))

@@ -3,11 +3,6 @@ import { homedir } from 'node:os'
 import { basename, isAbsolute, join, resolve } from 'node:path'
 import type { Finding } from './problem.ts'
 
-/** A folder as a configuration names it: relative to a folder, or to the home folder by `~/`. Answers the absolute path. */
-export function resolveFolder(name: string, from: string): string {
-  return /^~(?=[\\/]|$)/.test(name) ? resolve(homedir(), name.slice(2)) : resolve(from, name)
-}
-
 /** Checks a file to serve and returns findings at its key; none when the file exists. */
 export async function checkFile(path: string, key: Finding['path']): Promise<readonly Finding[]> {
   const finding = (message: string, fix: string) => [{ path: key, message, fix }]

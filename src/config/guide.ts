@@ -2,6 +2,7 @@ import { compileAccess } from '../core/access.ts'
 import { isResourceError } from '../core/errors.ts'
 import type { Principal } from '../core/provider.ts'
 import { formatTemplate, parseAddress } from '../core/uri.ts'
+import { sourceNamed } from '../providers/index.ts'
 import type { PlannedMount } from './plan.ts'
 import type { MountConfig } from './schema.ts'
 
@@ -13,30 +14,6 @@ const maxNamed = 5
 const maxTitle = { words: 4, length: 40 }
 /** How long an address is at most, in characters. A longer one is left out. */
 const maxAddress = 100
-
-/** Nouns for mounts without a title and for counts of mounts, by provider. */
-const kinds: Readonly<Record<MountConfig['provider'], string>> = {
-  files: 'files',
-  git: 'history',
-  settings: 'settings',
-  s3: 'objects',
-  gcs: 'objects',
-  gdrive: 'Drive',
-  postgres: 'database',
-  mysql: 'database',
-  sqlite: 'database',
-  env: 'environment',
-  metrics: 'metrics',
-  search: 'search',
-  remote: 'server',
-  inline: 'texts',
-  web: 'web pages',
-  api: 'API',
-  results: 'results',
-  packages: 'documentation and types of the dependencies, at the installed versions',
-  prompts: 'prompts',
-  screen: 'displays',
-}
 
 /**
  * Instructions of the server for a model at `initialize`: the mounts, and how to search, read a part and expand a template. It comes from
@@ -59,9 +36,9 @@ function addressOf({ address }: PlannedMount): string | undefined {
   }
 }
 
-/** Returns the kind of data of a mount as a word. */
+/** Returns the kind of data of a mount as a noun: for mounts without a title, and for counts of mounts. */
 export function kindOf({ provider }: MountConfig): string {
-  return kinds[provider]
+  return sourceNamed(provider)?.noun ?? provider
 }
 
 /** Whether rules and scopes let a principal see anything of a mount. */
@@ -93,14 +70,14 @@ function write(mounts: readonly PlannedMount[]): string {
 function summaryOf(mounts: readonly PlannedMount[]): string {
   if (mounts.length <= maxNamed) return mounts.map(nameOf).join(', ') || 'a search'
   const counts = new Map<string, number>()
-  for (const { config } of mounts) counts.set(kinds[config.provider], (counts.get(kinds[config.provider]) ?? 0) + 1)
+  for (const { config } of mounts) counts.set(kindOf(config), (counts.get(kindOf(config)) ?? 0) + 1)
   const some = [...counts].sort(([, a], [, b]) => b - a).slice(0, maxNamed)
   const rest = counts.size > some.length ? ' and others' : ''
   return `${mounts.length} mounts (${some.map(([kind, count]) => `${count} ${kind}`).join(', ')}${rest})`
 }
 
 function nameOf({ address, config }: PlannedMount): string {
-  const words = (config.title ?? kinds[config.provider]).replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim()
+  const words = (config.title ?? kindOf(config)).replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim()
   const short = words.split(/\s+/u).slice(0, maxTitle.words).join(' ').slice(0, maxTitle.length).toWellFormed()
   return address.length > maxAddress ? short : `${short} at ${address}`
 }

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { toZod } from './explain.ts'
-import { configSchema } from './schema.ts'
+import { loadConfigSchema } from './schema.ts'
 
 /** The JSON Schema (draft-07, which every editor knows) of `hikidashi.json`, made from the schema that validates it. */
-export function configJsonSchema(): Readonly<Record<string, unknown>> {
-  const { $schema, ...schema } = z.toJSONSchema(toZod(configSchema), { target: 'draft-7', io: 'input' })
+export async function configJsonSchema(): Promise<Readonly<Record<string, unknown>>> {
+  const { $schema, ...schema } = z.toJSONSchema(toZod(await loadConfigSchema()), { target: 'draft-7', io: 'input' })
   return {
     $schema,
     title: 'hikidashi.json',
@@ -17,6 +17,6 @@ export function configJsonSchema(): Readonly<Record<string, unknown>> {
 }
 
 /** The schema as the text of `config.schema.json`. */
-export function formatConfigSchema(): string {
-  return `${JSON.stringify(configJsonSchema(), undefined, 2)}\n`
+export async function formatConfigSchema(): Promise<string> {
+  return `${JSON.stringify(await configJsonSchema(), undefined, 2)}\n`
 }

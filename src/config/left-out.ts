@@ -1,5 +1,4 @@
-import { providers } from '../providers/index.ts'
-import { resolveFolder } from './folder.ts'
+import { resolveFolder } from '../schema/values.ts'
 import type { PlannedMount } from './plan.ts'
 
 export type { LeftOut, LeftOutCounts, LeftOutFiles, LeftOutReason } from '../providers/files/index.ts'
@@ -25,7 +24,7 @@ export async function openMountLeftOut(planned: PlannedMount) {
   const { config } = planned
   const root = folderOf(planned)
   if (root === undefined) return undefined
-  const { openLeftOut } = await providers.files()
+  const { openLeftOut } = await import('../providers/files/index.ts')
   switch (config.provider) {
     case 'files':
       return openLeftOut({ ...config, root })

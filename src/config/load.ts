@@ -1,11 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
 import { isLoopback } from '../core/host.ts'
-import { envShape } from '../providers/env/config.ts'
-import { filesShape } from '../providers/files/config.ts'
-import { gcsShape } from '../providers/gcs/config.ts'
-import { gitShape } from '../providers/git/config.ts'
+import type { FindingContext } from '../providers/source.ts'
 import { access as accessSchema, listen as listenSchema } from '../schema/fields.ts'
+import { resolveSecret, secretSourcesIn } from '../schema/secret.ts'
+import { resolveFolder } from '../schema/values.ts'
 import type { StoreOptions } from '../store/index.ts'
 import { type Auth, loadAuth } from './auth.ts'
 import { parseDocument } from './document.ts'
@@ -19,12 +18,11 @@ import {
   replicasFindings,
   searchFindings,
 } from './findings.ts'
-import { checkFile, checkFolder, resolveFolder } from './folder.ts'
-import { gdriveFindings } from './gdrive.ts'
+import { checkFile, checkFolder } from './folder.ts'
 import { hidesPaths } from './hidden-paths.ts'
+import { loadMountSchemas, type MountSchemas } from './mount-schema.ts'
 import { type ConfigProblem, type Finding, locate } from './problem.ts'
-import { type ConfigFile, configSchema, loadCursorSecrets } from './schema.ts'
-import { resolveSecret, secretSourcesIn } from './secret.ts'
+import { type ConfigFile, configSchemaOf, loadConfigSchema, loadCursorSecrets } from './schema.ts'
 import { loadStore } from './store.ts'
 import { type Withheld, withheldParts, withoutParts } from './untrusted.ts'
 
@@ -38,7 +36,7 @@ export interface Config extends Omit<ConfigFile, 'cursorSecret' | '$schema' | 's
   /** Secrets that cursors were made with before: they still open. */
   readonly earlierCursorSecrets?: readonly string[]
   readonly store: StoreOptions
-  /** Every secret that it refers to, for nothing but to keep them out of what is told. */
+  /** Every secret that it refers to: the scrubber removes them from all output. */
   readonly secrets: readonly string[]
   /** `http.auth`, with its secrets. */
   readonly auth?: Auth
@@ -88,14 +86,15 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   // The parser guesses after a syntax fault: report no other faults.
   if (faults.length > 0) return { problems: faults }
 
-  const parsed = await judge(document.value)
   const written = mountsIn(document.value)
+  const schemas = await loadMountSchemas(written.values())
+  const parsed = await judge(document.value, schemas)
   const isWhole = isTrusted === undefined || (await isTrusted(content))
-  const withheld = isWhole ? [] : withheldParts(document.value, folder)
+  const withheld = isWhole ? [] : withheldParts(document.value, folder, schemas)
   // Only of this are secrets fetched and paths looked at.
   const used = withoutParts(Object(document.value) as object, withheld)
   const mounts = mountsIn(used)
-  const servedBy = (path: string) => [...written].find(([, mount]) => isServed(path, mount, folder))?.[0]
+  const servedBy = (path: string) => [...written].find(([, mount]) => isServed(path, mount, folder, schemas))?.[0]
   const cursors = await loadCursorSecrets(memberOf(used, 'cursorSecret'), { folder, env, servedBy })
   const authorization = await loadAuth(memberOf(memberOf(used, 'http'), 'auth'), { folder, env, servedBy })
   const kept = await loadStore(memberOf(used, 'store'), mounts, { folder, env, servedBy })
@@ -104,16 +103,15 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
     ...kept.findings,
     ...postingFindings(written),
     ...clientFindings(document.value, [...written.keys()]),
-    ...(await providerFindings(written)),
+    ...(await sourceFindings(written, schemas, { folder, servedBy })),
     ...searchFindings(written),
     ...twinFindings(mounts),
     ...cursors.findings,
     ...replicasFindings(document.value),
     ...listenFindings(document.value),
     ...auditFindings(document.value, folder, servedBy),
-    ...gdriveFindings(written, folder, servedBy),
   ]
-  const absent = (await absences(mounts, folder)).map(({ address, finding }) => ({
+  const absent = (await absences(mounts, folder, schemas)).map(({ address, finding }) => ({
     address,
     problem: locate(document, finding),
   }))
@@ -140,11 +138,11 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
 }
 
 /** Judges a configuration. zod is loaded only for one that is refused: it says why. */
-async function judge(value: unknown): Promise<Explained<ConfigFile>> {
-  const { data } = configSchema.safeParse(value)
+async function judge(value: unknown, { mount }: MountSchemas): Promise<Explained<ConfigFile>> {
+  const { data } = configSchemaOf(mount).safeParse(value)
   if (data !== undefined) return { data }
   const { explain } = await import('./explain.ts')
-  return explain(configSchema, value)
+  return explain(await loadConfigSchema(), value)
 }
 
 function unreadable(file: string, error: unknown): ConfigProblem {
@@ -162,28 +160,31 @@ function unreadable(file: string, error: unknown): ConfigProblem {
   }
 }
 
-/** Folders and files that are not there. They are looked for one by one, whatever else may be wrong with their mounts. */
+/** Folders and files that are not there. Each is checked, also if its mount has other faults. */
 async function absences(
   mounts: ReadonlyMap<string, unknown>,
   folder: string,
+  schemas: MountSchemas,
 ): Promise<readonly { readonly address: string; readonly finding: Finding }[]> {
   const looked = [...mounts].map(async ([address, mount]) => {
-    const keyOf = (name: string) => ['mounts', address, name]
-    const findings: Finding[] = []
-    const root = rootOf(mount, folder)
-    if (root !== undefined) findings.push(...(await checkFolder(root, keyOf('root'))))
-    const { data: file } = envShape.file.safeParse(memberOf(mount, 'file'))
-    if (file !== undefined && memberOf(mount, 'provider') === 'env')
-      findings.push(...(await checkFile(resolveFolder(file, folder), keyOf('file'))))
-    const { data: keyFile } = gcsShape.keyFile.safeParse(memberOf(mount, 'keyFile'))
-    if (keyFile !== undefined && memberOf(mount, 'provider') === 'gcs')
-      findings.push(...(await checkFile(resolveFolder(keyFile, folder), keyOf('keyFile'))))
-    const { data: repository } = gitShape.repository.safeParse(memberOf(mount, 'repository'))
-    if (repository !== undefined && memberOf(mount, 'provider') === 'git')
-      findings.push(...(await checkFolder(resolveFolder(repository, folder), keyOf('repository'))))
-    return findings.map((finding) => ({ address, finding }))
+    const findings = await Promise.all(
+      pathsOf(mount, schemas).map(({ key, kind, name }) => {
+        const check = kind === 'file' ? checkFile : checkFolder
+        return check(resolveFolder(name, folder), ['mounts', address, key])
+      }),
+    )
+    return findings.flat().map((finding) => ({ address, finding }))
   })
   return (await Promise.all(looked)).flat()
+}
+
+/** The files and folders that a mount needs, as far as their names are good. */
+function pathsOf(mount: unknown, schemas: MountSchemas) {
+  const { needs = {}, shape = {} } = schemas.sourceOf(mount) ?? {}
+  return Object.entries(needs).flatMap(([key, kind]) => {
+    const name = shape[key]?.safeParse(memberOf(mount, key)).data
+    return kind === undefined || typeof name !== 'string' ? [] : [{ key, kind, name }]
+  })
 }
 
 /** An audit log that others could read, or that would be told as a change with each record. */
@@ -204,13 +205,16 @@ function auditFindings(
   ]
 }
 
-/** Faults that only the provider of a mount can find. Its code is loaded where there is such a mount. */
-async function providerFindings(mounts: ReadonlyMap<string, unknown>): Promise<readonly Finding[]> {
-  const used = new Set([...mounts.values()].map((mount) => memberOf(mount, 'provider')))
-  return [
-    ...(used.has('inline') ? (await import('./inline.ts')).inlineFindings(mounts) : []),
-    ...(used.has('web') ? (await import('./web.ts')).webFindings(mounts) : []),
-  ]
+/** Faults that only the source of a mount can find. */
+async function sourceFindings(
+  mounts: ReadonlyMap<string, unknown>,
+  schemas: MountSchemas,
+  context: Omit<FindingContext, 'address'>,
+): Promise<readonly Finding[]> {
+  const found = await Promise.all(
+    [...mounts].map(([address, mount]) => schemas.findingsOf(mount, { ...context, address })),
+  )
+  return found.flat()
 }
 
 /** Twins that would be named to those who may not see them. */
@@ -224,14 +228,6 @@ function twinFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] 
     const fix = 'Remove "languages", or mount what is restricted by itself.'
     return [{ path: ['mounts', address, 'languages'], message, fix }]
   })
-}
-
-/** The folder that a mount serves files of, if it does. */
-function rootOf(mount: unknown, folder: string): string | undefined {
-  const { data: root } = filesShape.root.safeParse(memberOf(mount, 'root'))
-  const provider = memberOf(mount, 'provider')
-  const isFolder = ['files', 'settings', 'packages', 'prompts'].includes(String(provider))
-  return root === undefined || !isFolder ? undefined : resolveFolder(root, folder)
 }
 
 async function resolveSecrets(config: ConfigFile, options: { folder: string; env: Env }): Promise<readonly string[]> {
@@ -256,10 +252,11 @@ function listenFindings(config: unknown): readonly Finding[] {
   ]
 }
 
-/** Whether a file lies in the folder that a mount serves. */
-function isServed(file: string, mount: unknown, folder: string): boolean {
-  const root = rootOf(mount, folder)
-  return root !== undefined && isInside(file, root)
+/** Whether a file lies in the folder whose files a mount serves. */
+function isServed(file: string, mount: unknown, folder: string, schemas: MountSchemas): boolean {
+  return pathsOf(mount, schemas).some(
+    ({ kind, name }) => kind === 'served folder' && isInside(file, resolveFolder(name, folder)),
+  )
 }
 
 function isInside(file: string, folder: string): boolean {

@@ -1,206 +1,97 @@
-import { apiShape } from '../providers/api/config.ts'
-import { envShape } from '../providers/env/config.ts'
-import { filesShape } from '../providers/files/config.ts'
-import { gcsShape } from '../providers/gcs/config.ts'
-import { checkGdrive, gdriveShape } from '../providers/gdrive/config.ts'
-import { gitShape } from '../providers/git/config.ts'
-import { inlineShape } from '../providers/inline/config.ts'
-import { checkMetrics, metricsShape } from '../providers/metrics/config.ts'
-import { mysqlShape } from '../providers/mysql/config.ts'
-import { packagesShape } from '../providers/packages/config.ts'
-import { postgresShape } from '../providers/postgres/config.ts'
-import { promptsShape } from '../providers/prompts/config.ts'
-import { checkRemote, remoteShape } from '../providers/remote/config.ts'
-import { resultsShape } from '../providers/results/config.ts'
-import { s3Shape } from '../providers/s3/config.ts'
-import { screenShape } from '../providers/screen/config.ts'
-import { searchShape } from '../providers/search/config.ts'
-import { settingsShape } from '../providers/settings/config.ts'
-import { sqliteShape } from '../providers/sqlite/config.ts'
-import { checkWeb, webShape } from '../providers/web/config.ts'
+import { type SourceName, sourceNamed, sources } from '../providers/index.ts'
+import type { FindingContext, OptionsOf, SourceConfig } from '../providers/source.ts'
 import * as z from '../schema/builder.ts'
-import { documentsShape } from '../schema/documents.ts'
-import { access, count, duration, interval, link, text } from '../schema/fields.ts'
-import { refusal } from '../schema/refusals.ts'
-import { scopes } from './auth.ts'
+import { type Effect, type Context as EffectContext, effectsBy, type Rules } from '../schema/effects.ts'
+import type { Finding } from '../schema/finding.ts'
+import { mountShape } from '../schema/mount.ts'
 
-/** Keys common to the mounts of all providers. */
-const mountShape = {
-  title: text.exactOptional().describe('The name of the mount for people.'),
-  description: text.exactOptional().describe('What is in the mount, for people and models.'),
-  link: link
-    .exactOptional()
-    .describe(
-      'Where a person opens a resource of the mount: a URL of the web with {+path}, such as "https://forge.example/blob/main/{+path}". Of a history, {ref} is the branch and {+path} what follows: "https://forge.example/blob/{ref}/{+path}". By default nothing is said.',
-    ),
-  access: access
-    .exactOptional()
-    .describe(
-      'Who may see what: names of roles that may see the whole mount, or rules. What no rule allows is denied; what any rule denies is denied; what is denied is as if it were not there. Without this key everybody sees everything.',
-    ),
-  scopes: scopes
-    .exactOptional()
-    .describe(
-      'The OAuth scopes that a token needs for anything in the mount, besides those that every request needs. A token without them does not see the mount, and who asks for something in it is told which scopes that takes.',
-    ),
-  cache: z
-    .strictObject({
-      ttl: duration.describe('For how long clients may keep what they got: "60s", "5m", or milliseconds.'),
-      scope: z
-        .enum(['public', 'private'])
-        .default('private')
-        .describe(
-          'Whether a cache may give what one client got to another. A mount with access rules is always private.',
-        ),
-    })
-    .exactOptional()
-    .describe('For how long clients may keep what they got from the mount. By default not at all.'),
-  poll: interval
-    .exactOptional()
-    .describe(
-      'How often everything is listed and compared, so that clients are told of changes in a source that cannot tell of them by itself. By default never.',
-    ),
-  limits: z
-    .strictObject({
-      timeout: duration
-        .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
-        .exactOptional()
-        .describe('How long the source may take for one answer. By default "30s".'),
-      concurrent: count.exactOptional().describe('How many requests may be at the source at once. By default 32.'),
-      waiting: count.exactOptional().describe('How many more may wait for that. By default 256.'),
-      failures: count
-        .exactOptional()
-        .describe('After how many failures in a row the source is left alone for a while. By default 5.'),
-      pause: duration
-        .refine((ms) => ms >= 1, { error: refusal('This is too short.', 'It must be at least "1ms".') })
-        .exactOptional()
-        .describe('For how long at first; it doubles while the source stays away, up to a minute. By default "1s".'),
-    })
-    .exactOptional()
-    .describe('What keeps a source that hangs or fails from taking everything else with it.'),
+type ConfigModule<Name extends SourceName> = Awaited<ReturnType<(typeof sources)[Name]['config']>>
+type Flat<Type> = { [Key in keyof Type]: Type[Key] }
+
+/** A mount of a configuration, once it is parsed. The keys that it has depend on its source, which is `provider`. */
+export type MountConfig = {
+  [Name in SourceName]: Flat<{ provider: Name } & OptionsOf<ConfigModule<Name>['source']['shape']>>
+}[SourceName]
+
+/** The declaration of a source whose name is known at run time alone. */
+export type AnySource = SourceConfig<z.Shape>
+
+/** Options that every mount has: none does more than read. */
+const commonRules = {
+  title: 'none',
+  description: 'none',
+  link: 'none',
+  access: 'none',
+  scopes: 'none',
+  cache: 'none',
+  poll: 'none',
+  limits: 'none',
+} as const satisfies Rules<z.output<z.Members<typeof mountShape>>>
+
+/** The schemas of the sources that are loaded, and what else these tell of mounts. */
+export interface MountSchemas {
+  /** Judges a mount of one of these sources. It refuses every other. */
+  readonly mount: z.Schema<MountConfig>
+  /** The source of a mount as it is written; undefined where it names none of these. */
+  sourceOf(written: unknown): AnySource | undefined
+  /** Returns the effects of a mount beyond reading the folder of its configuration. */
+  effectsOf(config: MountConfig, context: EffectContext): readonly Effect[]
+  /** Finds faults of a mount, as it is written, that only its source can find. */
+  findingsOf(written: unknown, context: FindingContext): Promise<readonly Finding[]>
 }
 
-/** A mount: which keys it has depends on its provider. */
-export const mount = z.discriminatedUnion('provider', [
-  z.strictObject({
-    provider: z.literal('files').describe('A folder of files.'),
-    ...filesShape,
-    ...documentsShape,
-    ...mountShape,
-  }),
-  z.strictObject({
-    provider: z.literal('git').describe('The history of a repository.'),
-    ...gitShape,
-    ...documentsShape,
-    ...mountShape,
-  }),
-  z.strictObject({
-    provider: z.literal('settings').describe('Configuration files, without their secrets.'),
-    ...settingsShape,
-    ...mountShape,
-  }),
-  z.strictObject({
-    provider: z.literal('s3').describe('The objects of a bucket of Amazon S3, or of what speaks its protocol.'),
-    ...s3Shape,
-    ...mountShape,
-  }),
-  z.strictObject({
-    provider: z.literal('gcs').describe('The objects of a bucket of Google Cloud Storage.'),
-    ...gcsShape,
-    ...mountShape,
-  }),
-  z
-    .strictObject({
-      provider: z.literal('gdrive').describe('Files and documents of Google Drive.'),
-      ...gdriveShape,
-      ...mountShape,
-    })
-    .superRefine(checkGdrive),
-  z.strictObject({
-    provider: z
-      .literal('postgres')
-      .describe('A database of PostgreSQL: its tables, and rows where they are asked for.'),
-    ...postgresShape,
-    ...mountShape,
-  }),
-  z.strictObject({
-    provider: z
-      .literal('mysql')
-      .describe('A database of MySQL or MariaDB: its tables, and rows where they are asked for.'),
-    ...mysqlShape,
-    ...mountShape,
-  }),
-  z.strictObject({
-    provider: z
-      .literal('sqlite')
-      .describe('A database in a file of SQLite: its tables, and rows where they are asked for.'),
-    ...sqliteShape,
-    ...mountShape,
-  }),
-  z.strictObject({
-    provider: z.literal('env').describe('Environment variables, without their secrets.'),
-    ...envShape,
-    ...mountShape,
-  }),
-  z
-    .strictObject({
-      provider: z.literal('metrics').describe('Measurements over time: of Prometheus, or of this server itself.'),
-      ...metricsShape,
-      ...mountShape,
-    })
-    .superRefine(checkMetrics),
-  z.strictObject({
-    provider: z.literal('search').describe('Search over other mounts.'),
-    ...searchShape,
-    ...mountShape,
-  }),
-  z
-    .strictObject({
-      provider: z.literal('remote').describe('Another MCP server: what it has, below this address.'),
-      ...remoteShape,
-      ...mountShape,
-    })
-    .superRefine(checkRemote),
-  z.strictObject({
-    provider: z.literal('inline').describe('Small resources that the configuration holds itself.'),
-    ...inlineShape,
-    ...mountShape,
-  }),
-  z
-    .strictObject({
-      provider: z.literal('web').describe('Pages of the web.'),
-      ...webShape,
-      ...mountShape,
-    })
-    .superRefine(checkWeb),
-  z.strictObject({
-    provider: z.literal('api').describe('An API that answers with JSON.'),
-    ...apiShape,
-    ...mountShape,
-  }),
-  z.strictObject({
-    provider: z.literal('results').describe('Cached results of wall-bounce analyses.'),
-    ...resultsShape,
-    ...mountShape,
-  }),
-  z.strictObject({
-    provider: z
-      .literal('packages')
-      .describe('Documentation and types of the packages in a lock file, at the versions that are installed.'),
-    ...packagesShape,
-    ...documentsShape,
-    ...mountShape,
-  }),
-  z.strictObject({
-    provider: z.literal('prompts').describe('A folder of prompts: Markdown files, which are offered as prompts too.'),
-    ...promptsShape,
-    ...documentsShape,
-    ...mountShape,
-  }),
-  z.strictObject({
-    provider: z.literal('screen').describe('The displays of this machine: a picture of what each shows.'),
-    ...screenShape,
-    ...mountShape,
-    cache: z.never().exactOptional().describe('What a display shows is never kept.'),
-  }),
-])
+/** Loads the schemas of sources: all of them, or those that mounts name. A start loads none that it does not need. */
+export async function loadMountSchemas(mounts?: Iterable<unknown>): Promise<MountSchemas> {
+  const wanted = mounts === undefined ? undefined : new Set([...mounts].map(providerOf))
+  const names = (Object.keys(sources) as SourceName[]).filter((name) => wanted?.has(name) ?? true)
+  const loaded = await Promise.all(names.map(async (name) => [name, await loadSource(name)] as const))
+  const schemas = new Map(loaded.map(([name, source]) => [name, schemaOf(name, source)]))
+  const known = new Map<unknown, AnySource>(loaded)
+  const sourceOf = (written: unknown) => known.get(providerOf(written))
+  return {
+    mount: z.discriminatedUnion('provider', [...schemas.values()]),
+    sourceOf,
+    effectsOf: (config, context) => {
+      const { provider: _, ...options } = config
+      const { always, options: own } = known.get(config.provider)?.effects ?? { options: {} }
+      // Options without a rule count as effects, so those of a source that is not loaded are withheld.
+      const rules = { ...commonRules, ...own } as Rules<typeof options>
+      return [...(always?.(options, context) ?? []), ...effectsBy(rules, options, context)]
+    },
+    findingsOf: async (written, context) => {
+      const source = sourceOf(written)
+      if (source?.findings === undefined) return []
+      const name = sourceNamed(providerOf(written))?.name
+      const options = name === undefined ? undefined : schemas.get(name)?.safeParse(written).data
+      return source.findings(written as Readonly<Record<string, unknown>>, context, options)
+    },
+  }
+}
+
+async function loadSource(name: SourceName): Promise<AnySource> {
+  const { source } = await sources[name].config()
+  // Each is typed by its own options. Which source a mount has is known at run time alone.
+  return source as unknown as AnySource
+}
+
+const made = new Map<SourceName, z.Schema<MountConfig>>()
+
+/** The schema of a mount: the options of its source, and those that every mount has unless the source has its own. */
+function schemaOf(name: SourceName, { about, shape, check }: AnySource): z.Schema<MountConfig> {
+  const known = made.get(name)
+  if (known !== undefined) return known
+  const isCommon = ([key]: readonly [string, unknown]) => Object.hasOwn(mountShape, key)
+  const [replaced, own] = [true, false].map((wanted) =>
+    Object.fromEntries(Object.entries(shape).filter((member) => isCommon(member) === wanted)),
+  )
+  const members = z.strictObject({ provider: z.literal(name).describe(about), ...own, ...mountShape, ...replaced })
+  const schema = check === undefined ? members : members.superRefine(check)
+  made.set(name, schema as unknown as z.Schema<MountConfig>)
+  return schema as unknown as z.Schema<MountConfig>
+}
+
+function providerOf(mount: unknown): unknown {
+  return typeof mount === 'object' && mount !== null && Object.hasOwn(mount, 'provider')
+    ? (mount as { readonly provider: unknown }).provider
+    : undefined
+}

@@ -5,15 +5,15 @@ import { defined } from '../core/kit/defined.ts'
 import type { Log } from '../core/log.ts'
 import type { Measurements } from '../core/measurements.ts'
 import type { Provider } from '../core/provider.ts'
-import type { ProviderName } from '../providers/index.ts'
+import { type SourceName, sourceNamed } from '../providers/index.ts'
+import type { MountSettings } from '../providers/mount-settings.ts'
 import { type Deferred, deferred } from '../wrap/deferred.ts'
 import { limited, type Outcome } from '../wrap/limited.ts'
 import { linked } from '../wrap/linked.ts'
-import type { MountSettings } from './mount-settings.ts'
-import { openProvider, withPolling } from './open-provider.ts'
+import { openContext, openProvider, withPolling } from './open-provider.ts'
 import { methodsOf, type PlannedMount } from './plan.ts'
 import type { MountConfig } from './schema.ts'
-import { deferredSearch, openSearch } from './search.ts'
+import { deferredSearch } from './search.ts'
 
 /**
  * Opens one mount.
@@ -40,8 +40,11 @@ function deferMount(planned: PlannedMount, settings: MountSettings): DeferredMou
   const { address, config, folder } = planned
   const log: Log = (level, message, fields) => settings.log(level, message, { mount: address, ...fields })
   if (config.provider === 'search') {
-    const provider = deferredSearch(() => openSearch(address, config, folder, { ...settings, log }), log)
-    return withOpening(planned, provider, settings)
+    const open = async () => {
+      const search = await import('../providers/search/open.ts')
+      return search.open(config, openContext(address, config, folder, { ...settings, log }))
+    }
+    return withOpening(planned, deferredSearch(open, log), settings)
   }
   const provider = deferred(() => openSource(planned, { ...settings, log }), { abilities: methodsOf(config), log })
   return withOpening(planned, provider, settings)
@@ -73,22 +76,10 @@ function mountOf({ address, config }: PlannedMount, opened: Provider, settings: 
     ...(access === undefined ? {} : { access: compileAccess(access) }),
     ...defined({ scopes }),
     ...(cache === undefined ? {} : { cache: { ttlMs: cache.ttl, scope: scopeOf(config) } }),
-    ...(derived.has(config.provider) ? { derived: true } : {}),
+    ...(sourceNamed(config.provider)?.isDerived === true ? { derived: true } : {}),
     ...(config.provider === 'results' ? { writers: config.write ?? [] } : {}),
   }
 }
-
-/** Providers of what is about other things that are served, or about the machine: listed behind those where not all is. */
-const derived: ReadonlySet<MountConfig['provider']> = new Set([
-  'settings',
-  'env',
-  'git',
-  'search',
-  'metrics',
-  'packages',
-  'screen',
-  'results',
-])
 
 /** Pages of a history are no files at a forge. */
 const historyPage = /^(?:branches|tags|log|status|commits|diff|blame)(?:\/|$)/
@@ -117,7 +108,7 @@ export async function openLazily(
 
 /** Counts what comes of the questions to a mount, where something is measured. Its address is not told: it may be a path. */
 export function observed(
-  provider: ProviderName,
+  provider: SourceName,
   { measurements, place = 0 }: { readonly measurements?: Measurements; readonly place?: number },
 ): { readonly observe?: (outcome: Outcome) => void } {
   if (measurements === undefined) return {}

@@ -118,7 +118,7 @@ function isOverview(uri: string): boolean {
 
 /** Tells listeners when the overview of their principal has changed. */
 interface Watch {
-  /** Resolves once every change from then on is told, until the answer is called. */
+  /** Resolves when it is armed: every later change is reported, until the returned function is called. */
   add(principal: Principal, tell: () => void): Promise<() => void>
 }
 

@@ -5,6 +5,7 @@ import type { Abilities } from '../core/opening.ts'
 import { isPath } from '../core/path.ts'
 import { createResolver } from '../core/resolve.ts'
 import { fileAddress, formatUri, parseAddress } from '../core/uri.ts'
+import { sourceNamed } from '../providers/index.ts'
 import type { DeferredAbilities } from '../wrap/deferred.ts'
 import type { Config } from './load.ts'
 import type { MountConfig } from './schema.ts'
@@ -67,31 +68,8 @@ export function abilitiesOf(mounts: readonly PlannedMount[]): Abilities {
 /** Whether the provider of a mount has `watch`, once it is open. */
 export function tellsOfChanges(config: MountConfig): boolean {
   if (config.poll !== undefined) return true
-  switch (config.provider) {
-    case 'files':
-    case 'settings':
-    case 'prompts':
-    case 'git':
-    case 'sqlite':
-    case 'postgres':
-    case 'mysql':
-      return config.watch ?? true
-    case 'gdrive':
-    case 'remote':
-    case 'results':
-    case 'metrics':
-      return true
-    case 's3':
-    case 'gcs':
-    case 'env':
-    case 'inline':
-    case 'packages':
-    case 'screen':
-    case 'search':
-    case 'web':
-    case 'api':
-      return false
-  }
+  const { watch } = sourceNamed(config.provider) ?? {}
+  return watch === 'option' ? (config as { readonly watch?: boolean }).watch !== false : watch === 'always'
 }
 
 /** The optional methods that the provider of a mount has once it is open, from its configuration alone. */
@@ -136,7 +114,7 @@ export function takesWriting(mounts: readonly PlannedMount[]): boolean {
 export function scopesIn(mounts: readonly PlannedMount[]): (uri: string) => readonly string[] {
   const create = () =>
     createResolver(mounts.map(({ address, config: { scopes } }) => ({ address, ...defined({ scopes }) })))
-  // Addresses of different schemes do not overlap. Over stdio nobody asks, so a start need not wait for the resolver.
+  // Addresses of different schemes do not overlap. Over stdio no token has scopes, so a start does not create the resolver.
   const schemes = new Set(mounts.map(({ address }) => address.slice(0, address.indexOf(':')).toLowerCase()))
   let find = schemes.size < mounts.length ? create() : undefined
   return (uri) => {

@@ -1,5 +1,6 @@
-/** A step from a value into it: a key, or an index from 0. */
-export type Step = string | number
+import type { Finding, Step } from '../schema/finding.ts'
+
+export type { Finding, Step } from '../schema/finding.ts'
 
 /** Something wrong in a configuration file, and where. */
 export interface ConfigProblem {
@@ -12,13 +13,6 @@ export interface ConfigProblem {
   /** The fault, in one sentence. */
   readonly message: string
   /** The remedy, in one sentence or more. */
-  readonly fix: string
-}
-
-/** A problem before it is known where in the file it is. */
-export interface Finding {
-  readonly path: readonly Step[]
-  readonly message: string
   readonly fix: string
 }
 

@@ -108,7 +108,7 @@ function fixed(wanted: boolean | 'on' | 'off' | 'chatgpt'): Has {
   return { tools: wanted === true || wanted === 'on', chatgpt: wanted === 'chatgpt' }
 }
 
-/** Whether a text is one of these, in which `*` stands for anything. In linear time: names are a stranger's. */
+/** Whether a name matches one of these patterns, in which `*` matches any text. It takes linear time, since clients choose their names. */
 function matcher(patterns: readonly string[]): (text: string) => boolean {
   const compiled = patterns.map((pattern) => pattern.toLowerCase().split('*'))
   return (given) => {

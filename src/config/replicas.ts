@@ -2,33 +2,9 @@ import type { Log } from '../core/log.ts'
 import type { LongResultBounds, LongResults } from '../core/long-results.ts'
 import type { Provider } from '../core/provider.ts'
 import type { SharedChanges } from '../core/shared-changes.ts'
-import type { LazyStore } from './mount-settings.ts'
+import { sourceNamed } from '../providers/index.ts'
+import type { LazyStore } from '../providers/mount-settings.ts'
 import type { MountConfig } from './schema.ts'
-
-/**
- * How the changes of a source reach the replicas. `polled`: one replica at a time watches it. `seen`: each watches it, and tells
- * the others of changes that they may not see, as on a network file system. Undefined: the source itself tells each of them.
- */
-function sharingOf({ provider, poll }: MountConfig): 'polled' | 'seen' | undefined {
-  if (poll !== undefined) return 'polled'
-  switch (provider) {
-    case 'gdrive':
-    case 'mysql':
-    case 'postgres':
-    case 'web':
-    case 'api':
-      return 'polled'
-    case 'files':
-    case 'git':
-    case 'packages':
-    case 'settings':
-    case 'prompts':
-    case 'sqlite':
-      return 'seen'
-    default:
-      return undefined
-  }
-}
 
 /** Shares the changes of a source with the other replicas. */
 export async function withReplicas(
@@ -36,7 +12,7 @@ export async function withReplicas(
   config: MountConfig,
   { address, changes }: { readonly address: string; readonly changes: SharedChanges },
 ): Promise<Provider> {
-  const sharing = sharingOf(config)
+  const sharing = config.poll === undefined ? sourceNamed(config.provider)?.changes : 'polled'
   if (sharing === undefined || provider.watch === undefined) return provider
   const { shared } = await import('../wrap/shared.ts')
   return shared(provider, { changes, source: address, isPolled: sharing === 'polled' })

@@ -2,11 +2,11 @@ import { resolve } from 'node:path'
 import * as z from '../schema/builder.ts'
 import { count, interval, secret, secretFault, size, text } from '../schema/fields.ts'
 import { refusal } from '../schema/refusals.ts'
+import { resolveSecret } from '../schema/secret.ts'
 import { clients } from './clients.ts'
 import { http } from './http-schema.ts'
-import { mount } from './mount-schema.ts'
+import { loadMountSchemas, type MountConfig } from './mount-schema.ts'
 import type { Finding } from './problem.ts'
-import { resolveSecret } from './secret.ts'
 import { store } from './store.ts'
 
 /** The most secrets that open cursors at once. */
@@ -55,29 +55,14 @@ export async function loadCursorSecrets(value: unknown, { folder, env, servedBy 
   return { values, findings }
 }
 
-/**
- * The schema of `hikidashi.json`. Every key has a description, from which `config.schema.json` is generated. The loader checks what
- * depends on the machine: whether a folder exists, whether a variable is set.
- */
-
-export const configSchema = z.strictObject({
+/** The settings of a configuration beside its mounts. */
+export const settingsShape = {
   $schema: z.string().exactOptional().describe('Where this schema is, for editors.'),
   name: text.exactOptional().describe('What the server calls itself to clients. By default "hikidashi".'),
   instructions: text
     .exactOptional()
     .describe(
       'What clients may tell a model about this server and how to use it. By default what is mounted, and how to search and read it, in at most 120 words.',
-    ),
-  mounts: z
-    .record(z.string(), mount)
-    .refine((mounts) => Object.keys(mounts).length > 0, {
-      error: refusal(
-        'Nothing is mounted.',
-        'Add a mount, such as "file:///docs": { "provider": "files", "root": "docs" }.',
-      ),
-    })
-    .describe(
-      'What is served: an address (a URI prefix, such as "file:///docs" or "docs://manual") for each source. No address lies at or under another.',
     ),
   overview: z
     .boolean()
@@ -171,9 +156,38 @@ export const configSchema = z.strictObject({
     .describe(
       'Where the secret is that authenticates the cursors of lists: { "env": "NAME" } or { "file": "path" }. A list of up to four: the first makes cursors, and all of them take them, so that a secret can be replaced while clients hold cursors. Replicas share it. By default a new one at each start, which ends the cursors that clients hold.',
     ),
-})
+}
+
+/** Returns the schema of `mounts`, by the schema of a mount. */
+function mountsOf(mount: z.Schema<MountConfig>) {
+  return z
+    .record(z.string(), mount)
+    .refine((mounts) => Object.keys(mounts).length > 0, {
+      error: refusal(
+        'Nothing is mounted.',
+        'Add a mount, such as "file:///docs": { "provider": "files", "root": "docs" }.',
+      ),
+    })
+    .describe(
+      'What is served: an address (a URI prefix, such as "file:///docs" or "docs://manual") for each source. No address lies at or under another.',
+    )
+}
+
+/**
+ * Returns the schema of `hikidashi.json`, by the schema of a mount. Every key has a description, from which `config.schema.json` is
+ * generated. The loader checks what depends on the machine: whether a folder exists, whether a variable is set.
+ */
+export function configSchemaOf(mount: z.Schema<MountConfig>) {
+  const { $schema, name, instructions, ...others } = settingsShape
+  return z.strictObject({ $schema, name, instructions, mounts: mountsOf(mount), ...others })
+}
+
+/** Loads the schema of `hikidashi.json` with all sources that there are. */
+export async function loadConfigSchema() {
+  return configSchemaOf((await loadMountSchemas()).mount)
+}
 
 /** A configuration as it was written, once it is parsed: durations in milliseconds, sizes in bytes, defaults filled in. */
-export type ConfigFile = z.output<typeof configSchema>
-/** A mount of a configuration. Which provider it is for is `provider`. */
-export type MountConfig = ConfigFile['mounts'][string]
+export type ConfigFile = z.output<ReturnType<typeof configSchemaOf>>
+
+export type { MountConfig } from './mount-schema.ts'

@@ -1,11 +1,13 @@
 import { defined } from '../core/kit/defined.ts'
+import { sourceNamed } from '../providers/index.ts'
 import * as z from '../schema/builder.ts'
 import { secret, text } from '../schema/fields.ts'
 import { refusal } from '../schema/refusals.ts'
+import { resolveSecret } from '../schema/secret.ts'
+import { resolveFolder } from '../schema/values.ts'
 import type { StoreOptions } from '../store/index.ts'
-import { defaultStoreFile, resolveFolder } from './folder.ts'
+import { defaultStoreFile } from './folder.ts'
 import type { Finding } from './problem.ts'
-import { resolveSecret } from './secret.ts'
 
 /** Settings of the store: a database for the data that the server itself keeps. */
 export const store = z
@@ -43,9 +45,6 @@ export const store = z
     { error: refusal('Only PostgreSQL has a schema and connections.', 'Add "postgres", or remove the others.') },
   )
 
-/** The providers that keep something in the store. */
-export const keeping: ReadonlySet<unknown> = new Set(['results', 'metrics', 'search'])
-
 interface StoreContext {
   readonly folder: string
   readonly env: Readonly<Record<string, string | undefined>>
@@ -71,7 +70,8 @@ export async function loadStore(
     return { store: { postgres: options }, findings }
   }
   const file = sqlite === undefined ? defaultStoreFile([folder], env) : resolveFolder(sqlite, folder)
-  const isNeeded = sqlite !== undefined || [...mounts.values()].some((mount) => keeping.has(providerOf(mount)))
+  const isNeeded =
+    sqlite !== undefined || [...mounts.values()].some((mount) => sourceNamed(providerOf(mount))?.keeps === true)
   const address = isNeeded ? servedBy(file) : undefined
   const findings =
     address === undefined

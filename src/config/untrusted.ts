@@ -1,9 +1,8 @@
 import { isLoopback } from '../core/host.ts'
-import { type Context, type Effect, effectsBy, path, type Rules, secrets, service } from './effects.ts'
-import { effectsOfMount } from './mount-effects.ts'
-import { mount as mountSchema } from './mount-schema.ts'
-import { type ConfigFile, configSchema } from './schema.ts'
-import { keeping } from './store.ts'
+import { sourceNamed } from '../providers/index.ts'
+import { type Context, type Effect, effectsBy, path, type Rules, secrets, service } from '../schema/effects.ts'
+import type { MountSchemas } from './mount-schema.ts'
+import { type ConfigFile, settingsShape } from './schema.ts'
 
 /** A part of a configuration that is not used until its user trusts the configuration. */
 export interface Withheld {
@@ -21,13 +20,14 @@ type Raw = Readonly<Record<string, unknown>>
  * that does not keep to the schema is withheld as well, since nobody can tell what it would do.
  *
  * @param folder The absolute path of the folder that the configuration lies in.
+ * @param schemas Those of all sources that the mounts name.
  */
-export function withheldParts(document: unknown, folder: string): readonly Withheld[] {
+export function withheldParts(document: unknown, folder: string, schemas: MountSchemas): readonly Withheld[] {
   const { mounts: written, ...others } = recordOf(document)
   const settings = Object.entries(others).flatMap(([key, value]) => settingOf(key, value, { folder, address: '' }))
   const isStoreWithheld = settings.some(({ name }) => name === 'store')
   const mounts = Object.entries(recordOf(written)).flatMap(([address, value]) =>
-    mountOf(address, value, isStoreWithheld, { folder, address }),
+    mountOf(address, value, isStoreWithheld, schemas, { folder, address }),
   )
   const gone = new Set(mounts.map(({ name }) => name))
   return [...settings, ...mounts, ...emptySearches(recordOf(written), gone)]
@@ -35,20 +35,26 @@ export function withheldParts(document: unknown, folder: string): readonly Withh
 
 function settingOf(key: string, value: unknown, context: Context): readonly Withheld[] {
   const part = { name: key, part: 'setting' } as const
-  const schema = Object.hasOwn(configSchema.shape, key) ? configSchema.shape[key as keyof ConfigFile] : undefined
+  const schema = Object.hasOwn(settingsShape, key) ? settingsShape[key as keyof typeof settingsShape] : undefined
   const parsed = schema?.safeParse(value)
   if (!parsed?.success) return [{ ...part, effects: [] }]
   const effects = effectsOfSetting({ [key]: parsed.data }, context)
   return effects.length === 0 ? [] : [{ ...part, effects }]
 }
 
-function mountOf(address: string, value: unknown, isStoreWithheld: boolean, context: Context): readonly Withheld[] {
+function mountOf(
+  address: string,
+  value: unknown,
+  isStoreWithheld: boolean,
+  schemas: MountSchemas,
+  context: Context,
+): readonly Withheld[] {
   const part = { name: address, part: 'mount' } as const
-  const parsed = mountSchema.safeParse(value)
+  const parsed = schemas.mount.safeParse(value)
   if (!parsed.success) return [{ ...part, effects: [] }]
-  const needsStore = isStoreWithheld && keeping.has(parsed.data.provider)
+  const needsStore = isStoreWithheld && sourceNamed(parsed.data.provider)?.keeps === true
   const effects: readonly Effect[] = [
-    ...effectsOfMount(parsed.data, context),
+    ...schemas.effectsOf(parsed.data, context),
     ...(needsStore ? [{ kind: 'needs' as const, what: 'store' }] : []),
   ]
   return effects.length === 0 ? [] : [{ ...part, effects }]

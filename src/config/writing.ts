@@ -1,14 +1,14 @@
 import type { Catalog, Mount } from '../core/catalog.ts'
 import { invalid, isResourceError, notFound } from '../core/errors.ts'
-import type { Context, Principal } from '../core/provider.ts'
+import type { Context, Principal, Provider } from '../core/provider.ts'
+import type { Recording, Stored } from '../core/recording.ts'
 import type { JsonObject, Posting, Tool } from '../core/tool.ts'
 import { formatUri, parseAddress } from '../core/uri.ts'
-import type { Results, Stored } from '../providers/results/index.ts'
 
-/** A mount that can be written to, and who may. Wrappers keep what a provider can do beside the rest. */
+/** A mount that can be written to. */
 export interface WritableMount extends Mount {
-  readonly provider: Results
-  /** The roles that may; none where nobody may. */
+  readonly provider: Provider & Recording
+  /** The roles that may write. Empty: nobody may. */
   readonly writers: readonly string[]
 }
 
@@ -24,7 +24,7 @@ export const postsUnder = '/results/'
 /** Maximum number of results in one post. */
 const mostAtOnce = 100
 
-/** `undefined`: nobody may write anything. */
+/** Returns undefined if nobody may write anything. */
 export function writingOf(catalog: Catalog): Writing | undefined {
   const writable = catalog.mounts.filter(isWritable).filter(({ writers }) => writers.length > 0)
   if (writable.length === 0) return undefined
@@ -55,7 +55,7 @@ export function writingOf(catalog: Catalog): Writing | undefined {
 }
 
 export function isWritable(mount: Mount): mount is WritableMount {
-  return 'writers' in mount && 'put' in mount.provider
+  return mount.writers !== undefined && mount.provider.put !== undefined
 }
 
 /** Returns the path for posting results to a mount: its address without the scheme. */
@@ -133,7 +133,7 @@ const sentences: Readonly<Record<Stored['status'], string>> = {
   unchanged: 'It was there already:',
 }
 
-/** Takes one analysis, or an array of them, each of which is kept or not by itself. */
+/** Takes one analysis, or an array of them. Each is kept or refused separately. */
 function postingTo(mount: WritableMount, put: Put): Posting {
   return {
     post: async (value, context) => {
@@ -160,6 +160,6 @@ function checkAt({ provider }: WritableMount, value: unknown, index: number): vo
   } catch (error) {
     if (!isResourceError(error, 'invalid')) throw error
     const { reason = 'record', ...detail } = error.detail
-    throw invalid(`[${index}] ${error.message}`, String(reason), { ...detail, index })
+    throw invalid(`[${index}] ${error.message}`, reason, { ...detail, index })
   }
 }

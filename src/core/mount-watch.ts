@@ -3,7 +3,7 @@ import { createChangeListeners, keyOf, type Listener } from './change-listeners.
 import { sleep } from './kit/abort.ts'
 import type { Log } from './log.ts'
 import type { Mounted } from './mount.ts'
-import type { Change, Degradation } from './provider.ts'
+import type { Change, Degradation, Provider } from './provider.ts'
 
 /**
  * The watch of a mount: one watch of the provider while anyone listens, shared by all listeners.
@@ -40,11 +40,12 @@ export interface MountWatch {
 
 /** One watch of the provider, from its beginning to its end. */
 interface Run {
-  readonly controller: AbortController
   /** Resolves to whether it began. */
   readonly armed: Promise<boolean>
   began: boolean
   ended: Promise<void>
+  /** Ends the watch. Resolves when it has ended. */
+  end(): Promise<void>
 }
 
 /** How long a watch outlives its last listener, since clients come back, in milliseconds. */
@@ -55,6 +56,103 @@ const armTimeoutMs = 10_000
 const firstRetryMs = 500
 const maxRetryMs = 30_000
 
+/** Events of the watches that {@link keepWatching} begins one after the other. */
+interface WatchEvents {
+  collect(change: Change): void
+  /** A watch has begun: the first one, or another one. */
+  begun(isAgain: boolean): void
+  /** A watch that had begun is lost. Another one begins after a pause. */
+  lost(): void
+}
+
+/** Watches a source until the signal aborts. Ends earlier if the first watch cannot begin: the next caller tries again. */
+async function keepWatching(mount: Mounted, events: WatchEvents, log: Log, signal: AbortSignal): Promise<void> {
+  let pauseMs = firstRetryMs
+  let hasBegun = false
+  while (!signal.aborted) {
+    try {
+      const changes = await (hasBegun
+        ? restart(mount.provider, signal, () => events.collect({}))
+        : mount.provider.watch?.(signal))
+      events.begun(hasBegun)
+      hasBegun = true
+      for await (const change of changes ?? []) {
+        pauseMs = firstRetryMs
+        events.collect(change)
+      }
+    } catch (error) {
+      if (signal.aborted) return
+      log('warn', 'a mount cannot be watched just now', { mount: mount.address.text, error })
+    }
+    if (signal.aborted || !hasBegun) return
+    events.lost()
+    await sleep(pauseMs, signal)
+    pauseMs = Math.min(pauseMs * 2, maxRetryMs)
+  }
+}
+
+/** Begins a watch again. While the source takes long, `overdue` is called periodically. */
+async function restart(provider: Provider, signal: AbortSignal, overdue: () => void) {
+  const timer = setInterval(() => (signal.aborted ? clearInterval(timer) : overdue()), armTimeoutMs)
+  timer.unref()
+  try {
+    return await provider.watch?.(signal)
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+function startRun(mount: Mounted, log: Log, events: WatchEvents): Run {
+  const controller = new AbortController()
+  let settle = (_armed: boolean): void => {}
+  const armed = new Promise<boolean>((resolve) => {
+    settle = resolve
+  })
+  const end = () => {
+    controller.abort()
+    return run.ended
+  }
+  const run: Run = { armed, began: false, ended: Promise.resolve(), end }
+  const begun = (isAgain: boolean) => {
+    run.began = true
+    events.begun(isAgain)
+    settle(true)
+  }
+  run.ended = keepWatching(mount, { ...events, begun }, log, controller.signal).finally(() => settle(false))
+  return run
+}
+
+/** Attempts something again later, after a pause that doubles each time until it is reset. */
+function createRetry(attempt: () => void) {
+  let timer: NodeJS.Timeout | undefined
+  let pauseMs = firstRetryMs
+  return {
+    later: () => {
+      clearTimeout(timer)
+      timer = setTimeout(attempt, pauseMs)
+      timer.unref()
+      pauseMs = Math.min(pauseMs * 2, maxRetryMs)
+    },
+    reset: () => {
+      pauseMs = firstRetryMs
+    },
+    cancel: () => clearTimeout(timer),
+  }
+}
+
+/** Ends something a while after its last use. Each use begins the while anew. */
+function createLinger(end: () => void) {
+  let timer: NodeJS.Timeout | undefined
+  return {
+    begin: () => {
+      clearTimeout(timer)
+      timer = setTimeout(end, lingerMs)
+      timer.unref()
+    },
+    end: () => clearTimeout(timer),
+  }
+}
+
 export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefined {
   const { provider } = mount
   if (provider.watch === undefined) return undefined
@@ -63,85 +161,41 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
   let running: Run | undefined
   /** Number of callers that wait for the watch to begin. */
   let arming = 0
-  let stopping: NodeJS.Timeout | undefined
   /** Whether there are listeners, but the watch does not run. */
   let lost = false
-  let beginning: NodeJS.Timeout | undefined
-  let again = firstRetryMs
   let closed = false
 
-  /** Restarts the watch. While the source takes long, `overdue` is called periodically. */
-  const begin = async (signal: AbortSignal, overdue: () => void) => {
-    const timer = setInterval(() => (signal.aborted ? clearInterval(timer) : overdue()), armTimeoutMs)
-    timer.unref()
-    try {
-      return await provider.watch?.(signal)
-    } finally {
-      clearInterval(timer)
-    }
-  }
-
-  const run = async (signal: AbortSignal, settle: (armed: boolean) => void): Promise<void> => {
-    let wait = firstRetryMs
-    let armed = false
-    while (!signal.aborted) {
-      try {
-        const changes = await (armed ? begin(signal, () => collect({})) : provider.watch?.(signal))
-        // Changes while there was no watch are unknown.
-        if (armed || lost) collect({})
-        if (lost) log('info', 'a mount is watched again', { mount: mount.address.text })
-        armed = true
-        lost = false
-        again = firstRetryMs
-        settle(true)
-        followWhole()
-        for await (const change of changes ?? []) {
-          wait = firstRetryMs
-          collect(change)
-        }
-      } catch (error) {
-        if (signal.aborted) return
-        log('warn', 'a mount cannot be watched just now', { mount: mount.address.text, error })
-      }
-      // The first caller learns that it does not work; the next call tries again.
-      if (signal.aborted || !armed) return
-      if (!lost) log('warn', 'the watch of a mount is lost: it begins anew', { mount: mount.address.text })
-      lost = true
-      collect({})
-      await sleep(wait, signal)
-      wait = Math.min(wait * 2, maxRetryMs)
-    }
-  }
-
   const start = (): Run => {
-    const controller = new AbortController()
-    let settle = (_armed: boolean): void => {}
-    const armed = new Promise<boolean>((resolve) => {
-      settle = resolve
+    const begun = startRun(mount, log, {
+      collect,
+      begun: (isAgain) => {
+        // Changes while there was no watch are unknown.
+        if (isAgain || lost) collect({})
+        if (lost) log('info', 'a mount is watched again', { mount: mount.address.text })
+        lost = false
+        retry.reset()
+        followWhole()
+      },
+      lost: () => {
+        if (!lost) log('warn', 'the watch of a mount is lost: it begins anew', { mount: mount.address.text })
+        lost = true
+        collect({})
+      },
     })
-    const begun: Run = { controller, armed, began: false, ended: Promise.resolve() }
-    const answer = (works: boolean) => {
-      begun.began ||= works
-      settle(works)
-    }
-    begun.ended = run(controller.signal, answer).finally(() => {
-      settle(false)
+    begun.ended = begun.ended.finally(() => {
       if (running === begun) running = undefined
       if (lost) beginLater()
     })
     return begun
   }
 
+  const retry = createRetry(() => {
+    if (isIdle()) lost = false
+    else running ??= start()
+  })
   /** Schedules another attempt to watch a source that has listeners. */
   const beginLater = (): void => {
-    if (closed || running !== undefined) return
-    clearTimeout(beginning)
-    beginning = setTimeout(() => {
-      if (isIdle()) lost = false
-      else running ??= start()
-    }, again)
-    beginning.unref()
-    again = Math.min(again * 2, maxRetryMs)
+    if (!closed && running === undefined) retry.later()
   }
 
   /** A source that cannot watch yet is asked again until it can. */
@@ -161,25 +215,20 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
     const ending = running
     running = undefined
     lost = false
-    ending?.controller.abort()
-    await ending?.ended
+    await ending?.end()
   }
 
   const isIdle = () => listeners.isEmpty() && arming === 0
+  const linger = createLinger(() => void (isIdle() && stop()))
   const stopWhenIdle = (): void => {
-    if (!isIdle() || running === undefined) return
-    clearTimeout(stopping)
-    stopping = setTimeout(() => {
-      if (isIdle()) void stop()
-    }, lingerMs)
-    stopping.unref()
+    if (isIdle() && running !== undefined) linger.begin()
   }
 
   return {
     hasSeparatePrompts: provider.prompts?.separate === true,
     arm: async (signal) => {
       if (closed || signal.aborted) return false
-      clearTimeout(stopping)
+      linger.end()
       running ??= start()
       arming++
       const answer = running.began || (await settledWithin(armTimeoutMs, running.armed, signal))
@@ -217,8 +266,8 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
     degraded: () => (lost ? 'lost' : provider.degraded?.()),
     close: async () => {
       closed = true
-      clearTimeout(stopping)
-      clearTimeout(beginning)
+      linger.end()
+      retry.cancel()
       dropChanges()
       await stop()
     },

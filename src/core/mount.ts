@@ -29,6 +29,8 @@ export interface MountOptions {
    * puts them last. Default false.
    */
   readonly derived?: boolean
+  /** The roles that may put records into it; `*` is everybody. Default: nobody may. */
+  readonly writers?: readonly string[]
 }
 
 /** A mount as the catalog works with it: its address parsed, its templates compiled, its listing filtered by access. */

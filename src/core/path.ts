@@ -20,11 +20,11 @@ export function comparePaths(a: string, b: string): number {
 /** C0 and C1 controls, DEL, and the two Unicode line separators: refused everywhere, since some program takes each for a line end. */
 const controls = /[\p{Cc}\u2028\u2029]/u
 
-/**
- * Returns why a text cannot be a segment of a path, as a stable word: `empty-segment`, `dot-segment`, `slash`,
- * `control-character`, `not-unicode` (a lone surrogate). Undefined for a valid segment.
- */
-export function segmentFault(segment: string): string | undefined {
+/** Why a text cannot be a segment of a path. `not-unicode`: it has a lone surrogate. */
+export type SegmentFault = 'empty-segment' | 'dot-segment' | 'slash' | 'control-character' | 'not-unicode'
+
+/** Returns why a text cannot be a segment of a path; undefined for a valid segment. */
+export function segmentFault(segment: string): SegmentFault | undefined {
   if (segment === '') return 'empty-segment'
   if (segment === '.' || segment === '..') return 'dot-segment'
   if (segment.includes('/')) return 'slash'

@@ -1,7 +1,10 @@
 import type { Audience, ByteRange, Content, Description, Entry, Icon } from './entry.ts'
+import type { Degradation, Feeding } from './feed-status.ts'
 import type { Context, Principal, Tools } from './provided-tool.ts'
+import type { Recording } from './recording.ts'
 
 export type { Audience, ByteRange, Content, ContentFacts, Description, Entry, Icon } from './entry.ts'
+export type { Degradation } from './feed-status.ts'
 export type { Context, Principal } from './provided-tool.ts'
 
 /** A part of an entry that is indexed by itself, such as a row of a table. */
@@ -67,12 +70,6 @@ export interface Change {
   readonly aliases?: readonly string[]
 }
 
-/**
- * Why notifications of changes are degraded, for the operator. `limited`: a part of the source cannot be watched, and is compared
- * periodically instead; `lost`: the watch has ended, and is being restarted; `unavailable`: the source itself does not answer.
- */
-export type Degradation = 'limited' | 'lost' | 'unavailable'
-
 export interface ListQuery {
   /** Only entries whose path starts with this prefix. Empty, or ends in `/`. */
   readonly prefix?: string
@@ -93,12 +90,13 @@ export interface ListQuery {
 
 /**
  * A source of resources. Paths are relative to the mount and already validated. Only `list` and `read` are required: a provider
- * leaves out the methods that it does not support. Providers are plain object literals made by a factory function, so that a
+ * leaves out the methods that it does not support. A provider that keeps records, or searches by an index, has all members of
+ * {@link Recording} or {@link Feeding}. Providers are plain object literals made by a factory function, so that a
  * wrapper can spread `...inner` and lose nothing.
  *
  * Every method throws only {@link ResourceError}. After an abort of the signal it may reject with anything.
  */
-export interface Provider {
+export interface Provider extends Partial<Recording>, Partial<Feeding> {
   /**
    * Yields the entries under `prefix`, strictly after `after`, in path order ({@link comparePaths}: UTF-8 byte order). The caller
    * may stop it at any time. It yields directories only when the query is `shallow`.

@@ -1,26 +1,152 @@
-/** Every provider that a configuration can name, with the module that makes it. Nothing is loaded until it is mounted. */
-export const providers = {
-  api: () => import('./api/index.ts'),
-  env: () => import('./env/index.ts'),
-  files: () => import('./files/index.ts'),
-  gcs: () => import('./gcs/index.ts'),
-  gdrive: () => import('./gdrive/index.ts'),
-  git: () => import('./git/index.ts'),
-  inline: () => import('./inline/index.ts'),
-  mysql: () => import('./mysql/index.ts'),
-  packages: () => import('./packages/index.ts'),
-  postgres: () => import('./postgres/index.ts'),
-  prompts: () => import('./prompts/index.ts'),
-  screen: () => import('./screen/index.ts'),
-  remote: () => import('./remote/index.ts'),
-  results: () => import('./results/index.ts'),
-  s3: () => import('./s3/index.ts'),
-  metrics: () => import('./metrics/index.ts'),
-  search: () => import('./search/index.ts'),
-  settings: () => import('./settings/index.ts'),
-  sqlite: () => import('./sqlite/index.ts'),
-  web: () => import('./web/index.ts'),
-} as const
+import type { Provider } from '../core/provider.ts'
+import type { OpenContext, SourceConfig } from './source.ts'
 
-/** The name of a provider, as a configuration has it. */
-export type ProviderName = keyof typeof providers
+/** A source in the table: how its folder is loaded, and what a start has to know before that. */
+interface SourceEntry {
+  /** Loads what a configuration may say of it. */
+  readonly config: () => Promise<{ readonly source: Pick<SourceConfig<never>, 'about'> }>
+  /** Loads what opens it. */
+  readonly open: () => Promise<{ readonly open: (options: never, context: OpenContext) => Promise<Provider> }>
+  /** The noun for the data of a mount, for people and models. Default: the name of the source. */
+  readonly noun?: string
+  /** Whether an open provider has `watch`: `always`, or unless the option `watch` is false. Default: it has none unless it is polled. */
+  readonly watch?: 'always' | 'option'
+  /**
+   * How changes reach the replicas. `polled`: one replica at a time watches the source. `seen`: each watches it, and tells the others
+   * of changes that they may not see, as on a network file system. Default: the source itself tells each of them.
+   */
+  readonly changes?: 'polled' | 'seen'
+  /** Its mounts are about other things that are served, or about the machine. Lists have them behind the others where not all fits. */
+  readonly isDerived?: true
+  /** Its mounts keep something in the store. */
+  readonly keeps?: true
+  /** `"over": "*"` leaves its mounts out: they have no texts that stay for a while, or are searches themselves. */
+  readonly isUnsearched?: true
+}
+
+/** Every source that a configuration can mount, in the order of its schema. A source is loaded when it is mounted. */
+export const sources = {
+  files: {
+    config: () => import('./files/config.ts'),
+    open: () => import('./files/open.ts'),
+    watch: 'option',
+    changes: 'seen',
+  },
+  git: {
+    config: () => import('./git/config.ts'),
+    open: () => import('./git/open.ts'),
+    noun: 'history',
+    watch: 'option',
+    changes: 'seen',
+    isDerived: true,
+  },
+  settings: {
+    config: () => import('./settings/config.ts'),
+    open: () => import('./settings/open.ts'),
+    watch: 'option',
+    changes: 'seen',
+    isDerived: true,
+  },
+  s3: { config: () => import('./s3/config.ts'), open: () => import('./s3/open.ts'), noun: 'objects' },
+  gcs: { config: () => import('./gcs/config.ts'), open: () => import('./gcs/open.ts'), noun: 'objects' },
+  gdrive: {
+    config: () => import('./gdrive/config.ts'),
+    open: () => import('./gdrive/open.ts'),
+    noun: 'Drive',
+    watch: 'always',
+    changes: 'polled',
+  },
+  postgres: {
+    config: () => import('./postgres/config.ts'),
+    open: () => import('./postgres/open.ts'),
+    noun: 'database',
+    watch: 'option',
+    changes: 'polled',
+  },
+  mysql: {
+    config: () => import('./mysql/config.ts'),
+    open: () => import('./mysql/open.ts'),
+    noun: 'database',
+    watch: 'option',
+    changes: 'polled',
+  },
+  sqlite: {
+    config: () => import('./sqlite/config.ts'),
+    open: () => import('./sqlite/open.ts'),
+    noun: 'database',
+    watch: 'option',
+    changes: 'seen',
+  },
+  env: {
+    config: () => import('./env/config.ts'),
+    open: () => import('./env/open.ts'),
+    noun: 'environment',
+    isDerived: true,
+  },
+  metrics: {
+    config: () => import('./metrics/config.ts'),
+    open: () => import('./metrics/open.ts'),
+    watch: 'always',
+    isDerived: true,
+    keeps: true,
+    isUnsearched: true,
+  },
+  search: {
+    config: () => import('./search/config.ts'),
+    open: () => import('./search/open.ts'),
+    isDerived: true,
+    keeps: true,
+    isUnsearched: true,
+  },
+  remote: {
+    config: () => import('./remote/config.ts'),
+    open: () => import('./remote/open.ts'),
+    noun: 'server',
+    watch: 'always',
+  },
+  inline: { config: () => import('./inline/config.ts'), open: () => import('./inline/open.ts'), noun: 'texts' },
+  web: {
+    config: () => import('./web/config.ts'),
+    open: () => import('./web/open.ts'),
+    noun: 'web pages',
+    changes: 'polled',
+  },
+  api: { config: () => import('./api/config.ts'), open: () => import('./api/open.ts'), noun: 'API', changes: 'polled' },
+  results: {
+    config: () => import('./results/config.ts'),
+    open: () => import('./results/open.ts'),
+    watch: 'always',
+    isDerived: true,
+    keeps: true,
+  },
+  packages: {
+    config: () => import('./packages/config.ts'),
+    open: () => import('./packages/open.ts'),
+    noun: 'documentation and types of the dependencies, at the installed versions',
+    changes: 'seen',
+    isDerived: true,
+  },
+  prompts: {
+    config: () => import('./prompts/config.ts'),
+    open: () => import('./prompts/open.ts'),
+    watch: 'option',
+    changes: 'seen',
+  },
+  screen: {
+    config: () => import('./screen/config.ts'),
+    open: () => import('./screen/open.ts'),
+    noun: 'displays',
+    isDerived: true,
+    isUnsearched: true,
+  },
+} as const satisfies Readonly<Record<string, SourceEntry>>
+
+/** The name of a source, as a configuration has it. */
+export type SourceName = keyof typeof sources
+
+/** The facts of a source by its name; undefined for a name that no source has. */
+export function sourceNamed(name: unknown): (SourceEntry & { readonly name: SourceName }) | undefined {
+  if (typeof name !== 'string' || !Object.hasOwn(sources, name)) return undefined
+  const known = name as SourceName
+  return { name: known, ...sources[known] }
+}

@@ -1,4 +1,4 @@
-import { ResourceError } from '../core/errors.ts'
+import { type ErrorReason, ResourceError } from '../core/errors.ts'
 
 /** Documents that have a reading as text. */
 export type Format = 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'html'
@@ -83,7 +83,7 @@ export interface SheetText {
 /** Answer of the worker: a reading, or the kind, reason and message of a ResourceError. */
 export type ReadingAnswer =
   | { readonly reading: Reading }
-  | { readonly kind: 'invalid' | 'too-large'; readonly reason: string; readonly message: string }
+  | { readonly kind: 'invalid' | 'too-large'; readonly reason: ErrorReason; readonly message: string }
 
 /** Why a document has no reading. The message is for the client. */
 export function unreadable(message: string, reason: 'damaged' | 'encrypted' | 'no-text'): ResourceError {

@@ -13,7 +13,17 @@ const blocks = new Set(
   ).split(' '),
 )
 
-const codeNames = new Set(['code', 'kbd', 'samp'])
+/** Inline elements, each with the element that it is written as. */
+const spanNames: ReadonlyMap<string, 'a' | 'strong' | 'em' | 'code'> = new Map([
+  ['a', 'a'],
+  ['b', 'strong'],
+  ['strong', 'strong'],
+  ['i', 'em'],
+  ['em', 'em'],
+  ['code', 'code'],
+  ['kbd', 'code'],
+  ['samp', 'code'],
+])
 /** The end of a line between two characters of a script that has no spaces. */
 const brokenLine = /(?<=[\u3000-\u9fff\uff00-\uffef])[ \t]*\r?\n[ \t]*(?=[\u3000-\u9fff\uff00-\uffef])/g
 
@@ -50,6 +60,8 @@ export function readHtml(bytes: Uint8Array, form: Form, limits: ReadingLimits): 
   return { text: writer.finish(), ...(title === '' || !title.isWellFormed() ? {} : { title }) }
 }
 
+type Attributes = Readonly<Record<string, string>>
+
 /** A piece of a line that is a link, strong, emphasised or code. */
 interface Span {
   readonly name: string
@@ -62,32 +74,20 @@ interface List {
   number: number | undefined
 }
 
-function createPage(writer: Writer) {
+/** The line that is being read, with its open inline elements. */
+function createLine(writer: Writer) {
   let inline = ''
   /** Whether the line is empty or ends in white space. To look at it would copy it, each time. */
   let spaced = true
-  let title = ''
-  let inTitle = false
-  let hidden = 0
-  let preformatted = 0
+  /** How many elements of code are open. */
   let codes = 0
-  const lists: List[] = []
   /** Open inline elements: the text before each, and how each is written once it ends. */
   const spans: Span[] = []
-  let cells: string[] | undefined
-  let tables = 0
-  let itemOpen = false
 
   const append = (text: string) => {
     if (text === '') return
     inline += text
     spaced = /[ \n]/.test(text.at(-1) ?? '')
-  }
-
-  const forget = () => {
-    inline = ''
-    spaced = true
-    spans.length = 0
   }
 
   const begin = (name: string, write: (text: string) => string) => {
@@ -96,30 +96,94 @@ function createPage(writer: Writer) {
     inline = ''
   }
 
-  /** Ends a span, and with it those that were begun in it. */
-  const end = (name: string) => {
-    if (!spans.some((span) => span.name === name)) return
-    for (let span = spans.pop(); span !== undefined; span = spans.pop()) {
-      inline = span.before + (preformatted > 0 ? inline : span.write(inline))
-      if (span.name === name) return
-    }
+  return {
+    append,
+    /** Appends text with its white space collapsed. */
+    write: (text: string) => {
+      const words = text.replace(brokenLine, '').replace(/[ \t\n\r\f]+/g, ' ')
+      const rest = spaced ? words.replace(/^ /, '') : words
+      append(codes > 0 ? rest : writer.plain(rest))
+    },
+    forget: () => {
+      inline = ''
+      spaced = true
+      spans.length = 0
+    },
+    /** Opens an inline element. Returns whether it is one. */
+    open: (name: string, { alt = '', href }: Attributes): boolean => {
+      const span = spanNames.get(name)
+      if (name === 'img') append(writer.image(writer.plain(alt)))
+      else if (span === 'a') begin(span, (text) => writer.link(text, href))
+      else if (span === 'strong') begin(span, writer.strong)
+      else if (span === 'em') begin(span, writer.emphasis)
+      else if (span === 'code') {
+        codes++
+        begin(span, writer.code)
+      } else return false
+      return true
+    },
+    /** Closes an inline element, and with it those that were opened in it. Returns whether it is one. */
+    close: (name: string, isPlain: boolean): boolean => {
+      const ended = spanNames.get(name)
+      if (ended === undefined) return false
+      if (ended === 'code') codes = Math.max(0, codes - 1)
+      if (!spans.some((span) => span.name === ended)) return true
+      for (let span = spans.pop(); span !== undefined; span = spans.pop()) {
+        inline = span.before + (isPlain ? inline : span.write(inline))
+        if (span.name === ended) break
+      }
+      return true
+    },
+    soFar: () => spans.map(({ before }) => before).join('') + inline,
+    isSpaced: () => spaced,
   }
+}
 
-  const lineSoFar = () => spans.map(({ before }) => before).join('') + inline
+/** The lists that are open, from the outermost on. */
+function createLists(writer: Writer) {
+  const lists: List[] = []
+  let itemOpen = false
+  return {
+    isOpen: () => lists.length > 0,
+    begin: (name: string, { start = '1' }: Attributes) =>
+      void lists.push({ number: name === 'ol' ? Number(start) || 1 : undefined }),
+    beginItem: () => {
+      itemOpen = true
+    },
+    end: () => {
+      lists.pop()
+      itemOpen = false
+      if (lists.length === 0) writer.end()
+    },
+    /** Writes a block of the innermost list. Blocks after the first block of an item still belong to the item. */
+    write: (text: string) => {
+      const list = lists.at(-1)
+      const number = itemOpen && list?.number !== undefined ? list.number++ : undefined
+      writer.item(lists.length - (itemOpen ? 1 : 0), number, text)
+      itemOpen = false
+    },
+  }
+}
+
+function createPage(writer: Writer) {
+  const line = createLine(writer)
+  const lists = createLists(writer)
+  const { append, forget, soFar: lineSoFar } = line
+  let title = ''
+  let inTitle = false
+  let hidden = 0
+  let preformatted = 0
+  let cells: string[] | undefined
+  let tables = 0
 
   const flush = () => {
     // A cell goes on over the blocks in it.
-    if (cells !== undefined) return spaced ? undefined : append(' ')
+    if (cells !== undefined) return line.isSpaced() ? undefined : append(' ')
     const text = lineSoFar()
     forget()
     if (text.trim() === '') return
-    if (lists.length > 0) {
-      const list = lists.at(-1)
-      const number = itemOpen && list?.number !== undefined ? list.number++ : undefined
-      // Blocks after the first block of an item still belong to the item.
-      writer.item(lists.length - (itemOpen ? 1 : 0), number, text)
-      itemOpen = false
-    } else writer.paragraph(text)
+    if (lists.isOpen()) lists.write(text)
+    else writer.paragraph(text)
   }
 
   const endCell = () => {
@@ -135,21 +199,15 @@ function createPage(writer: Writer) {
     forget()
   }
 
-  const open = (name: string, attributes: Readonly<Record<string, string>>) => {
+  const open = (name: string, attributes: Attributes) => {
     if (hidden > 0 || skipped.has(name)) {
       hidden++
       return
     }
     if (name === 'title' && title === '') inTitle = true
-    else if (name === 'br') append(preformatted > 0 || (cells === undefined && lists.length === 0) ? '\n' : ' ')
-    else if (name === 'img') append(writer.image(writer.plain(attributes.alt ?? '')))
-    else if (name === 'a') begin(name, (text) => writer.link(text, attributes.href))
-    else if (name === 'b' || name === 'strong') begin('strong', writer.strong)
-    else if (name === 'i' || name === 'em') begin('em', writer.emphasis)
-    else if (codeNames.has(name)) {
-      codes++
-      begin('code', writer.code)
-    } else if (name === 'table') {
+    else if (name === 'br') append(preformatted > 0 || (cells === undefined && !lists.isOpen()) ? '\n' : ' ')
+    else if (line.open(name, attributes)) return
+    else if (name === 'table') {
       flush()
       if (tables++ === 0) writer.end()
     } else if (name === 'tr' && tables === 1) {
@@ -163,9 +221,8 @@ function createPage(writer: Writer) {
     } else if (name === 'rt' || name === 'rp') hidden++
     else if (/^h[1-6]$/.test(name) || name === 'li' || name === 'pre' || blocks.has(name)) {
       flush()
-      if (name === 'ul' || name === 'ol' || name === 'menu')
-        lists.push({ number: name === 'ol' ? Number(attributes.start ?? 1) || 1 : undefined })
-      else if (name === 'li') itemOpen = true
+      if (name === 'ul' || name === 'ol' || name === 'menu') lists.begin(name, attributes)
+      else if (name === 'li') lists.beginItem()
       else if (name === 'pre') preformatted++
       else if (name === 'blockquote') writer.quote(1)
     }
@@ -177,13 +234,8 @@ function createPage(writer: Writer) {
       return
     }
     if (name === 'title') inTitle = false
-    else if (name === 'a') end(name)
-    else if (name === 'b' || name === 'strong') end('strong')
-    else if (name === 'i' || name === 'em') end('em')
-    else if (codeNames.has(name)) {
-      codes = Math.max(0, codes - 1)
-      end('code')
-    } else if ((name === 'td' || name === 'th') && tables === 1) endCell()
+    else if (line.close(name, preformatted > 0)) return
+    else if ((name === 'td' || name === 'th') && tables === 1) endCell()
     else if (name === 'tr' && tables === 1) {
       endRow()
     } else if (name === 'table') {
@@ -201,11 +253,8 @@ function createPage(writer: Writer) {
       forget()
     } else if (name === 'li' || blocks.has(name)) {
       flush()
-      if (name === 'ul' || name === 'ol' || name === 'menu') {
-        lists.pop()
-        itemOpen = false
-        if (lists.length === 0) writer.end()
-      } else if (name === 'blockquote') writer.quote(-1)
+      if (name === 'ul' || name === 'ol' || name === 'menu') lists.end()
+      else if (name === 'blockquote') writer.quote(-1)
     }
   }
 
@@ -216,11 +265,7 @@ function createPage(writer: Writer) {
       if (inTitle) title += text
       else if (hidden > 0) return
       else if (preformatted > 0) append(text)
-      else {
-        const words = text.replace(brokenLine, '').replace(/[ \t\n\r\f]+/g, ' ')
-        const rest = spaced ? words.replace(/^ /, '') : words
-        append(codes > 0 ? rest : writer.plain(rest))
-      }
+      else line.write(text)
     },
     end: () => {
       if (cells !== undefined) {

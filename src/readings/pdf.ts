@@ -56,7 +56,7 @@ function readPages(pdfium: WrappedPdfiumModule, document: number, limits: Readin
 function readPage(pdfium: WrappedPdfiumModule, document: number, index: number): string {
   const heap = heapOf(pdfium)
   const page = pdfium.FPDF_LoadPage(document, index)
-  // One page that is damaged leaves the others.
+  // A damaged page does not affect the others.
   if (page === 0) return ''
   const text = pdfium.FPDFText_LoadPage(page)
   try {

@@ -147,7 +147,7 @@ async function answer(job: ReadingJob): Promise<ReadingAnswer> {
     return { reading: await readDocument(job) }
   } catch (error) {
     if (isResourceError(error) && (error.kind === 'invalid' || error.kind === 'too-large'))
-      return { kind: error.kind, reason: String(error.detail.reason), message: error.message }
+      return { kind: error.kind, reason: error.detail.reason ?? 'damaged', message: error.message }
     throw error
   }
 }

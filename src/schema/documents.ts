@@ -106,3 +106,14 @@ export const documentsShape = {
       'Looks for secrets in everything that is shown: "mask" puts [redacted] in the place of each, "withhold" shows nothing of a file that holds one. By default "off".',
     ),
 }
+
+/** No key for reading files as documents has an effect (`schema/effects.ts`). */
+export const documentEffects = {
+  language: 'none',
+  encodings: 'none',
+  frontMatter: 'none',
+  languages: 'none',
+  readings: 'none',
+  redact: 'none',
+  skills: 'none',
+} as const

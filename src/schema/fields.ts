@@ -115,6 +115,21 @@ export const access = z
   })
   .transform((rules) => rules.map((rule) => (typeof rule === 'string' ? { allow: [rule] } : rule)))
 
+/** The name of an OAuth scope. */
+export const scope = text
+  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, {
+    error: refusal(
+      'This is not the name of a scope.',
+      'Write one without spaces, quotes and backslashes, such as "files:read".',
+    ),
+  })
+  .refine((name) => name !== 'offline_access', {
+    error: refusal('A resource never needs this scope: it is about refresh tokens.', 'Remove it.'),
+  })
+
+/** OAuth scopes that something needs. */
+export const scopes = z.array(scope.describe('The name of a scope.')).min(1)
+
 /** A template of URLs of the web (RFC 6570) whose host is written out, with the variables `path` and `ref`. */
 export const link = text.superRefine((template, context) => {
   const isFault = !/^https?:\/\/[^\s@/{}?#\\]+\/\S*$/.test(template) || !isLinkTemplate(template)

@@ -61,3 +61,13 @@ export const originShape = {
     .exactOptional()
     .describe('How long one answer may take, with all redirects and all of its body. By default "20s".'),
 }
+
+/** No key for how a server is asked has an effect (`schema/effects.ts`): that it is asked is the effect. */
+export const originEffects = {
+  redirects: 'none',
+  allowAddresses: 'none',
+  insecure: 'none',
+  types: 'none',
+  maxBytes: 'none',
+  timeout: 'none',
+} as const

@@ -1,4 +1,6 @@
-/** Values written as text in a configuration and on the command line: durations, sizes and addresses to listen on. */
+/** Values written as text in a configuration and on the command line: durations, sizes, folders and addresses to listen on. */
+import { homedir } from 'node:os'
+import { resolve } from 'node:path'
 
 const durations: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const sizes: Readonly<Record<string, number>> = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 }
@@ -20,6 +22,11 @@ function parseQuantity(value: string | number, units: Readonly<Record<string, nu
   const amount =
     typeof value === 'number' ? value : digits === undefined || factor === undefined ? -1 : Number(digits) * factor
   return Number.isSafeInteger(amount) && amount >= 0 ? amount : undefined
+}
+
+/** Returns the absolute path of a file or folder that a configuration names: relative to a folder, or by `~/` to the home folder. */
+export function resolveFolder(name: string, from: string): string {
+  return /^~(?=[\\/]|$)/.test(name) ? resolve(homedir(), name.slice(2)) : resolve(from, name)
 }
 
 /** Address that a server listens on. Port 0 selects any free port. */

@@ -10,7 +10,7 @@ export interface Operations {
   list(collection: string, query: RowQuery): readonly Row[]
   similar(collection: string, terms: readonly string[], limit: number): readonly { key: string; shared: number }[]
   size(collection: string): { rows: number; bytes: number }
-  /** Does a part of it, so that nobody waits for long. Nothing is left to do once it answers with no key. */
+  /** Does a part of the work, so that other callers do not wait for long. The work is done when it returns no keys. */
   evict(collection: string, bounds: Bounds): readonly string[]
   takeLease(name: string, holder: string, ttlMs: number): boolean
   /** `false`: it is not the holder's any more. */
@@ -21,7 +21,7 @@ export interface Operations {
 /** Operations on texts: the same as {@link Texts}, each with the name of the text collection. */
 export interface TextOperations {
   textsPut(name: string, texts: Parameters<Texts['put']>[0]): void
-  /** Does a part of it, so that nobody waits for long. `false`: nothing was left to do. */
+  /** Does a part of the work, so that other callers do not wait for long. Returns false when there was nothing left to do. */
   textsRemove(name: string, keys: readonly string[]): boolean
   textsList(name: string, query: Parameters<Texts['list']>[0]): Awaited<ReturnType<Texts['list']>>
   textsEntries(name: string, after: number, limit: number): Awaited<ReturnType<Texts['entries']>>

@@ -1,4 +1,4 @@
-import { invalid, ResourceError } from '../core/errors.ts'
+import { type ErrorReason, invalid, ResourceError } from '../core/errors.ts'
 
 /** Why a store does not do what it was asked to, as `detail.reason`. */
 export type Reason = 'gone' | 'busy' | 'full' | 'read-only' | 'damaged'
@@ -23,6 +23,6 @@ export function fault(code: string): ResourceError {
 }
 
 /** Returns the error for a value that cannot be stored, or a query that cannot be answered. */
-export function refused(message: string, reason: string): ResourceError {
+export function refused(message: string, reason: ErrorReason): ResourceError {
   return invalid(message, reason)
 }

@@ -141,7 +141,7 @@ async function takeLease({ store, name, ttlMs }: Wanted): Promise<Lease | 'gone'
   }
 }
 
-/** A lease that is lost meanwhile costs a second computation, not this one: what is there first stays. */
+/** A lease that is lost meanwhile costs a second computation. The first result stays. */
 async function computeHolding(wanted: Wanted, lease: Lease | 'gone', signal: AbortSignal): Promise<OnceOutcome> {
   try {
     const made = await wanted.compute(signal)

@@ -102,7 +102,7 @@ function createWatching(changes: Remote<SqliteOperations>['changes']) {
     try {
       for (const changed of await changes(wanted)) take(changed)
     } catch {
-      // It is looked at again soon, and then all that came between is told.
+      // The next look at it reports all changes in between.
     }
   }
   const lookUntilDone = async () => {

@@ -5,7 +5,7 @@
  * Every method throws as those of a {@link import('./store.ts').Store} do.
  */
 export interface Texts {
-  /** Puts texts in the place of what was there under their keys: all of them or none. */
+  /** Replaces the texts under these keys: all of them or none. */
   put(texts: readonly NewText[]): Promise<void>
   /** Removes texts by key. A key that ends in `/` removes all keys with this prefix. Missing keys are ignored. */
   remove(keys: readonly string[]): Promise<void>
@@ -95,7 +95,7 @@ export interface TextEntry {
 export interface TextSet {
   /** Another one for each content that a set has had in this process. */
   readonly version: number
-  /** The id that the first bit stands for. */
+  /** The id of the first bit. */
   readonly first: number
   /** One bit for each id from `first` on, the lowest bit of each byte first: 1 for those in the set. */
   readonly bits: Uint8Array
@@ -110,9 +110,9 @@ export interface PartQuery {
 
 export interface WeightedTerm {
   readonly term: string
-  /** A whole number: sums of them are the same in whatever order. */
+  /** A whole number, so that a sum does not depend on the order. */
   readonly weight: number
-  /** It stands for all terms that begin with it. */
+  /** It matches all terms that begin with it. */
   readonly prefix?: boolean
   /** It counts where another term, without this, is there too: it need not be looked for everywhere. */
   readonly beside?: boolean
@@ -152,7 +152,7 @@ export interface TextsSize {
   readonly length: number
   /** Of keys, versions and values, in UTF-8. */
   readonly bytes: number
-  /** Changes with whatever is put or removed. */
+  /** Changes with each put and removal. */
   readonly revision: number
   /** How many parts have a vector. */
   readonly embedded: number

@@ -13,14 +13,19 @@ export interface Chunk {
   readonly facts: ContentFacts
 }
 
-/** Signals that the resource changed while it was read: it is read again from the beginning. */
-export const changed = Symbol('changed')
+/** Thrown when the resource changed while it was read: the reader begins again. It never leaves the wrappers. */
+export class ChangedError extends Error {
+  constructor() {
+    super('The resource changed while it was read.')
+    this.name = 'ChangedError'
+  }
+}
 
 /**
  * Reads a resource in order from about `start`, in chunks of about `length` bytes, whatever its provider can do: by ranges,
  * as a stream, or as a whole. The first chunk begins at 0 where the provider knows no ranges.
  *
- * @throws {@link changed} when the resource is replaced meanwhile. ResourceError `invalid` (reason `range`) for one that
+ * @throws {@link ChangedError} when the resource is replaced meanwhile. ResourceError `invalid` (reason `range`) for one that
  * has several contents.
  */
 export async function* chunksOf(
@@ -39,7 +44,7 @@ export async function* chunksOf(
     } catch (error) {
       const behind = isResourceError(error, 'invalid') && error.detail.reason === 'range'
       // It has become shorter; or it is empty, and has no part at all.
-      if (behind && at > start) throw changed
+      if (behind && at > start) throw new ChangedError()
       if (behind && at === 0) return yield* whole(await readOne(provider, request, context))
       // A provider may have a smaller limit than this: it says so.
       const limit = isResourceError(error, 'too-large') ? Number(error.detail.limit) : Number.NaN
@@ -47,7 +52,7 @@ export async function* chunksOf(
       step = limit
       continue
     }
-    if (at > start && content.version !== version) throw changed
+    if (at > start && content.version !== version) throw new ChangedError()
     version = content.version
     if (content.range === undefined) return yield* whole(content)
     const bytes = await collect(content)

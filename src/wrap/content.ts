@@ -1,6 +1,6 @@
 import { ResourceError } from '../core/errors.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
-import { changed, chunksOf } from './chunks.ts'
+import { ChangedError, chunksOf } from './chunks.ts'
 
 /** The bytes of a content; those of a text in UTF-8. */
 export async function bytesOf(content: Content): Promise<Buffer> {
@@ -62,7 +62,7 @@ export async function readWhole(
     try {
       return await once()
     } catch (error) {
-      if (error !== changed) throw error
+      if (!(error instanceof ChangedError)) throw error
     }
   }
   throw new ResourceError('unavailable', 'A resource changes faster than it can be read as one version.')

@@ -105,7 +105,7 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
     return (ascii ? await decodeAll(part, request, context) : undefined) ?? part
   }
 
-  /** The end of a text, which is decoded by itself: see `tailed`. */
+  /** The end of a text, which is decoded separately: see `tailed`. */
   const decodeEnd = async (part: Content, request: ReadRequest, context: Context): Promise<Content> => {
     if ('text' in part && !part.text.includes('\x1b$')) return part
     const bytes = await bytesOf(part)
@@ -178,7 +178,7 @@ function marked(content: Content): Content {
   return { ...content, meta: { ...meta, [encodingKey]: 'utf-8' } }
 }
 
-/** A part of a text in UTF-8, whatever is damaged in it. `sure`: it is known to be one. */
+/** A part of a text in UTF-8, which may be damaged. `sure`: the encoding is certain. */
 function repairPart(
   bytes: Buffer,
   facts: ContentFacts,

@@ -64,14 +64,14 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
     } catch (error) {
       const reason = isResourceError(error) ? error.message : 'internal error'
       const pauseMs = Math.min(longest, failure === undefined ? shortest : failure.pauseMs * 2)
-      // A fault that stays the same is told once.
+      // The same fault is logged once.
       if (failure?.reason !== reason) log('warn', 'the mount cannot be opened; it is tried again', { reason: error })
       failure = { reason, until: now() + pauseMs, pauseMs }
       opening = undefined
       throw error
     }
   }
-  /** Opens it, unless that has begun. After a failure nobody tries until the pause is over. */
+  /** Opens the source, unless that has begun. After a failure it is not tried again until the pause is over. */
   const attempt = async (): Promise<P> => {
     if (opening === undefined) {
       if (closed) throw new ResourceError('unavailable', 'The source is closed.')

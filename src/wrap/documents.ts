@@ -20,7 +20,7 @@ export interface DocumentsOptions {
   readonly frontMatter?: readonly string[]
   /** Globs over Markdown documents whose first heading is their title, where they have none yet. Default none. */
   readonly headings?: readonly string[]
-  /** The languages that documents are told apart by, as they stand in paths. Default `ja` and `en`; none: no twins. */
+  /** The languages of documents, as they are written in paths. Default `ja` and `en`; none: no twins. */
   readonly languages?: readonly string[]
   /** How documents are read as text; `false`: they are not. */
   readonly readings?: ReadableOptions | false

@@ -16,7 +16,7 @@ export interface LimitedOptions {
   readonly concurrent?: number
   /** How many more may wait for that. Default 256. */
   readonly waiting?: number
-  /** After so many failures in a row it is left alone. Default 5. */
+  /** Number of failures in a row that opens the circuit breaker. Default 5. */
   readonly failures?: number
   /** For how long, in milliseconds: at first, and at the longest. Default 1,000 and 60,000. */
   readonly pause?: number

@@ -2,7 +2,7 @@ import { isResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/defined.ts'
 import { wholeCharacters } from '../core/kit/utf8.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
-import { type Chunk, changed, chunksOf, isTextPart } from './chunks.ts'
+import { ChangedError, type Chunk, chunksOf, isTextPart } from './chunks.ts'
 import { badRange, formatPart, type PartFacts, type PartQuery, partKey } from './part.ts'
 
 /** How much is read at a time, in bytes. */
@@ -39,7 +39,7 @@ export function createLineReader(provider: Provider, limit: number): LineReader 
       for await (const chunk of chunksOf(provider, request, { start: mark.at, length: chunkBytes }, context)) {
         facts = chunk.facts
         // A mark is valid for one version only.
-        if (mark.version !== undefined && facts.version !== mark.version) throw changed
+        if (mark.version !== undefined && facts.version !== mark.version) throw new ChangedError()
         if (!isTextPart(chunk.bytes, facts))
           throw badRange('Lines can be counted in text only, and this is none. Write ?bytes=0-4095.')
         scanChunk(scan, chunk, gathered, part, limit)
@@ -52,7 +52,7 @@ export function createLineReader(provider: Provider, limit: number): LineReader 
       if (mark.at === 0) throw error
       // It may have become shorter, or no text: it is counted again from the beginning.
       marks.forget(key)
-      throw isResourceError(error, 'invalid') ? changed : error
+      throw isResourceError(error, 'invalid') ? new ChangedError() : error
     }
     return answer(scan, gathered, facts, part)
   }

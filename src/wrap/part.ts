@@ -16,9 +16,9 @@ export interface PartFacts {
   readonly last: number
   /** The bytes of the whole resource, where that is known. */
   readonly size?: number
-  /** The lines of the whole resource, where its end was reached. */
+  /** Number of lines of the whole resource, if its end was reached. */
   readonly lines?: number
-  /** The query of the URI of what follows, where something does. */
+  /** The query of the URI of the next part, if there is one. */
   readonly next?: string
 }
 

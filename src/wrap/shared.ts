@@ -84,7 +84,7 @@ async function watchAlways(watch: Watch, watching: Watching): Promise<Armed> {
     const some = seen
     seen = []
     const published = changes.publish(source, some)
-    // A client that is told here may read at another replica, which has to know that its copies are old.
+    // A client that this replica notifies may read at another one, so that one must drop its copies.
     if (isCopied) await published
     queue.add(some)
   }
@@ -97,7 +97,7 @@ async function watchAlways(watch: Watch, watching: Watching): Promise<Armed> {
   return { ended: follow() }
 }
 
-/** Watches the source while this replica has the lease, or while nobody can have it. Resolves like {@link watchAlways}. */
+/** Watches the source while this replica has the lease, or while the store cannot give one. Resolves like {@link watchAlways}. */
 async function watchInTurn(watch: Watch, watching: Watching): Promise<Armed> {
   const { changes, source, queue, signal } = watching
   let lease: SharedLease | undefined

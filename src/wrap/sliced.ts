@@ -3,7 +3,7 @@ import { defined } from '../core/kit/defined.ts'
 import { requireProvider } from '../core/kit/required.ts'
 import { isContinuation } from '../core/kit/utf8.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
-import { changed, chunksOf, isTextPart } from './chunks.ts'
+import { ChangedError, chunksOf, isTextPart } from './chunks.ts'
 import { createLineReader } from './lines.ts'
 import { badRange, formatPart, type PartFacts, type PartQuery, partIn, partKey } from './part.ts'
 
@@ -43,7 +43,7 @@ export function sliced(provider: Provider, options: SlicedOptions = {}): Provide
         if (part.unit === 'lines') return await readLines(part, request, context)
         return await readBytes(provider, part, request, limit, context)
       } catch (error) {
-        if (error !== changed) throw error
+        if (!(error instanceof ChangedError)) throw error
       }
     }
     throw new ResourceError('unavailable', 'A resource changes faster than a part of it can be read as one version.')

@@ -4,7 +4,7 @@ import { wholeCharacters } from '../core/kit/utf8.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
 import { isMedia } from '../text/encoding/binary.ts'
 import { markOf } from '../text/encoding/unicode.ts'
-import { changed, chunksOf, isTextPart } from './chunks.ts'
+import { ChangedError, chunksOf, isTextPart } from './chunks.ts'
 import { bytesOf, factsOf } from './content.ts'
 import { badTail, type PartFacts, partKey, type TailFacts, tailIn, tailKey, withoutTail } from './part.ts'
 
@@ -170,7 +170,8 @@ async function readEnding(
       return await readBackwards(provider, request, { size, first, newline, count, limit }, context)
     } catch (error) {
       // It was cut short, or another took its place.
-      if (error !== changed && !(isResourceError(error, 'invalid') && error.detail.size !== undefined)) throw error
+      if (!(error instanceof ChangedError) && !(isResourceError(error, 'invalid') && error.detail.size !== undefined))
+        throw error
     }
   }
   throw new ResourceError('unavailable', 'A resource changes faster than its end can be read as one version.')
@@ -209,7 +210,7 @@ async function readBackwards(
       length = most / 4
       continue
     }
-    if (content.range === undefined) throw changed
+    if (content.range === undefined) throw new ChangedError()
     const bytes = await bytesOf(content)
     const { start } = content.range
     if (start <= first || length >= most || hasLines(bytes, count, newline))

@@ -1,15 +1,17 @@
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, test } from 'vitest'
 import { openMount } from '../../src/config/open-mount.ts'
-import { configSchema } from '../../src/config/schema.ts'
+import { loadConfigSchema } from '../../src/config/schema.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
-import { isResourceError, ResourceError } from '../../src/core/errors.ts'
+import { foreignReason, isResourceError, ResourceError } from '../../src/core/errors.ts'
 import type { Principal } from '../../src/core/provider.ts'
 import type { View } from '../../src/core/view.ts'
 import { openView } from '../../src/server/serve.ts'
 import { useElsewhere } from '../support/attack-elsewhere.ts'
 import { meta } from '../support/attack-wire.ts'
 import { fixture, listen, scripted } from '../support/mcp-servers.ts'
+
+const configSchema = await loadConfigSchema()
 
 const elsewhere = useElsewhere()
 const endings: (() => unknown)[] = []
@@ -108,7 +110,7 @@ describe('another server', () => {
   test('SS19: that answers with what it was sent, or with words of its own, tells nobody by its errors', async () => {
     const view = await hostile((_, __, ___, request) => {
       const words = `bad: ${JSON.stringify(request.headers)} at db-1.internal`
-      return new ResourceError('invalid', words, { code: -32602, reason: 'db-1.internal', path: '/srv' })
+      return new ResourceError('invalid', words, { code: -32602, reason: foreignReason('db-1.internal'), path: '/srv' })
     })
     const told = await onTheWire(view, ['resources/read', { uri: `${address}/n/1` }], ['resources/list', {}])
     expect(told).not.toMatch(/the-secret-of|db-1|\/srv|x-key/i)

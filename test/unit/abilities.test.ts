@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { abilityTables, misjudgedWatches, uncompletedVariables, withAbilities } from '../../scripts/abilities.ts'
-import { providers } from '../../src/providers/index.ts'
+import { sources } from '../../src/providers/index.ts'
 
 const page = await readFile(new URL('../../docs/providers/README.md', import.meta.url), 'utf8')
 
@@ -11,7 +11,7 @@ test('the tables in docs/providers/README.md are what the providers can do: if n
 
 test('every provider is in them, with its page', async () => {
   const tables = await abilityTables()
-  for (const name of Object.keys(providers)) {
+  for (const name of Object.keys(sources)) {
     expect(tables).toContain(`[${name}](${name}.md)`)
     expect(page).toContain(`| [${name}](${name}.md) |`)
   }

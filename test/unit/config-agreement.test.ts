@@ -4,8 +4,10 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { parseDocument } from '../../src/config/document.ts'
 import { explain } from '../../src/config/explain.ts'
-import { configSchema } from '../../src/config/schema.ts'
+import { loadConfigSchema } from '../../src/config/schema.ts'
 import { volumeOf } from '../support/volume.ts'
+
+const configSchema = await loadConfigSchema()
 
 /** A configuration is judged without zod, and by zod where it is refused. Both must agree, on every value. */
 const docs = join(import.meta.dirname, '../../docs')

@@ -2,12 +2,11 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { effectsBy, leadsOut, type Rules } from '../../src/config/effects.ts'
-import { effectsOfMount, mountEffects } from '../../src/config/mount-effects.ts'
-import { mount as mountSchema } from '../../src/config/mount-schema.ts'
-import { configSchema } from '../../src/config/schema.ts'
+import { loadMountSchemas } from '../../src/config/mount-schema.ts'
+import { settingsShape } from '../../src/config/schema.ts'
 import { settingEffects, withheldParts, withoutParts } from '../../src/config/untrusted.ts'
-import { providers } from '../../src/providers/index.ts'
+import { type SourceName, sources } from '../../src/providers/index.ts'
+import { effectsBy, leadsOut, type Rules } from '../../src/schema/effects.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'hikidashi-effects-'))
 afterAll(() => rmSync(base, { recursive: true, force: true }))
@@ -20,35 +19,22 @@ symlinkSync(join(base, 'private', 'a.sqlite'), join(folder, 'away.sqlite'))
 symlinkSync(join(base, 'not-yet'), join(folder, 'dangling'))
 symlinkSync('docs', join(folder, 'within'))
 
+const schemas = await loadMountSchemas()
 const common = ['title', 'description', 'link', 'access', 'scopes', 'cache', 'poll', 'limits', 'provider']
 
 describe('the declarations are exhaustive', () => {
-  const shapes = mountSchema.options.map(({ shape }) => shape as Readonly<Record<string, unknown>>)
-  const nameOf = (shape: Readonly<Record<string, unknown>>) => (shape.provider as { value: string }).value
-
-  test('every provider that a configuration can name declares its effects', () => {
-    expect(Object.keys(mountEffects).sort()).toEqual(shapes.map(nameOf).sort())
-    expect(Object.keys(mountEffects).sort()).toEqual(Object.keys(providers).sort())
+  test.each(Object.keys(sources) as SourceName[])('%s declares each of its options', async (name) => {
+    const { source } = await sources[name].config()
+    const options = Object.keys(source.shape).filter((key) => !common.includes(key))
+    expect(Object.keys(source.effects.options).sort()).toEqual(options.sort())
   })
 
-  test.each(shapes.map((shape) => [nameOf(shape), shape] as const))(
-    '%s declares each of its options',
-    (name, shape) => {
-      const options = Object.keys(shape).filter((key) => !common.includes(key))
-      const { options: declared } = mountEffects[name as keyof typeof mountEffects]
-      expect(Object.keys(declared).sort()).toEqual(options.sort())
-    },
-  )
-
   test('every setting beside the mounts is declared, those of http and http.auth too', () => {
-    const http = configSchema.shape.http.unwrap().shape
-    const { mounts: _, ...settings } = configSchema.shape
-    expect(Object.keys(settingEffects.settings).sort()).toEqual(Object.keys(settings).sort())
+    const http = settingsShape.http.unwrap().shape
+    expect(Object.keys(settingEffects.settings).sort()).toEqual(Object.keys(settingsShape).sort())
     expect(Object.keys(settingEffects.http).sort()).toEqual(Object.keys(http).sort())
     expect(Object.keys(settingEffects.auth).sort()).toEqual(Object.keys(http.auth.unwrap().shape).sort())
-    expect(Object.keys(settingEffects.store).sort()).toEqual(
-      Object.keys(configSchema.shape.store.unwrap().shape).sort(),
-    )
+    expect(Object.keys(settingEffects.store).sort()).toEqual(Object.keys(settingsShape.store.unwrap().shape).sort())
   })
 
   test('an option without a declaration counts as one that needs trust', () => {
@@ -60,7 +46,7 @@ describe('the declarations are exhaustive', () => {
 
 /** The kinds of effects of one mount, as it would be written. */
 function kindsOf(mount: object, address = 'x://y'): readonly string[] {
-  return effectsOfMount(mountSchema.parse(mount), { folder, address }).map(({ kind, what }) => `${kind} ${what}`)
+  return schemas.effectsOf(schemas.mount.parse(mount), { folder, address }).map(({ kind, what }) => `${kind} ${what}`)
 }
 
 describe('mounts that read their own folder have no effect', () => {
@@ -146,7 +132,7 @@ describe('what is left out of a configuration', () => {
     [{ http: { auth: { issuers: [{ issuer: 'https://e.example', jwks: 'https://e.example/k' }] } } }, 'http'],
     [{ instructions: 5 }, 'instructions'],
   ])('%j', (settings, name) => {
-    const withheld = withheldParts({ mounts: { 'file:///a': files }, ...settings }, folder)
+    const withheld = withheldParts({ mounts: { 'file:///a': files }, ...settings }, folder, schemas)
     expect(withheld.map((one) => [one.part, one.name])).toEqual([['setting', name]])
   })
 
@@ -154,7 +140,7 @@ describe('what is left out of a configuration', () => {
     { http: { listen: '127.0.0.1:8787', auth: { tokens: 'token' }, explorer: true } },
     { name: 'x', instructions: 'y', roles: ['z'], pages: { first: 1 }, cursorSecret: { file: 'token' } },
   ])('nothing of %j', (settings) => {
-    expect(withheldParts({ mounts: { 'file:///a': files }, ...settings }, folder)).toEqual([])
+    expect(withheldParts({ mounts: { 'file:///a': files }, ...settings }, folder, schemas)).toEqual([])
   })
 
   test('a search goes on over what is there, and goes where nothing is', () => {
@@ -166,7 +152,7 @@ describe('what is left out of a configuration', () => {
         'search://none': { provider: 'search', over: ['mcp://b'] },
       },
     }
-    const withheld = withheldParts(document, folder)
+    const withheld = withheldParts(document, folder, schemas)
     expect(withheld.map(({ name }) => name)).toEqual(['mcp://b', 'search://none'])
     expect(withheld[1]?.effects).toEqual([{ kind: 'needs', what: 'mcp://b' }])
     expect(withoutParts(document, withheld)).toEqual({
@@ -179,14 +165,14 @@ describe('what is left out of a configuration', () => {
       mounts: { 'file:///a': files, 'r://a': { provider: 'results' } },
       store: { sqlite: '/var/lib/x' },
     }
-    expect(withheldParts(document, folder)).toEqual([
+    expect(withheldParts(document, folder, schemas)).toEqual([
       { name: 'store', part: 'setting', effects: [{ kind: 'writes', what: '/var/lib/x' }] },
       { name: 'r://a', part: 'mount', effects: [{ kind: 'needs', what: 'store' }] },
     ])
   })
 
   test('a mount that nobody can judge is left out', () => {
-    expect(withheldParts({ mounts: { 'x://y': { provider: 'new', command: 'x' } } }, folder)).toHaveLength(1)
+    expect(withheldParts({ mounts: { 'x://y': { provider: 'new', command: 'x' } } }, folder, schemas)).toHaveLength(1)
   })
 })
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { guideFor } from '../../src/config/guide.ts'
-import { mount as mountSchema } from '../../src/config/mount-schema.ts'
+import { loadMountSchemas } from '../../src/config/mount-schema.ts'
 import type { PlannedMount } from '../../src/config/plan.ts'
 import { hostLimits, profilesOf } from '../../src/config/profiles.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
@@ -10,6 +10,7 @@ import { openView } from '../../src/server/serve.ts'
 import { meta } from '../support/attack-wire.ts'
 import { volumeOf } from '../support/volume.ts'
 
+const { mount: mountSchema } = await loadMountSchemas()
 const ada: Principal = { id: 'ada', roles: ['reader'] }
 const guest: Principal = { id: 'guest', roles: [] }
 const planned = (address: string, config: object): PlannedMount => ({

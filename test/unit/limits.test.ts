@@ -18,7 +18,7 @@ interface Schema {
 }
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/limits.md'), 'utf8')
-const root = configJsonSchema() as Schema
+const root = (await configJsonSchema()) as Schema
 
 /** The keys below a schema that take a value, each with what is said of it. */
 function leaves(schema: Schema | undefined, prefix: string): readonly (readonly [string, string])[] {

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { memory } from '../../examples/memory-provider.ts'
 import { explain } from '../../src/config/explain.ts'
 import { openMount } from '../../src/config/open-mount.ts'
-import { configSchema } from '../../src/config/schema.ts'
+import { loadConfigSchema } from '../../src/config/schema.ts'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { isResourceError } from '../../src/core/errors.ts'
@@ -13,6 +13,8 @@ import { serveHttp } from '../../src/server/index.ts'
 import { checkProvider } from '../../src/testing/index.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
 import { fault, listen, scripted, serveOfficial, serveSessions, serveSse } from '../support/mcp-servers.ts'
+
+const configSchema = await loadConfigSchema()
 
 const principal = { id: 'ada', roles: [] }
 const endings: (() => Promise<unknown>)[] = []

@@ -89,7 +89,7 @@ function addressFor(folder: string): string {
   return formatUri(parseAddress('file:///'), basename(folder) || 'root')
 }
 
-/** The mounts that a folder gets, the search last. `serve` gives a folder the same. */
+/** The standard mounts of a folder, the search last. `serve` uses the same. */
 export function mountsFor(folder: string, address: string, survey: Survey): readonly SetUpMount[] {
   const name = plainName(folder)
   const mounts = setUpMounts(survey, { address, name, sqlite: survey.sqlite, documents: survey })

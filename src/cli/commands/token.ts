@@ -135,7 +135,7 @@ async function fileOf({ config, tokens }: FileOptions): Promise<string> {
 /** @throws CommandError where a configuration that was found, and is not trusted, leads to a file outside its folder. */
 async function refuseUntrusted(file: string, tokens: string): Promise<void> {
   const [{ leadsOut }, { isTrusted }] = await Promise.all([
-    import('../../config/effects.ts'),
+    import('../../schema/effects.ts'),
     import('../../config/trust.ts'),
   ])
   if (!leadsOut(tokens, dirname(file)) || (await isTrusted(file, await readFile(file)))) return

@@ -23,7 +23,7 @@ export interface LaunchWords {
   readonly npx?: true
 }
 
-/** @throws CommandError for what is not there, what does not go together, and secrets. */
+/** @throws CommandError for missing files, options that exclude each other, and secrets. */
 export async function launchFor(folders: readonly string[], options: LaunchWords): Promise<Launch> {
   const { url, header: headers = [], tokenEnv, tokenPrompt, config, npx, env = [] } = options
   if (url !== undefined) {

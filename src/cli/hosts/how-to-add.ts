@@ -1,6 +1,6 @@
 import { joinCommand } from '../operations/command-line.ts'
 
-/** How hosts are told of a server: the commands and settings that a user copies. */
+/** Commands and settings that add a server to hosts, for a user to copy. */
 
 export interface Server {
   /** Name of the server in the host. */

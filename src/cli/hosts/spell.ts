@@ -48,7 +48,7 @@ export function spellAll(
 
 type Stdio = Extract<Launch, { transport: 'stdio' }>
 
-/** The words of a command line as a host writes them. Paths in the project are told from its folder, where it has a word for that. */
+/** The words of a command line as a host writes them. Paths in the project are relative to its folder, if the host has a variable for it. */
 export function spellCommand(
   { command }: Pick<Stdio, 'command'>,
   host: Named,

@@ -84,7 +84,7 @@ export interface Host {
 
 export type Path = readonly (string | number)[]
 
-/** A way of writing settings, edited in place: what is not named stays as it is, to the byte. */
+/** A format of settings that is edited in place: all other bytes stay as they are. */
 export interface Format {
   /** Parses a text. @throws Unreadable */
   parse(text: string): unknown

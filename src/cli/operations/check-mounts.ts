@@ -1,5 +1,4 @@
 import { type LeftOutCounts, openMountLeftOut } from '../../config/left-out.ts'
-import type { MountSettings } from '../../config/mount-settings.ts'
 import { openMount } from '../../config/open-mount.ts'
 import type { PlannedMount } from '../../config/plan.ts'
 import { createCatalog, type Mount } from '../../core/catalog.ts'
@@ -7,6 +6,7 @@ import { isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
 import type { Principal } from '../../core/provider.ts'
+import type { MountSettings } from '../../providers/mount-settings.ts'
 import { checkProvider, type Problem, type Report } from '../../testing/index.ts'
 import { isTextOfUnknownEncoding } from '../../text/encoding/detect.ts'
 

@@ -2,7 +2,7 @@ import type { Resource, View } from '../../core/view.ts'
 import { nearest } from '../../schema/nearest.ts'
 import { pagesOf } from '../terminal/pages.ts'
 
-/** Of a directory, so many children are looked at; and so long is it looked in all, in milliseconds. */
+/** Maximum number of children that are compared in a directory, and maximum time of the search, in milliseconds. */
 const maxChildren = 2000
 const maxTime = 1500
 

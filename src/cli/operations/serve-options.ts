@@ -1,14 +1,13 @@
 import { homedir } from 'node:os'
 import { parse, resolve } from 'node:path'
-import { resolveFolder } from '../../config/folder.ts'
 import { isResourceError } from '../../core/errors.ts'
 import { isLoopback } from '../../core/host.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
 import { createMeasurements, type Measurements } from '../../core/measurements.ts'
 import type { Page } from '../../explorer/index.ts'
-import { providers } from '../../providers/index.ts'
 import type { Listen } from '../../schema/values.ts'
+import { resolveFolder } from '../../schema/values.ts'
 import type { ContentLinkOptions } from '../../server/index.ts'
 import { failed, misused } from '../terminal/exit.ts'
 import type { logFormats, logLevels } from '../terminal/log.ts'
@@ -165,7 +164,7 @@ export async function startMeasuring({ config, mounts }: Local): Promise<Measuri
   const { metrics = false } = config?.http ?? {}
   const isMounted = mounts.some(({ config: mount }) => mount.provider === 'metrics' && mount.source === 'self')
   if (metrics === false && !isMounted) return undefined
-  const { measureProcess } = await providers.metrics()
+  const { measureProcess } = await import('../../providers/metrics/index.ts')
   const { measure, end } = measureProcess()
   const measurements = createMeasurements()
   const labels = { version: packageVersion(), node: process.version }

@@ -2,7 +2,6 @@ import { statSync } from 'node:fs'
 import { isAbsolute, parse, relative, resolve, sep } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Target } from '../../client/index.ts'
-import { resolveFolder } from '../../config/folder.ts'
 import type { PlannedMount } from '../../config/plan.ts'
 import type { Withheld } from '../../config/untrusted.ts'
 import type { Catalog } from '../../core/catalog.ts'
@@ -11,6 +10,7 @@ import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
 import { fileAddress, formatUri, parseAddress } from '../../core/uri.ts'
 import type { View } from '../../core/view.ts'
+import { resolveFolder } from '../../schema/values.ts'
 import { CommandError, exitCodes, misused } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 import { createLog, logLevels } from '../terminal/log.ts'
@@ -45,7 +45,7 @@ export interface Source {
   readonly name?: string
   /** Resolves when the connection to a server is over for good, with the reason. Never resolves without a server. */
   readonly over: Promise<ResourceError>
-  /** The URI that a user means: a path of this machine stands for the resource that is made of that file. */
+  /** The URI that a user means. A path of this machine is replaced by the URI of the resource for that file. */
   uriOf(argument: string): string
   close(): Promise<void>
 }

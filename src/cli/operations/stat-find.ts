@@ -13,7 +13,7 @@ export interface Facts {
   readonly children?: { readonly directories: number; readonly resources: number; readonly complete: boolean }
   /** Whether a listing has it. Other resources are found by their URIs alone. */
   readonly listed: boolean
-  /** Whether changes of it are told. */
+  /** Whether the server notifies of its changes. */
   readonly watchable: boolean
   /** The templates that its URI fits, with the values of their variables. */
   readonly templates: readonly (Pick<ResourceTemplate, 'uriTemplate' | 'name'> & {

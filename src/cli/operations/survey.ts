@@ -25,7 +25,7 @@ interface DescribedApi {
   /** The description, relative to the folder. */
   readonly file: string
   readonly url: string
-  /** URI templates of what GET asks for. */
+  /** URI templates of the GET requests. */
   readonly templates: readonly string[]
 }
 

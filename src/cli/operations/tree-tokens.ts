@@ -11,7 +11,7 @@ import type { Measured } from './tree-walk.ts'
 const concurrency = 6
 /** Maximum size of a resource that is read, in bytes. Tokens of larger ones are estimated. */
 const maxBytes = maxCounted
-/** Of text and code in UTF-8, whatever the language, a token is about so many bytes. */
+/** Mean number of bytes in a token, of text and code in UTF-8 in any language. */
 const bytesPerToken = 4
 
 /** Counts the tokens of resources by reading them: exactly, but for what is too large. */
@@ -38,7 +38,7 @@ export async function tokenCounter(view: View, encoding: Encoding): Promise<(res
   return (resource) => takeTurn(() => measure(resource))
 }
 
-/** Guesses tokens from the size that is listed. Of what is not text, or of no known size, there is no guess. */
+/** Estimates tokens from the listed size. Undefined for binary contents and unknown sizes. */
 export function estimateTokens({ size, mimeType = '', uri }: Resource): Measured {
   const isTextual =
     /^text\/|[/+.-](?:json|xml|yaml|toml|javascript|typescript|ecmascript|sql|x-sh|ndjson|x-ndjson|rtf)\b/.test(
@@ -70,7 +70,7 @@ async function gather({
   return Buffer.concat(chunks)
 }
 
-/** Runs what is given to it in order, so many at a time. */
+/** A queue: runs tasks in order, a limited number at a time. */
 function turns(most: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = []
   let running = 0

@@ -3,7 +3,7 @@ import { directoryMimeType, type Resource, type View } from '../../core/view.ts'
 import { pagesOf } from '../terminal/pages.ts'
 import { directory, isGone, refuseDepth } from './directories.ts'
 
-/** How many tokens a resource has. `tokens` is left out of what is not text. */
+/** How many tokens a resource has. `tokens` is left out if the resource is not text. */
 export interface Measured {
   readonly tokens?: number
   readonly isEstimate: boolean

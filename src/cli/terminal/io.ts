@@ -22,7 +22,7 @@ export interface ProcessIo extends Io {
 }
 
 export function createIo(secrets: Secrets): ProcessIo {
-  // Without a reader there is nobody to tell.
+  // Without a reader there is no one to report to.
   process.stderr.on('error', () => {})
   const out = createOutput(process.stdout)
   const saysToTerminal = process.stderr.isTTY === true

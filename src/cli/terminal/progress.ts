@@ -1,7 +1,7 @@
 import type { Io } from './io.ts'
 import { type StatusLine, statusLine } from './status-line.ts'
 
-/** Tells a waiting person how far something is. Nothing is told in the first second, and nothing is left of it. */
+/** Shows a waiting person the progress of something. It shows nothing in the first second, and erases itself at the end. */
 export interface Progress {
   /** Adds finished items. */
   add(count: number): void
@@ -13,7 +13,7 @@ export interface Progress {
 
 export interface ProgressState {
   readonly done?: number
-  /** How many there are in all; `undefined` while nobody knows. */
+  /** The total; undefined while it is not known. */
   readonly total?: number | undefined
   /** Name of the counted items, such as `resources`, or of the current step if nothing is counted. */
   readonly what?: string
@@ -31,10 +31,10 @@ export interface ProgressOptions extends ProgressState {
   readonly env?: NodeJS.ProcessEnv
 }
 
-/** From when on it is told, and how often, in milliseconds. */
+/** Delay before the first line, and interval between lines, in milliseconds. */
 const patience = 1000
 const interval = 120
-/** The same of whole lines, which nobody takes back. */
+/** The same for whole lines, which are not erased. */
 const linePatience = 3000
 const lineInterval = 5000
 

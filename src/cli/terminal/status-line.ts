@@ -30,7 +30,7 @@ export function createStatusLine({ write, columns }: StatusLineOptions): StatusL
   }
 }
 
-/** The beginning of a text that fits into so many columns. */
+/** Returns the beginning of a text that fits into a number of columns. */
 function fitting(text: string, columns: number): string {
   if (displayWidth(text) <= columns) return text
   const characters = [...text]
@@ -45,7 +45,7 @@ function fitting(text: string, columns: number): string {
 /** That of standard error. A process has one, whoever writes there. */
 export const statusLine = createStatusLine({
   write: (text) => void process.stderr.write(text),
-  // A terminal that nobody gave a size has none.
+  // Some terminals report no size.
   columns: () => process.stderr.columns || 80,
 })
 

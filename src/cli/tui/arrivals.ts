@@ -8,7 +8,7 @@ import { bare } from './reveal.ts'
 import { type Event, type FoundList, type Hits, type State, without } from './state.ts'
 import { folderAt, type Tree, withFolder, withOpen, withPage } from './tree.ts'
 
-/** A directory with more than this is not listed again by itself: `r` does it. */
+/** A directory with more entries than this is not listed again automatically; `r` lists it. */
 const maxRelisted = 5000
 
 /** Applies a result to the state. Results that are no longer wanted change nothing. */
@@ -167,7 +167,7 @@ function changed(state: State, uris: readonly string[]): State {
   }
 }
 
-/** The preview of what is chosen now. */
+/** The preview of the current selection. */
 export function previewing(state: State, uri: string | undefined, words: readonly string[]): State {
   if (uri === undefined) return without(state, 'preview')
   const { preview } = state

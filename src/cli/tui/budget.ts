@@ -36,7 +36,7 @@ export function toggled(basket: Basket, uri: string): Basket {
   return { ...basket, items, at: Math.max(0, Math.min(basket.at, items.length - 1)) }
 }
 
-/** Adds what is not there yet; where all is there, takes all of it out. */
+/** Adds the missing ones; removes all if none is missing. */
 export function toggledAll(basket: Basket, uris: readonly string[]): Basket {
   const missing = uris.filter((uri) => !isPicked(basket, uri))
   if (missing.length > 0)

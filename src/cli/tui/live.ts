@@ -1,6 +1,6 @@
 import type { View } from '../../core/view.ts'
 
-/** Listens to changes of what is on the screen. */
+/** Subscribes to changes of the resources on the screen. */
 export interface Live {
   /** From now on these are listened to, and nothing else. */
   watch(uris: readonly string[]): void

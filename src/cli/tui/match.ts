@@ -50,7 +50,7 @@ export function markedText(text: string, needle: Needle | undefined): Row {
   return marked(cellsOf([span(text)]), needle?.words ?? [])
 }
 
-/** The words that a search found, out of what it marked. */
+/** Returns the words that a search has marked in a hit. */
 export function wordsIn(pieces: readonly { readonly text: string; readonly marked: boolean }[]): readonly string[] {
   const words = pieces.flatMap((piece) => (piece.marked ? [fold(piece.text).trim()] : []))
   return [...new Set(words)].filter((word) => word !== '')

@@ -10,7 +10,7 @@ export function pageOf(state: State): number {
   return Math.max(1, state.list === 'found' ? Math.floor(height / hitRows) : height - 1)
 }
 
-/** Moves by so many lines, in what has the focus. */
+/** Moves by a number of lines in the focused pane. */
 export function moved(state: State, by: number): State {
   if (state.focus === 'preview') return scrolledBy(state, by)
   const { list, found, basket, at } = state

@@ -3,7 +3,7 @@ import { cellsOf, type Row, wrap } from './cells.ts'
 import { highlight, type Language } from './highlight.ts'
 import { marked } from './match.ts'
 
-/** A line of what is shown. Without a number it belongs to the line before, or is no part of a text. */
+/** A line of the preview. A line without a number continues the line before, or is no part of a text. */
 export interface PreviewLine {
   readonly text: string
   readonly number?: number
@@ -48,7 +48,7 @@ export function previewOf(uri: string, words: readonly string[] = []): Preview {
   return { uri, state: 'loading', shown: nothing, at: { line: 0, row: 0 }, words }
 }
 
-/** Puts a part behind what is there. */
+/** Appends a part. */
 export function appended(shown: Shown, more: Shown): Shown {
   const [first, ...rest] = more.lines
   const last = shown.lines.at(-1)

@@ -37,7 +37,7 @@ export async function readPart(view: View, uri: string, part: string, signal: Ab
   return shownOf((await view.read(part, { signal })).contents, uri)
 }
 
-/** Lines of a text; bytes of what is none; from a server that has no parts, the whole. */
+/** Lines of a text, bytes of a binary content, or the whole content if the server has no parts. */
 async function readLarge(view: View, uri: string, size: number | undefined, signal: AbortSignal): Promise<Shown> {
   for (const part of [`lines=1-${large.lines}`, `bytes=0-${hexBytes - 1}`]) {
     try {

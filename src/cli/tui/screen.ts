@@ -163,7 +163,7 @@ function promptRow(state: State, { kind, editor }: Prompt): { readonly row: Row;
   return { row, column: Math.min(columns - 1, columnsOf(label) + width) }
 }
 
-/** The right part of the screen: what is told of the chosen resource, and what is in it. */
+/** The right part of the screen: the facts of the selected resource, and its content. */
 function previewPane(state: State, columns: number, height: number): readonly Row[] {
   const details = detailsOf(state)
   const { preview } = state

@@ -34,7 +34,7 @@ export interface State {
   readonly notice?: Notice
   /** A URI that is looked for in the tree. */
   readonly goal?: string
-  /** The last line of all is wanted: what is not listed yet is listed on the way. */
+  /** The last line is wanted: the pages before it are listed first. */
   readonly toEnd?: true
   /** Whether anything is mounted that searches. */
   readonly searches: 'unknown' | 'none' | 'some'
@@ -175,7 +175,7 @@ export function begin({ title, size, budget, format, isPiped, goal }: Beginning)
   }
 }
 
-/** A copy without some of what may be left out. */
+/** A copy without some optional members. */
 export function without<T extends object, K extends keyof T>(value: T, ...keys: readonly K[]): Omit<T, K> {
   const copy = { ...value }
   for (const key of keys) delete copy[key]

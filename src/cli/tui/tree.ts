@@ -64,7 +64,7 @@ export function withPage(tree: Tree, uri: string, cursor: string, { items, nextC
 
 const known = new WeakMap<Tree, Map<string, readonly TreeRow[]>>()
 
-/** The lines of what is open, those that match a filter with the directories that they lie in. Worked out once for each tree. */
+/** The lines of open directories; with a filter, the matching entries and their directories. Computed once for each tree. */
 export function rowsOf(tree: Tree, needle: Needle | undefined): readonly TreeRow[] {
   const made = known.get(tree) ?? new Map<string, readonly TreeRow[]>()
   known.set(tree, made)

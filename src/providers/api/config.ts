@@ -1,11 +1,13 @@
 import { isResourceError } from '../../core/errors.ts'
 import * as z from '../../schema/builder.ts'
 import { documentsShape } from '../../schema/documents.ts'
+import { secrets, service } from '../../schema/effects.ts'
 import { duration, secret, text } from '../../schema/fields.ts'
-import { httpUrl, originShape } from '../../schema/origin.ts'
+import { httpUrl, originEffects, originShape } from '../../schema/origin.ts'
 import { refusal } from '../../schema/refusals.ts'
 import { kindOfKey } from '../../secrets/keys.ts'
 import { parsePointer } from '../settings/pointer.ts'
+import { defineSource } from '../source.ts'
 import { describedShape } from '../web/config.ts'
 import { compileRoute, type RouteOptions } from './route.ts'
 
@@ -122,3 +124,20 @@ export const apiShape = {
     .describe('How many entries of a route are listed. By default 10000.'),
   redact: documentsShape.redact,
 }
+
+export const source = defineSource({
+  about: 'An API that answers with JSON.',
+  shape: apiShape,
+  effects: {
+    options: {
+      ...originEffects,
+      url: service,
+      routes: 'none',
+      bearer: secrets,
+      headers: secrets,
+      keep: 'none',
+      maxEntries: 'none',
+      redact: 'none',
+    },
+  },
+})

@@ -1,6 +1,8 @@
 import * as z from '../../schema/builder.ts'
+import { path } from '../../schema/effects.ts'
 import { glob, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
+import { defineSource } from '../source.ts'
 
 /** The options of a mount whose provider is `env`. */
 export const envShape = {
@@ -20,3 +22,13 @@ export const envShape = {
       'The variables whose values are shown, by name or glob. A name that sounds secret has to be written out, without a wildcard. By default none: only names are shown.',
     ),
 }
+
+export const source = defineSource({
+  about: 'Environment variables, without their secrets.',
+  shape: envShape,
+  needs: { file: 'file' },
+  effects: {
+    always: ({ file }) => (file === undefined ? [{ kind: 'reads', what: 'the environment of the process' }] : []),
+    options: { file: path, allow: 'none' },
+  },
+})

@@ -1,6 +1,9 @@
 import * as z from '../../schema/builder.ts'
+import { documentEffects, documentsShape } from '../../schema/documents.ts'
+import { opens, path } from '../../schema/effects.ts'
 import { glob, globs, interval, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
+import { defineSource } from '../source.ts'
 
 const rule = z.strictObject({
   match: globs.describe(
@@ -89,3 +92,26 @@ export const filesShape = {
     .describe('How often everything is compared, for changes that the system does not tell of. By default "30s".'),
   rules: z.array(rule).exactOptional().describe('What clients are told of files, by glob.'),
 }
+
+/** Effects of the options that let a folder serve what does not lie in it. Links of the kind "beneath" stay within the folder. */
+export const folderEffects = {
+  root: path,
+  include: 'none',
+  exclude: 'none',
+  gitignore: 'none',
+  hidden: 'none',
+  symlinks: 'none',
+  hardlinks: opens('files that have a second name elsewhere'),
+  allowMounts: opens('other file systems that are mounted in the folder'),
+  watch: 'none',
+  reconcile: 'none',
+} as const
+
+export const source = defineSource({
+  about: 'A folder of files.',
+  shape: { ...filesShape, ...documentsShape },
+  needs: { root: 'served folder' },
+  effects: {
+    options: { ...documentEffects, ...folderEffects, defaultExcludes: 'none', maxBytes: 'none', rules: 'none' },
+  },
+})

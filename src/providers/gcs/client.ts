@@ -30,7 +30,7 @@ type Params = Readonly<Record<string, string | number | undefined>>
 type Headers = Readonly<Record<string, string>>
 
 /** Thrown when Google's client finds no usable credentials. */
-export const noCredentials = Symbol('no credentials')
+export class NoCredentialsError extends Error {}
 
 /**
  * Uses the official client for credentials, signed links and checksums only, and sends the requests here: the client's own methods cannot be
@@ -60,7 +60,7 @@ export function createClient(options: ClientOptions): GcsClient {
     try {
       return await storage.authClient.getRequestHeaders(url)
     } catch {
-      throw noCredentials
+      throw new NoCredentialsError()
     }
   }
 

@@ -1,7 +1,9 @@
 import * as z from '../../schema/builder.ts'
+import { path, service } from '../../schema/effects.ts'
 import { text } from '../../schema/fields.ts'
-import { objectsShape } from '../objects/config.ts'
+import { objectsEffects, objectsShape } from '../objects/config.ts'
 import { s3Shape } from '../s3/config.ts'
+import { defineSource } from '../source.ts'
 
 /** The options of a mount whose provider is `gcs`. */
 export const gcsShape = {
@@ -21,3 +23,13 @@ export const gcsShape = {
     .exactOptional()
     .describe('Sends no credentials: for public buckets. By default false: without credentials nothing is asked.'),
 }
+
+export const source = defineSource({
+  about: 'The objects of a bucket of Google Cloud Storage.',
+  shape: gcsShape,
+  needs: { keyFile: 'file' },
+  effects: {
+    always: ({ endpoint }) => service(endpoint ?? 'Google Cloud Storage'),
+    options: { ...objectsEffects, keyFile: path, userProject: 'none' },
+  },
+})

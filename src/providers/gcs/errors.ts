@@ -1,17 +1,16 @@
 import { invalid, notFound, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { replaced, unsatisfiable } from '../objects/store.ts'
+import { ObjectFault } from '../objects/store.ts'
 import { silent, wayFault } from '../objects/ways.ts'
-import { codeOf, noCredentials } from './client.ts'
+import { codeOf, NoCredentialsError } from './client.ts'
 
 const unavailable = (message: string, cause?: unknown) =>
   new ResourceError('unavailable', message, {}, cause === undefined ? undefined : { cause })
 
 /** Converts an error of the connection to one for the caller. */
 export function translate(error: unknown): unknown {
-  if (typeof error === 'symbol' && error !== noCredentials) return error
-  if (error instanceof ResourceError) return error
-  if (error === noCredentials)
+  if (error instanceof ObjectFault || error instanceof ResourceError) return error
+  if (error instanceof NoCredentialsError)
     return unavailable(
       'There are no credentials, or they cannot be used. Set GOOGLE_APPLICATION_CREDENTIALS, run gcloud auth application-default login, ' +
         'name a "keyFile", or say "anonymous": true for a public bucket. Those of a machine of Google are only asked for with ' +
@@ -27,8 +26,8 @@ export function translate(error: unknown): unknown {
  * @param reason The `reason` in the answer: a single word.
  */
 export function refusal(status: number, reason: string | undefined, about: 'list' | 'object', log: Log): unknown {
-  if (status === 412) return replaced
-  if (status === 416) return unsatisfiable
+  if (status === 412) return new ObjectFault('replaced')
+  if (status === 416) return new ObjectFault('unsatisfiable')
   if (reason === 'resourceIsEncryptedWithCustomerEncryptionKey')
     return invalid('The object is encrypted with a key that only its owner has. It cannot be read here.', 'encrypted')
   if (reason === 'userProjectMissing' || (status === 400 && reason === 'required'))

@@ -6,14 +6,7 @@ import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
 import type { ByteRange } from '../../core/provider.ts'
 import { createSeldom } from '../objects/seldom.ts'
-import {
-  type GetQuery,
-  type ObjectBody,
-  type ObjectDetails,
-  type ObjectStore,
-  replaced,
-  torn,
-} from '../objects/store.ts'
+import { type GetQuery, type ObjectBody, type ObjectDetails, ObjectFault, type ObjectStore } from '../objects/store.ts'
 import { type GcsClient, release } from './client.ts'
 import { refusal, translate } from './errors.ts'
 
@@ -160,7 +153,7 @@ function bodyOf({ key, range, version }: GetQuery, answer: IncomingMessage, sign
   const { start, end, size } = placeOf(range, headers['content-range'], headers['content-length'])
   const generation = headers['x-goog-generation']
   if (typeof generation !== 'string') throw notGcs('an object without a generation')
-  if (version !== undefined && version !== generation) throw replaced
+  if (version !== undefined && version !== generation) throw new ObjectFault('replaced')
   const time = Date.parse(headers['last-modified'] ?? '')
   const text = (name: string) => {
     const value = headers[name]
@@ -184,7 +177,7 @@ function bodyOf({ key, range, version }: GetQuery, answer: IncomingMessage, sign
     ...{ details: found, start, end },
     bytes: async () => {
       const bytes = await collect(answer, end - start, signal)
-      if (bytes.length !== end - start || !matches(bytes, sums)) throw torn
+      if (bytes.length !== end - start || !matches(bytes, sums)) throw new ObjectFault('torn')
       return bytes
     },
     discard: () => release(answer),
@@ -229,7 +222,7 @@ async function collect(answer: IncomingMessage, length: number, signal: AbortSig
     }
   } catch {
     signal.throwIfAborted()
-    throw torn
+    throw new ObjectFault('torn')
   }
   signal.throwIfAborted()
   return Buffer.concat(pieces)
@@ -237,7 +230,7 @@ async function collect(answer: IncomingMessage, length: number, signal: AbortSig
 
 async function jsonOf(answer: IncomingMessage, signal: AbortSignal, limit: number): Promise<unknown> {
   const bytes = await collect(answer, limit, signal).catch((error: unknown) => {
-    throw error === torn ? notGcs('half an answer') : error
+    throw error instanceof ObjectFault ? notGcs('half an answer') : error
   })
   if (bytes.length > limit) throw notGcs('more than there can be')
   try {

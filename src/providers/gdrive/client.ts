@@ -113,7 +113,7 @@ export function createClient(options: ClientOptions) {
       if (typeof startPageToken === 'string') return startPageToken
       throw new ResourceError('unavailable', 'Google did not say from where on changes are told.')
     },
-    /** Returns a page of changes. Throws {@link expired} when Google no longer knows the token. */
+    /** Returns a page of changes. Throws {@link ExpiredError} when Google no longer knows the token. */
     changes: async (
       { driveId }: Corpus,
       pageToken: string,
@@ -136,7 +136,7 @@ export function createClient(options: ClientOptions) {
             },
             options,
           ),
-        (fault) => (isExpired(fault) ? expired : errorOf(fault, 'drive')),
+        (fault) => (isExpired(fault) ? new ExpiredError() : errorOf(fault, 'drive')),
       )
       const page = pageOf<drive_v3.Schema$Change>(changes, nextPageToken)
       return typeof newStartPageToken === 'string' ? { ...page, from: newStartPageToken } : page
@@ -242,7 +242,7 @@ function createRequests({ credentials, endpoint, timeoutMs }: ClientOptions) {
       }
     } catch (error) {
       signal.throwIfAborted()
-      if (isResourceError(error) || error === expired) throw error
+      if (isResourceError(error) || error instanceof ExpiredError) throw error
       if (closing.signal.aborted) throw new ResourceError('unavailable', 'The provider is closed.')
       if (own.aborted) throw new ResourceError('unavailable', tooLate(timeoutMs))
       throw new ResourceError('internal', 'asking Google failed', {}, { cause: error })
@@ -255,7 +255,7 @@ function createRequests({ credentials, endpoint, timeoutMs }: ClientOptions) {
 }
 
 /** Thrown when Google no longer knows the changes since a token. */
-export const expired = Symbol('expired')
+export class ExpiredError extends Error {}
 
 type Work<T> = (drive: drive_v3.Drive, options: { readonly signal: AbortSignal }) => Promise<{ readonly data: T }>
 /** The authorized client. */

@@ -1,7 +1,11 @@
 import * as z from '../../schema/builder.ts'
-import { documentsShape } from '../../schema/documents.ts'
+import { documentEffects, documentsShape } from '../../schema/documents.ts'
+import { path, secrets, service } from '../../schema/effects.ts'
 import { duration, interval, secret, size, text } from '../../schema/fields.ts'
+import type { Finding } from '../../schema/finding.ts'
 import { refusal } from '../../schema/refusals.ts'
+import { resolveFolder } from '../../schema/values.ts'
+import { defineSource, type FindingContext } from '../source.ts'
 
 const id = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, {
   error: refusal('This is no id of Drive.', 'Write the last part of the link to the folder or shared drive.'),
@@ -86,7 +90,7 @@ type Given = {
 }
 
 /** Whether a mount says one thing about what is served, and one about who asks. */
-export function checkGdrive(given: Given, context: z.RefinementCtx): void {
+function checkGdrive(given: Given, context: z.RefinementCtx): void {
   const refuse = (path: string, message: string, fix: string) =>
     context.addIssue({ code: 'custom', path: [path], message: refusal(message, fix) })
   const places = (['folder', 'drives', 'shared'] as const).filter(
@@ -102,3 +106,56 @@ export function checkGdrive(given: Given, context: z.RefinementCtx): void {
   if (given.subject !== undefined && given.key === undefined)
     refuse('subject', 'Only a service account stands for somebody.', 'Add its "key", or remove it.')
 }
+
+/** Name of the file with the OAuth tokens of a person, where the mount names none. */
+export const defaultTokenFile = 'gdrive-token.json'
+
+/** Finds credentials that would be served themselves: their file lies in a folder of another mount. */
+function servedCredentials(
+  { clientId, tokenFile, key }: Readonly<Record<string, unknown>>,
+  { address, folder, servedBy }: FindingContext,
+): readonly Finding[] {
+  const files = {
+    tokenFile: clientId === undefined ? undefined : (tokenFile ?? defaultTokenFile),
+    key: (Object(key) as Readonly<Record<string, unknown>>).file,
+  }
+  return Object.entries(files).flatMap(([name, file]) => {
+    const by = typeof file === 'string' ? servedBy(resolveFolder(file, folder)) : undefined
+    if (by === undefined) return []
+    return [
+      {
+        path: ['mounts', address, ...(name === 'tokenFile' && tokenFile === undefined ? [] : [name])],
+        message: `The file ${String(file)} would lie in the folder that ${JSON.stringify(by)} serves.`,
+        fix: `Name one at a place that is not served in "${name}", such as "~/.config/hikidashi/${name === 'key' ? 'key.json' : defaultTokenFile}".`,
+      },
+    ]
+  })
+}
+
+export const source = defineSource({
+  about: 'Files and documents of Google Drive.',
+  shape: gdriveShape,
+  check: checkGdrive,
+  findings: servedCredentials,
+  effects: {
+    always: ({ endpoint }) => service(endpoint ?? 'Google Drive'),
+    options: {
+      ...documentEffects,
+      folder: 'none',
+      drives: 'none',
+      shared: 'none',
+      shortcuts: 'none',
+      clientId: secrets,
+      clientSecret: secrets,
+      tokenFile: path,
+      key: secrets,
+      subject: 'none',
+      permissions: 'none',
+      interval: 'none',
+      maxFiles: 'none',
+      maxBytes: 'none',
+      timeout: 'none',
+      endpoint: 'none',
+    },
+  },
+})

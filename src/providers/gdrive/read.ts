@@ -7,7 +7,7 @@ import { metaKeys } from '../../core/meta.ts'
 import type { ByteRange, Content, ContentFacts, Params } from '../../core/provider.ts'
 import type { SheetText } from '../../readings/formats.ts'
 import { createReader } from '../objects/read.ts'
-import { type ObjectStore, torn } from '../objects/store.ts'
+import { ObjectFault, type ObjectStore } from '../objects/store.ts'
 import type { DriveClient } from './client.ts'
 import { exportLimit } from './errors.ts'
 import { formNames, type Kind, kindOf, spreadsheetType } from './kinds.ts'
@@ -153,7 +153,7 @@ function storeOf(client: DriveClient, described: ReturnType<typeof createRecent<
           const isWhole = start === 0 && end === details.size
           const bytes = await client.media(key, isWhole ? undefined : { start, end }, end - start, signal)
           const isIntact = bytes.length === end - start && (!isWhole || isSum(bytes, file.version))
-          if (!isIntact) throw torn
+          if (!isIntact) throw new ObjectFault('torn')
           return bytes
         },
         discard: () => {},

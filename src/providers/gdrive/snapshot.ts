@@ -1,7 +1,7 @@
 import { isResourceError, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { untilAbort } from '../files/pool.ts'
-import { type Corpus, type DriveClient, expired } from './client.ts'
+import { type Corpus, type DriveClient, ExpiredError } from './client.ts'
 import { type DriveFile, folderType, type RawFile, shortcutType } from './model.ts'
 import type { Shortcuts, What } from './options.ts'
 import type { Files, Scanner } from './scan.ts'
@@ -42,19 +42,12 @@ const listAgain = 12 * 3_600_000
 
 export type Snapshot = ReturnType<typeof createSnapshot>
 
-/**
- * Recent snapshot of the served part of Drive, because Drive cannot list by id. It is listed once, at the first call, and then follows the
- * feed of changes. Callers wait for it; it continues after they abort.
- */
-export function createSnapshot({ client, scanner, what, shortcuts, interval, log }: SnapshotParts) {
-  const closing = new AbortController()
-  const { signal } = closing
-  let current: State | undefined
-  let listing: Promise<State> | undefined
-  let following: Promise<State> | undefined
-  /** Corrections found during a poll of the feed, which may not contain them yet. */
-  let corrections: (readonly [id: string, file: DriveFile | undefined])[] = []
-
+/** The feed of changes of Drive: makes states, and brings them up to date. The signal ends all requests. */
+function createFeed(
+  { client, scanner, what, shortcuts }: Pick<SnapshotParts, 'client' | 'scanner' | 'what' | 'shortcuts'>,
+  signal: AbortSignal,
+) {
+  /** Builds the state of some files. */
   const stateOf = async (
     files: ReadonlyMap<string, DriveFile>,
     scope: Scope,
@@ -65,22 +58,7 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
     return { files: kept(files, scope, tree), tree, scope, at, ...rest }
   }
 
-  /** Lists everything, then applies the changes since the listing began. */
-  const listAll = async (): Promise<State> => {
-    const scope = await findScope(client, what, signal)
-    const places = await Promise.all(
-      scope.corpora.map(async (corpus) => ({ corpus, token: await client.startToken(corpus, signal) })),
-    )
-    const files = await scanner.all(scope, signal)
-    const losses = current?.losses ?? 0
-    const listed = await stateOf(files, scope, { places, listedAt: performance.now(), losses })
-    const state = await advance(listed).catch((error: unknown) => {
-      throw error === expired ? new ResourceError('unavailable', 'Drive changed while it was listed.') : error
-    })
-    log('info', 'Drive was listed', { files: state.tree.entries.length })
-    return state
-  }
-
+  /** Applies all changes since a state. Throws {@link ExpiredError} if everything has to be listed again. */
   const advance = async (state: State): Promise<State> => {
     const at = performance.now()
     const changes = new Map<string, RawFile | undefined>()
@@ -100,7 +78,7 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
       places.push({ corpus, token: from })
     }
     // Only a full listing shows which drives exist.
-    if (drives && what.kind === 'drives') throw expired
+    if (drives && what.kind === 'drives') throw new ExpiredError()
     const files = new Map(state.files)
     const { listedAt, losses } = state
     if (!(await apply(files, state, changes))) return { ...state, at, places }
@@ -130,6 +108,41 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
     return differs
   }
 
+  return { stateOf, advance }
+}
+
+/**
+ * Recent snapshot of the served part of Drive, because Drive cannot list by id. It is listed once, at the first call, and then follows the
+ * feed of changes. Callers wait for it; it continues after they abort.
+ */
+export function createSnapshot({ client, scanner, what, shortcuts, interval, log }: SnapshotParts) {
+  const closing = new AbortController()
+  const { signal } = closing
+  const { stateOf, advance } = createFeed({ client, scanner, what, shortcuts }, signal)
+  let current: State | undefined
+  let listing: Promise<State> | undefined
+  let following: Promise<State> | undefined
+  /** Corrections found during a poll of the feed, which may not contain them yet. */
+  let corrections: (readonly [id: string, file: DriveFile | undefined])[] = []
+
+  /** Lists everything, then applies the changes since the listing began. */
+  const listAll = async (): Promise<State> => {
+    const scope = await findScope(client, what, signal)
+    const places = await Promise.all(
+      scope.corpora.map(async (corpus) => ({ corpus, token: await client.startToken(corpus, signal) })),
+    )
+    const files = await scanner.all(scope, signal)
+    const losses = current?.losses ?? 0
+    const listed = await stateOf(files, scope, { places, listedAt: performance.now(), losses })
+    const state = await advance(listed).catch((error: unknown) => {
+      throw error instanceof ExpiredError
+        ? new ResourceError('unavailable', 'Drive changed while it was listed.')
+        : error
+    })
+    log('info', 'Drive was listed', { files: state.tree.entries.length })
+    return state
+  }
+
   const list = (): Promise<State> => {
     listing ??= listAll()
       .then((state) => {
@@ -151,7 +164,7 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
       current = next
       return next
     } catch (error) {
-      if (error !== expired) throw error
+      if (!(error instanceof ExpiredError)) throw error
       log('warn', 'the feed of changes was lost: everything is listed anew')
       const next = await list()
       current = { ...next, losses: state.losses + 1 }

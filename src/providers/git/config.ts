@@ -1,6 +1,9 @@
 import * as z from '../../schema/builder.ts'
+import { documentEffects, documentsShape } from '../../schema/documents.ts'
+import { path, paths, program } from '../../schema/effects.ts'
 import { duration, glob, size, text } from '../../schema/fields.ts'
 import { filesShape } from '../files/config.ts'
+import { defineSource } from '../source.ts'
 
 /** The options of a mount whose provider is `git`. */
 export const gitShape = {
@@ -34,3 +37,24 @@ export const gitShape = {
   watch: filesShape.watch,
   reconcile: filesShape.reconcile,
 }
+
+export const source = defineSource({
+  about: 'The history of a repository.',
+  shape: { ...gitShape, ...documentsShape },
+  needs: { repository: 'folder' },
+  // The git that is installed runs nothing of a repository (docs/security.md), so only another program is an effect.
+  effects: {
+    options: {
+      ...documentEffects,
+      repository: path,
+      alternates: paths,
+      git: program,
+      refs: 'none',
+      maxBytes: 'none',
+      maxCommits: 'none',
+      timeout: 'none',
+      watch: 'none',
+      reconcile: 'none',
+    },
+  },
+})

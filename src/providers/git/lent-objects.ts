@@ -63,13 +63,13 @@ interface Store {
   readonly directories: Map<string, Known>
 }
 
-export function createLentObjects(folder: string): LentObjects {
-  let stores = new Map<string, Store>()
-  let made = 0
+/** Files of a repository at places in the provider's own folder, within the limits of copies and held files. */
+function createLoans(folder: string) {
   /** Deleted files that running processes may still open. */
-  let retired: HeldFile[] = []
+  const retired: HeldFile[] = []
   let copied = { count: 0, bytes: 0, held: 0 }
 
+  /** Removes a file. One that was held is kept open until {@link takeRetired}. */
   const drop = (place: string, known: Known, name: string): void => {
     const file = known.files.get(name)
     known.files.delete(name)
@@ -82,6 +82,7 @@ export function createLentObjects(folder: string): LentObjects {
     retired.push(file.held)
   }
 
+  /** Links a file that stays open. It closes the file, and throws `unavailable`, above the limit. */
   const hold = (place: string, known: Known, name: string, held: HeldFile): void => {
     if (copied.held >= maxHeld) {
       held.close()
@@ -103,6 +104,24 @@ export function createLentObjects(folder: string): LentObjects {
     copied = { ...copied, count: copied.count + 1, bytes: copied.bytes + bytes }
     known.files.set(name, { bytes })
   }
+
+  return {
+    drop,
+    hold,
+    copy,
+    /** Returns the held files that were dropped since the last call: the caller closes them. */
+    takeRetired: (): readonly HeldFile[] => retired.splice(0),
+    /** Forgets all counts. */
+    reset: () => {
+      copied = { count: 0, bytes: 0, held: 0 }
+    },
+  }
+}
+
+export function createLentObjects(folder: string): LentObjects {
+  let stores = new Map<string, Store>()
+  let made = 0
+  const loans = createLoans(folder)
 
   /** Synchronizes the wanted files of a directory, in that order. Deleted or replaced files are dropped. */
   const syncDirectory = async (from: Folder, store: Store, { name, key, wants, takes }: Wanted, slices: Slices) => {
@@ -130,16 +149,16 @@ export function createLentObjects(folder: string): LentObjects {
           if (held === undefined) here.delete(file)
           continue
         }
-        if (old !== undefined) drop(place, known, file)
-        if (takes === 'holds' || held.stats.size > maxCopiedBytes) hold(place, known, file, held)
+        if (old !== undefined) loans.drop(place, known, file)
+        if (takes === 'holds' || held.stats.size > maxCopiedBytes) loans.hold(place, known, file, held)
         else
           try {
-            copy(place, known, file, held)
+            loans.copy(place, known, file, held)
           } finally {
             held.close()
           }
       }
-      for (const file of [...known.files.keys()]) if (!here.has(file)) drop(place, known, file)
+      for (const file of [...known.files.keys()]) if (!here.has(file)) loans.drop(place, known, file)
       const isSettled = stats !== undefined && Date.now() - Number(stats.ctimeMs) > unsettledMs
       known.stamp = isSettled ? stampOf(stats) : ''
     } finally {
@@ -190,9 +209,8 @@ export function createLentObjects(folder: string): LentObjects {
       }
       const left = [...stores].filter(([identity]) => !next.has(identity)).map(([, store]) => store)
       stores = next
-      if (retired.length === 0 && left.length === 0) return undefined
-      const gone = retired
-      retired = []
+      const gone = loans.takeRetired()
+      if (gone.length === 0 && left.length === 0) return undefined
       return () => {
         for (const file of gone) file.close()
         closeAll(left)
@@ -206,10 +224,10 @@ export function createLentObjects(folder: string): LentObjects {
     isWhole: () => [...stores.values()].every(({ place }) => fs.existsSync(join(place, 'pack'))),
     reset: () => {
       closeAll(stores.values())
-      for (const file of retired.splice(0)) file.close()
+      for (const file of loans.takeRetired()) file.close()
       for (const { place } of stores.values()) fs.rmSync(place, { recursive: true, force: true })
       stores = new Map()
-      copied = { count: 0, bytes: 0, held: 0 }
+      loans.reset()
     },
   }
 }

@@ -1,5 +1,6 @@
 import * as z from '../../schema/builder.ts'
 import { refusal } from '../../schema/refusals.ts'
+import { defineSource } from '../source.ts'
 import { describedShape } from '../web/config.ts'
 
 const base64 = z.string().regex(/^[A-Za-z0-9+/\s]*={0,2}\s*$/, {
@@ -24,3 +25,21 @@ export const inlineShape = {
     .exactOptional()
     .describe('Several resources, by their paths below the address, instead of one at the address itself.'),
 }
+
+export const source = defineSource({
+  about: 'Small resources that the configuration holds itself.',
+  shape: inlineShape,
+  // The provider itself judges the resources. It is loaded for a mount of this kind alone.
+  findings: async (_, { address }, options) =>
+    options === undefined ? [] : (await import('./open.ts')).inlineFindings(address, options),
+  effects: {
+    options: {
+      text: 'none',
+      base64: 'none',
+      mimeType: 'none',
+      priority: 'none',
+      audience: 'none',
+      resources: 'none',
+    },
+  },
+})

@@ -1,7 +1,9 @@
 import * as z from '../../schema/builder.ts'
+import { secrets, service } from '../../schema/effects.ts'
 import { duration, glob, interval, secret, size, text } from '../../schema/fields.ts'
 import { allowAddresses } from '../../schema/origin.ts'
 import { refusal } from '../../schema/refusals.ts'
+import { defineSource } from '../source.ts'
 import { apiAddress } from './address.ts'
 
 const url = text.refine(isApiAddress, {
@@ -93,7 +95,7 @@ interface Given {
 }
 
 /** Whether a mount has what its source needs, and nothing that it does not know. */
-export function checkMetrics(given: Given, context: z.RefinementCtx): void {
+function checkMetrics(given: Given, context: z.RefinementCtx): void {
   const refuse = (path: string, message: string, fix: string) =>
     context.addIssue({ code: 'custom', path: [path], message: refusal(message, fix) })
   if (given.source !== 'self') {
@@ -107,3 +109,26 @@ export function checkMetrics(given: Given, context: z.RefinementCtx): void {
   for (const key of ['url', 'allow', 'allowAddresses', 'bearer', 'basic'] as const)
     if (given[key] !== undefined) refuse(key, 'This server measures itself: nothing else is asked.', 'Remove it.')
 }
+
+export const source = defineSource({
+  about: 'Measurements over time: of Prometheus, or of this server itself.',
+  shape: metricsShape,
+  check: checkMetrics,
+  effects: {
+    options: {
+      source: 'none',
+      url: service,
+      allowAddresses: 'none',
+      allow: 'none',
+      bearer: secrets,
+      basic: secrets,
+      insecure: 'none',
+      interval: 'none',
+      keep: 'none',
+      maxSeries: 'none',
+      maxPoints: 'none',
+      maxBytes: 'none',
+      timeout: 'none',
+    },
+  },
+})

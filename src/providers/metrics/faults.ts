@@ -1,4 +1,4 @@
-import { invalid, ResourceError } from '../../core/errors.ts'
+import { type ErrorReason, invalid, ResourceError } from '../../core/errors.ts'
 
 /** Error answer of the API of Prometheus. */
 export interface ApiError {
@@ -77,7 +77,7 @@ function failedQuery(said: string): ResourceError {
   )
 }
 
-function tooMuch(what: string, reason: string): ResourceError {
+function tooMuch(what: string, reason: ErrorReason): ResourceError {
   const advice = 'ask for a shorter range, a larger step or fewer series'
   return new ResourceError('too-large', `The query ${what}: ${advice}.`, { reason })
 }

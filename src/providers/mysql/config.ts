@@ -1,6 +1,7 @@
 import * as z from '../../schema/builder.ts'
 import { secret, text } from '../../schema/fields.ts'
-import { relationalShape, rowsKey, rowsShape, serverShape, viewsShape } from '../relational/config.ts'
+import { relationalShape, rowsKey, rowsShape, serverEffects, serverShape, viewsShape } from '../relational/config.ts'
+import { defineSource } from '../source.ts'
 
 /** The options of a mount whose provider is `mysql`. */
 export const mysqlShape = {
@@ -18,3 +19,9 @@ export const mysqlShape = {
   ...relationalShape,
   ...serverShape,
 }
+
+export const source = defineSource({
+  about: 'A database of MySQL or MariaDB: its tables, and rows where they are asked for.',
+  shape: mysqlShape,
+  effects: serverEffects,
+})

@@ -1,4 +1,4 @@
-import { documentsShape } from '../../schema/documents.ts'
+import { documentEffects, documentsShape } from '../../schema/documents.ts'
 import { duration, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
 
@@ -34,3 +34,16 @@ export const objectsShape = {
     .describe('How long the store may take for one answer, with everything that is tried again. By default "30s".'),
   ...documentsShape,
 }
+
+/** Effects of the options common to all mounts of object storage. */
+export const objectsEffects = {
+  ...documentEffects,
+  bucket: 'none',
+  prefix: 'none',
+  maxBytes: 'none',
+  links: 'none',
+  timeout: 'none',
+  endpoint: 'none',
+  insecure: 'none',
+  anonymous: 'none',
+} as const

@@ -9,7 +9,7 @@ import { createLister, entryOf } from './list.ts'
 import { createOddKeys } from './odd-keys.ts'
 import { createReader } from './read.ts'
 import { createRemainders } from './remainders.ts'
-import type { ObjectStore } from './store.ts'
+import { ObjectFault, type ObjectStore } from './store.ts'
 import { silent } from './ways.ts'
 
 export interface ObjectsOptions {
@@ -118,7 +118,7 @@ async function once<T>(ms: number, signal: AbortSignal, work: (signal: AbortSign
     return await watch.run(work)
   } catch (error) {
     // Only an answer with content may throw these symbols.
-    throw typeof error === 'symbol' ? new ResourceError('unavailable', silent) : error
+    throw error instanceof ObjectFault ? new ResourceError('unavailable', silent) : error
   } finally {
     watch.end()
   }

@@ -7,7 +7,7 @@ import type { ByteRange, Content } from '../../core/provider.ts'
 import { rangeWithin } from '../../core/range.ts'
 import { textOf } from '../files/read.ts'
 import { typeOf } from './media.ts'
-import { type ObjectBody, type ObjectDetails, type ObjectStore, replaced, torn, unsatisfiable } from './store.ts'
+import { type ObjectBody, type ObjectDetails, ObjectFault, type ObjectStore } from './store.ts'
 
 /** Number of bytes at the start of an object that decide whether it is text, when only a part of it is read. */
 const headBytes = 8192
@@ -58,7 +58,7 @@ export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
   const emptyPart = async (key: string, range: ByteRange, signal: AbortSignal): Promise<Part> => {
     const details = await store.head(key, signal)
     const { start, end } = rangeWithin(range, details.size, maxBytes)
-    if (end > start) throw replaced
+    if (end > start) throw new ObjectFault('replaced')
     return { details, bytes: Buffer.alloc(0), start }
   }
 
@@ -70,7 +70,7 @@ export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
     try {
       return await fetchPart(await store.get({ key, range }, signal), range)
     } catch (error) {
-      if (error === unsatisfiable) return emptyPart(key, range, signal)
+      if (error instanceof ObjectFault && error.fault === 'unsatisfiable') return emptyPart(key, range, signal)
       throw error
     }
   }
@@ -154,8 +154,8 @@ async function repeatRead(readOnce: () => Promise<Content>, signal: AbortSignal)
       return await readOnce()
     } catch (error) {
       signal.throwIfAborted()
-      if (error !== replaced && error !== torn && error !== unsatisfiable) throw error
-      if (error === torn) tears++
+      if (!(error instanceof ObjectFault)) throw error
+      if (error.fault === 'torn') tears++
     }
   }
   throw tears > maxTorn

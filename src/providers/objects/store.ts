@@ -47,7 +47,7 @@ export interface GetQuery {
   readonly key: string
   /** Byte range; `end` is exclusive. Never empty. Undefined: the whole object. */
   readonly range?: ByteRange
-  /** Only this version: throws {@link replaced} for another one. */
+  /** Only this version: throws {@link ObjectFault} `replaced` for another one. */
   readonly version?: string
 }
 
@@ -57,7 +57,7 @@ export interface ObjectBody {
   /** Byte range in the object; `end` is exclusive. */
   readonly start: number
   readonly end: number
-  /** Reads all bytes, or throws {@link torn}: never fewer or more bytes, and never bytes that do not match the store's checksum. */
+  /** Reads all bytes, or throws {@link ObjectFault} `torn`: never fewer or more bytes, and never bytes that do not match the store's checksum. */
   bytes(): Promise<Buffer>
   discard(): void
 }
@@ -72,16 +72,23 @@ export interface ObjectBody {
 export interface ObjectStore {
   page(query: PageQuery, signal: AbortSignal): Promise<ObjectPage>
   head(key: string, signal: AbortSignal): Promise<ObjectDetails>
-  /** Also throws {@link replaced}, {@link unsatisfiable} and {@link torn}. */
+  /** Also throws {@link ObjectFault}. */
   get(query: GetQuery, signal: AbortSignal): Promise<ObjectBody>
   /** Returns a signed URL with which anyone can fetch this version of an object, for some seconds. */
   link(details: ObjectDetails, seconds: number, signal: AbortSignal): Promise<string>
   close(): void
 }
 
-/** Thrown when the requested version has been replaced by another one. */
-export const replaced = Symbol('replaced')
-/** Thrown when the range begins beyond the end of the object. */
-export const unsatisfiable = Symbol('unsatisfiable')
-/** Thrown when the answer is incomplete, or is not the stored content. */
-export const torn = Symbol('torn')
+/**
+ * Thrown when a read has to be repeated. `replaced`: the requested version is there no more; `unsatisfiable`: the range begins beyond
+ * the end of the object; `torn`: the answer is incomplete, or is not the stored content.
+ */
+export class ObjectFault extends Error {
+  readonly fault: 'replaced' | 'unsatisfiable' | 'torn'
+
+  constructor(fault: ObjectFault['fault']) {
+    super(`The object cannot be read in one go: ${fault}.`)
+    this.name = 'ObjectFault'
+    this.fault = fault
+  }
+}

@@ -1,5 +1,8 @@
 import * as z from '../../schema/builder.ts'
+import { documentEffects, documentsShape } from '../../schema/documents.ts'
+import { path } from '../../schema/effects.ts'
 import { glob, text } from '../../schema/fields.ts'
+import { defineSource } from '../source.ts'
 
 /** The options of a mount whose provider is `packages`. */
 export const packagesShape = {
@@ -12,3 +15,14 @@ export const packagesShape = {
     .exactOptional()
     .describe('The packages that are served, by globs over their names such as "@types/*". By default all.'),
 }
+
+export const source = defineSource({
+  about: 'Documentation and types of the packages in a lock file, at the versions that are installed.',
+  shape: { ...packagesShape, ...documentsShape },
+  needs: { root: 'served folder' },
+  effects: {
+    // pnpm installs packages as hard links to its store in the home folder.
+    always: () => [{ kind: 'reads', what: 'files of packages that have a second name elsewhere' }],
+    options: { ...documentEffects, root: path, packages: 'none' },
+  },
+})

@@ -1,7 +1,8 @@
 import * as z from '../../schema/builder.ts'
 import { secret, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { relationalShape, rowsKey, rowsShape, serverShape, viewsShape } from '../relational/config.ts'
+import { relationalShape, rowsKey, rowsShape, serverEffects, serverShape, viewsShape } from '../relational/config.ts'
+import { defineSource } from '../source.ts'
 
 /** The options of a mount whose provider is `postgres`. */
 export const postgresShape = {
@@ -31,3 +32,9 @@ export const postgresShape = {
   ...relationalShape,
   ...serverShape,
 }
+
+export const source = defineSource({
+  about: 'A database of PostgreSQL: its tables, and rows where they are asked for.',
+  shape: postgresShape,
+  effects: serverEffects,
+})

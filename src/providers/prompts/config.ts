@@ -1,5 +1,7 @@
 import * as z from '../../schema/builder.ts'
-import { filesShape } from '../files/config.ts'
+import { documentEffects, documentsShape } from '../../schema/documents.ts'
+import { filesShape, folderEffects } from '../files/config.ts'
+import { defineSource } from '../source.ts'
 
 const { root, include, exclude, gitignore, hidden, symlinks, hardlinks, allowMounts, watch, reconcile } = filesShape
 
@@ -17,3 +19,10 @@ export const promptsShape = {
   watch,
   reconcile,
 }
+
+export const source = defineSource({
+  about: 'A folder of prompts: Markdown files, which are offered as prompts too.',
+  shape: { ...promptsShape, ...documentsShape },
+  needs: { root: 'served folder' },
+  effects: { options: { ...documentEffects, ...folderEffects, limit: 'none' } },
+})

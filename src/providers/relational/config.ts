@@ -1,6 +1,8 @@
 import * as z from '../../schema/builder.ts'
+import { type Effect, type Context as EffectContext, path, secrets, service } from '../../schema/effects.ts'
 import { count, duration, glob, interval, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
+import type { SecretSource } from '../../schema/secret.ts'
 
 /** A time-out: nothing that waits for the network is given up sooner. */
 export const patience = duration.refine((ms) => ms >= 100 && ms <= 3_600_000, {
@@ -113,3 +115,30 @@ export const serverShape = {
       'Takes a role that could do more than read, such as a superuser or the owner of tables. By default false.',
     ),
 }
+
+/** Effects of the options common to all mounts over a relational database. */
+export const databaseEffects = {
+  rows: 'none',
+  watch: 'none',
+  reconcile: 'none',
+  connections: 'none',
+  statementTimeout: 'none',
+  lockTimeout: 'none',
+  waitTimeout: 'none',
+  idleTimeout: 'none',
+} as const
+
+/** Effects of a mount over a database server. */
+export const serverEffects = {
+  always: ({ url }: { readonly url: SecretSource }): readonly Effect[] =>
+    service(`the database that ${'env' in url ? `the variable ${url.env}` : `the file ${url.file}`} names`),
+  options: {
+    ...databaseEffects,
+    url: secrets,
+    schemas: 'none',
+    connectTimeout: 'none',
+    tls: (tls: NonNullable<z.output<typeof serverShape.tls>>, context: EffectContext) =>
+      typeof tls === 'object' && tls.ca !== undefined ? path(tls.ca, context) : [],
+    allowPrivileged: 'none',
+  },
+} as const

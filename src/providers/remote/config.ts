@@ -1,6 +1,8 @@
 import * as z from '../../schema/builder.ts'
+import { path, program, secrets, service } from '../../schema/effects.ts'
 import { duration, interval, secret, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
+import { defineSource } from '../source.ts'
 import { isServerUrl } from './target.ts'
 
 const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, {
@@ -108,7 +110,7 @@ interface Given {
 const secretName = /(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PWD|APIKEY|KEY|CREDENTIALS?|AUTH)(?:_|$)/i
 
 /** Whether a mount says where its server is, once, and holds no secret itself. */
-export function checkRemote(given: Given, context: z.RefinementCtx): void {
+function checkRemote(given: Given, context: z.RefinementCtx): void {
   const refuse = (path: readonly string[], message: string, fix: string) =>
     context.addIssue({ code: 'custom', path: [...path], message: refusal(message, fix) })
   const { command, url, env = {} } = given
@@ -128,3 +130,31 @@ export function checkRemote(given: Given, context: z.RefinementCtx): void {
         'Put it into an environment variable or a file of its own, and write { "env": "NAME" } or { "file": "path" }.',
       )
 }
+
+export const source = defineSource({
+  about: 'Another MCP server: what it has, below this address.',
+  shape: remoteShape,
+  check: checkRemote,
+  effects: {
+    always: ({ command, args = [] }) => (command === undefined ? [] : program([command, ...args].join(' '))),
+    options: {
+      command: 'none',
+      args: 'none',
+      env: secrets,
+      cwd: path,
+      url: service,
+      bearer: secrets,
+      headers: secrets,
+      insecure: 'none',
+      refresh: 'none',
+      timeout: 'none',
+      maxResources: 'none',
+      maxBytes: 'none',
+      memory: 'none',
+      // Its tools do whatever the server does.
+      tools: (on) => (on ? [{ kind: 'admits', what: 'callers of the tools of the server, whatever those do' }] : []),
+      prompts: 'none',
+      redact: 'none',
+    },
+  },
+})

@@ -1,8 +1,17 @@
 import { isAnswer, isUnknownMethod } from '../../client/index.ts'
-import { invalid, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import {
+  type ErrorDetail,
+  type ErrorReason,
+  invalid,
+  isResourceError,
+  notFound,
+  ResourceError,
+} from '../../core/errors.ts'
 
 /** Of the reasons that a server gives, those that are words of ours: nothing else of what it says is told. */
-const knownReasons = new Set<unknown>(['range', 'query', 'not-a-directory', 'unknown-template'])
+const knownReasons = ['range', 'query', 'not-a-directory', 'unknown-template'] as const satisfies readonly ErrorReason[]
+
+const knownReason = (reason: ErrorReason | undefined) => knownReasons.find((known) => known === reason)
 
 /** When a server that answers, and says that it cannot just now, is worth another question, in seconds. */
 const retryAfter = 2
@@ -20,13 +29,12 @@ export function faultOf(error: unknown): ResourceError {
       return new ResourceError('not-found', 'the server says that nothing is there', {}, options)
     case 'invalid': {
       const { reason } = error.detail
-      return knownReasons.has(reason)
-        ? invalid('The server behind this mount refuses what is asked of it.', String(reason))
-        : invalid('The server behind this mount refuses what is asked of it.', 'refused')
+      const known = knownReason(reason) ?? 'refused'
+      return invalid('The server behind this mount refuses what is asked of it.', known)
     }
     case 'too-large': {
       const { limit } = error.detail
-      const told = { reason: 'too-large', ...(typeof limit === 'number' ? { limit } : {}) }
+      const told: ErrorDetail = { reason: 'too-large', ...(typeof limit === 'number' ? { limit } : {}) }
       return new ResourceError('too-large', 'This is longer than what is taken from the server.', told, options)
     }
     case 'unavailable':
@@ -39,7 +47,7 @@ export function faultOf(error: unknown): ResourceError {
 /** Converts a failure to read: for a single URI, "invalid" means that the server does not have it. */
 export function readFaultOf(error: unknown, hasParams: boolean): ResourceError {
   if (isUnknownMethod(error)) return notFound('the server has no resources to read')
-  const isForeign = isResourceError(error, 'invalid') && !knownReasons.has(error.detail.reason)
+  const isForeign = isResourceError(error, 'invalid') && knownReason(error.detail.reason) === undefined
   if (isForeign && !hasParams) return new ResourceError('not-found', 'the server refuses the URI', {}, { cause: error })
   return faultOf(error)
 }

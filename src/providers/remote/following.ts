@@ -41,15 +41,14 @@ interface Run {
   remove(uri: string): void
 }
 
-export function createFollowing(options: FollowingOptions): Following {
-  const { open, listing, sideLists, isSpelled, refresh, onListed, log } = options
+/** The paths that are followed, and the URIs at the server that stand for them. It outlives the watches. */
+function createFollowed({ listing, isSpelled }: Pick<FollowingOptions, 'listing' | 'isSpelled'>) {
   /** URIs at the server, by the path that is followed. */
   const followed = new Map<string, readonly string[]>()
   /** Followed paths that a change of a URI affects, by URI. */
   const paths = new Map<string, Set<string>>()
-  let running: Run | undefined
-  let hears = true
 
+  /** Returns the URIs at the server that stand for a path. */
   const urisFor = async (path: string, view: RemoteView): Promise<readonly string[]> => {
     const { last } = listing
     const known = last === undefined ? undefined : entryAt(last, path)
@@ -67,8 +66,8 @@ export function createFollowing(options: FollowingOptions): Following {
     return uri === undefined ? [] : [uri]
   }
 
-  const follow = async (path: string): Promise<boolean> => {
-    const run = running
+  /** Follows a path in a watch. Resolves to whether the watch hears of it. */
+  const follow = async (path: string, run: Run | undefined): Promise<boolean> => {
     if (run === undefined) return false
     const uris = await urisFor(path, run.view)
     if (uris.length === 0) return false
@@ -77,13 +76,13 @@ export function createFollowing(options: FollowingOptions): Following {
     return run.add(uris)
   }
 
-  const unfollow = (path: string): void => {
+  const unfollow = (path: string, run: Run | undefined): void => {
     for (const uri of followed.get(path) ?? []) {
       const of = paths.get(uri)
       of?.delete(path)
       if (of?.size !== 0) continue
       paths.delete(uri)
-      running?.remove(uri)
+      run?.remove(uri)
     }
     followed.delete(path)
   }
@@ -101,6 +100,17 @@ export function createFollowing(options: FollowingOptions): Following {
     })
   }
 
+  return { follow, unfollow, pathsOf, paths: (): readonly string[] => [...followed.keys()] }
+}
+
+export function createFollowing(options: FollowingOptions): Following {
+  const { open, listing, sideLists, refresh, onListed, log } = options
+  const followed = createFollowed(options)
+  let running: Run | undefined
+  let hears = true
+
+  const follow = (path: string): Promise<boolean> => followed.follow(path, running)
+
   const watch: Following['watch'] = async (signal) => {
     const view = await open(signal)
     const ending = new AbortController()
@@ -113,7 +123,7 @@ export function createFollowing(options: FollowingOptions): Following {
         if (before === undefined) queue.push({})
         else for (const change of differences(before, now)) queue.push(change)
         // New entries in a directory must be reported too.
-        const directories = [...followed.keys()].filter((path) => entryAt(now, path) === undefined)
+        const directories = followed.paths().filter((path) => entryAt(now, path) === undefined)
         await Promise.all(directories.map(follow))
       } catch (error) {
         if (!ending.signal.aborted) log('warn', 'the server cannot be listed after a change', { error })
@@ -137,7 +147,7 @@ export function createFollowing(options: FollowingOptions): Following {
       const { uris, listed } = change
       if (listed) void renewSoon()
       for (const { list, renew: renewList } of sides) if (list.isChanged(change)) void renewList()
-      for (const uri of uris) for (const path of pathsOf(uri)) if (isTold(path)) queue.push({ path })
+      for (const uri of uris) for (const path of followed.pathsOf(uri)) if (isTold(path)) queue.push({ path })
     })
     /** Whether a change is reported. Changes that come back in a circle are not reported again. */
     const isTold = (path: string) =>
@@ -192,7 +202,7 @@ export function createFollowing(options: FollowingOptions): Following {
         timer.unref()
       }
       running = run
-      await Promise.all([...followed.keys()].map((path) => follow(path)))
+      await Promise.all(followed.paths().map((path) => follow(path)))
     } catch (error) {
       stop()
       signal.throwIfAborted()
@@ -201,6 +211,7 @@ export function createFollowing(options: FollowingOptions): Following {
     return queue.changes()
   }
 
+  const unfollow = (path: string): void => followed.unfollow(path, running)
   return { watch, follow, unfollow, degraded: () => (running !== undefined && !hears ? 'limited' : undefined) }
 }
 

@@ -1,6 +1,7 @@
 import * as z from '../../schema/builder.ts'
 import { count, duration, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
+import { defineSource } from '../source.ts'
 
 /** The largest analysis that may be kept, in bytes. */
 const mostBytes = 8 * 2 ** 20
@@ -57,3 +58,19 @@ export const resultsShape = {
       'Looks for secrets in everything that is shown: "mask" puts [redacted] in the place of each, "withhold" shows nothing of a result that holds one. By default "off".',
     ),
 }
+
+export const source = defineSource({
+  about: 'Cached results of wall-bounce analyses.',
+  shape: resultsShape,
+  effects: {
+    options: {
+      collection: 'none',
+      ttl: 'none',
+      keep: 'none',
+      maxBytes: 'none',
+      language: 'none',
+      write: 'none',
+      redact: 'none',
+    },
+  },
+})

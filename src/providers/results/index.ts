@@ -2,7 +2,7 @@ import { notFound } from '../../core/errors.ts'
 import { requireKeys } from '../../core/kit/required.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Completion, CompletionRequest, Content, Params, Provider, Template } from '../../core/provider.ts'
-import type { JsonObject } from '../../core/tool.ts'
+import type { Recording } from '../../core/recording.ts'
 import type { Collection, Store } from '../../store/store.ts'
 import { type Analysis, type NewAnalysis, taskTypes } from './analysis.ts'
 import { findRecord, listEntries, recentEntry, recordEntry, reportEntry, tagEntry, voteEntry } from './list.ts'
@@ -40,19 +40,9 @@ export interface Closest {
 }
 
 /** Results of wall-bounce analyses: a provider of what is kept, and what keeps it. */
-export interface Results extends Provider {
-  /**
-   * Keeps an analysis, given as {@link NewAnalysis}. The same content put twice is kept once: nothing changes then. Of what
-   * is there under the id, everything is replaced.
-   *
-   * @throws ResourceError `invalid` (reason `record`, with `field`) for what is no analysis, or is over already; `invalid`
-   * (reason `too-large`) beyond the limit; `unavailable` when the store does not answer.
-   */
+export interface Results extends Omit<Provider, keyof Recording>, Recording {
+  /** Keeps an analysis, given as {@link NewAnalysis}. */
   put(value: unknown): Promise<Stored>
-  /** Judges an analysis as `put` does, without the store. */
-  check(value: unknown): void
-  /** JSON Schema (draft 2020-12) of what is put. */
-  readonly schema: JsonObject
   get(id: string): Promise<Analysis | undefined>
   /** Those of the same prompt, newest first; where there are none, of similar ones, the closest first. */
   lookup(

@@ -1,12 +1,15 @@
 import { invalid, ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
+import type { Stored } from '../../core/recording.ts'
 import type { Scrubber } from '../../core/scrub.ts'
 import type { Collection } from '../../store/store.ts'
 import type { Analysis, NewAnalysis } from './analysis.ts'
 import { mapTexts, parseAnalysis, timeOf } from './record.ts'
 import { digestOf, type Found, formatRow, idOf, parseRow, termsOf } from './row.ts'
 import type { Tags } from './tags.ts'
+
+export type { Stored } from '../../core/recording.ts'
 
 /** Limits of the stored results. Eviction order: earliest expiry first, then oldest write. */
 export interface Keep {
@@ -27,15 +30,6 @@ export interface WriteOptions {
   /** Values that are known to be secret: they are not stored. */
   readonly scrubber?: Scrubber
   readonly log?: Log
-}
-
-/** Outcome of a write. */
-export interface Stored {
-  readonly id: string
-  /** `unchanged`: the same was there already. */
-  readonly status: 'created' | 'replaced' | 'unchanged'
-  readonly created: string
-  readonly expires?: string
 }
 
 export interface Writer {

@@ -1,6 +1,8 @@
 import * as z from '../../schema/builder.ts'
+import { secrets, service } from '../../schema/effects.ts'
 import { secret, text } from '../../schema/fields.ts'
-import { objectsShape } from '../objects/config.ts'
+import { objectsEffects, objectsShape } from '../objects/config.ts'
+import { defineSource } from '../source.ts'
 
 /** The options of a mount whose provider is `s3`. */
 export const s3Shape = {
@@ -39,3 +41,21 @@ export const s3Shape = {
     .describe('Signs nothing: for public buckets. By default false: without credentials nothing is asked.'),
   requesterPays: z.boolean().exactOptional().describe('Agrees to pay for what is read. By default false.'),
 }
+
+export const source = defineSource({
+  about: 'The objects of a bucket of Amazon S3, or of what speaks its protocol.',
+  shape: s3Shape,
+  effects: {
+    always: ({ endpoint }) => service(endpoint ?? 'Amazon S3'),
+    options: {
+      ...objectsEffects,
+      region: 'none',
+      pathStyle: 'none',
+      accessKeyId: secrets,
+      secretAccessKey: secrets,
+      sessionToken: secrets,
+      profile: 'none',
+      requesterPays: 'none',
+    },
+  },
+})

@@ -1,6 +1,6 @@
 import { invalid, notFound, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { replaced, torn, unsatisfiable } from '../objects/store.ts'
+import { ObjectFault } from '../objects/store.ts'
 import { silent, wayFault } from '../objects/ways.ts'
 
 /** The facts of a client error that may be passed on: never its text, which may come from the store. */
@@ -64,12 +64,12 @@ function isCode(code: string): boolean {
  * @param about Subject of the request: `list`, or one object.
  */
 export function translate(error: unknown, about: 'list' | 'object', log: Log): unknown {
-  if (typeof error === 'symbol' || error instanceof ResourceError) return error
+  if (error instanceof ObjectFault || error instanceof ResourceError) return error
   const { code, status, system } = failureOf(error)
   const unavailable = (message: string) =>
     new ResourceError('unavailable', message, {}, { cause: new Error(`${shown(code)} ${status ?? ''}`.trim()) })
-  if (code === 'PreconditionFailed' || status === 412) return replaced
-  if (code === 'InvalidRange' || status === 416) return unsatisfiable
+  if (code === 'PreconditionFailed' || status === 412) return new ObjectFault('replaced')
+  if (code === 'InvalidRange' || status === 416) return new ObjectFault('unsatisfiable')
   if (code === 'InvalidObjectState')
     return invalid(
       'The object is archived. Restore it in the store first; it can be read once that is done.',
@@ -105,7 +105,7 @@ export function translate(error: unknown, about: 'list' | 'object', log: Log): u
 export function translateBody(error: unknown, log: Log): unknown {
   const { code, system } = failureOf(error)
   if (code === 'TimeoutError' && system === undefined) return translate(error, 'object', log)
-  return torn
+  return new ObjectFault('torn')
 }
 
 function failureOf(error: unknown): Failure {

@@ -14,7 +14,7 @@ import type { Log } from '../../core/log.ts'
 import type { ByteRange } from '../../core/provider.ts'
 import { createSeldom } from '../objects/seldom.ts'
 import type { GetQuery, ObjectBody, ObjectDetails, ObjectStore } from '../objects/store.ts'
-import { replaced, torn } from '../objects/store.ts'
+import { ObjectFault } from '../objects/store.ts'
 import { isMute, translate, translateBody } from './errors.ts'
 
 export interface S3StoreOptions {
@@ -160,7 +160,7 @@ function bodyOf(query: GetQuery, opened: Opened, signal: AbortSignal, log: Log):
     const { start, end, size } = placeOf(range, answer)
     const details = detailsOf(key, answer, size)
     // Some stores ignore If-Match.
-    if (version !== undefined && details.version !== version) throw replaced
+    if (version !== undefined && details.version !== version) throw new ObjectFault('replaced')
     return {
       ...{ details, start, end },
       bytes: () => collect(opened, end - start, signal, log),
@@ -194,7 +194,7 @@ async function collect({ answer, discard }: Opened, length: number, signal: Abor
     for await (const piece of answer.Body as Readable) {
       signal.throwIfAborted()
       count += piece.length
-      if (count > length) throw torn
+      if (count > length) throw new ObjectFault('torn')
       pieces.push(piece)
     }
   } catch (error) {
@@ -203,7 +203,7 @@ async function collect({ answer, discard }: Opened, length: number, signal: Abor
     throw translateBody(error, log)
   }
   signal.throwIfAborted()
-  if (count !== length) throw torn
+  if (count !== length) throw new ObjectFault('torn')
   return Buffer.concat(pieces, length)
 }
 

@@ -1,6 +1,8 @@
 import * as z from '../../schema/builder.ts'
+import { program } from '../../schema/effects.ts'
 import { duration, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
+import { defineSource } from '../source.ts'
 
 const mostBytes = 64 * 2 ** 20
 
@@ -33,3 +35,12 @@ export const screenShape = {
     .exactOptional()
     .describe('The largest picture. By default "16MiB", at most "64MiB".'),
 }
+
+export const source = defineSource({
+  about: 'The displays of this machine: a picture of what each shows.',
+  shape: { ...screenShape, cache: z.never().exactOptional().describe('What a display shows is never kept.') },
+  effects: {
+    always: () => [{ kind: 'reads', what: 'what the displays of this machine show' }],
+    options: { program, displays: 'none', interval: 'none', timeout: 'none', maxBytes: 'none' },
+  },
+})

@@ -1,7 +1,9 @@
 import * as z from '../../schema/builder.ts'
+import { path, secrets, service } from '../../schema/effects.ts'
 import { duration, interval, secret, size, text } from '../../schema/fields.ts'
 import { allowAddresses } from '../../schema/origin.ts'
 import { refusal } from '../../schema/refusals.ts'
+import { defineSource } from '../source.ts'
 
 /** The most of one text that is indexed. */
 const mostBytes = 16 * 2 ** 20
@@ -91,3 +93,26 @@ export const searchShape = {
       'Where vectors come from, so that texts are found that say it in other words. By default there are none.',
     ),
 }
+
+export const source = defineSource({
+  about: 'Search over other mounts.',
+  shape: searchShape,
+  effects: {
+    options: {
+      over: 'none',
+      maxBytes: 'none',
+      maxRows: 'none',
+      refresh: 'none',
+      embeddings: ({ openai, ollama, local }, context) => [
+        ...(openai === undefined ? [] : [...service(openai.url), ...secrets(openai.key, context)]),
+        ...(ollama === undefined ? [] : service(ollama.url)),
+        // Without a folder the library downloads the model.
+        ...(local === undefined
+          ? []
+          : local.folder === undefined
+            ? service('the server that local models are downloaded from')
+            : path(local.folder, context)),
+      ],
+    },
+  },
+})

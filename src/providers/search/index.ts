@@ -1,4 +1,5 @@
 import { notFound } from '../../core/errors.ts'
+import type { Feeding, FeedStatus, MountProgress } from '../../core/feed-status.ts'
 import {
   foundMimeType,
   idleNote,
@@ -16,14 +17,13 @@ import type { Content, Context, Entry, Principal, Provider, ReadRequest, Templat
 import type { Scrubber } from '../../core/scrub.ts'
 import { type FedMount, type Feed, readCurrent, readFeedStatus, startFeed } from '../../search/feed.ts'
 import { reads } from '../../search/feed-document.ts'
-import type { FeedStatus, MountProgress } from '../../search/feed-status.ts'
 import type { SearchHit, SearchIndex } from '../../search/search-index.ts'
 import type { Store } from '../../store/index.ts'
 import { allowsFor, findHits, formatFound, formatHit, formatMarkdown, knownMounts, type Parts } from './answer.ts'
 import { completeSearch } from './complete.ts'
 import { type Asked, maxAfter, parameters, parseAsked } from './query.ts'
 
-export type { FeedStatus, MountProgress } from '../../search/feed-status.ts'
+export type { FeedStatus, MountProgress } from '../../core/feed-status.ts'
 
 export interface SearchOptions {
   readonly index: SearchIndex
@@ -43,14 +43,7 @@ export interface SearchOptions {
 }
 
 /** A provider of what is found in other mounts. */
-export interface Search extends Provider {
-  /** Begins to keep the index as the sources are, unless another process does. Until then, it is only searched. */
-  feed(): void
-  /** How far the index is. `undefined`: no process keeps it. */
-  feedStatus(): Promise<FeedStatus | undefined>
-  /** When the whole index was last known to be current, in milliseconds since 1970; `undefined`: that is not known. */
-  currentAt(): Promise<number | undefined>
-}
+export type Search = Provider & Feeding
 
 const filters = parameters.join(',')
 const description =

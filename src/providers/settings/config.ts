@@ -2,7 +2,8 @@ import * as z from '../../schema/builder.ts'
 import { encodingShape } from '../../schema/documents.ts'
 import { duration, glob, size } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { filesShape } from '../files/config.ts'
+import { filesShape, folderEffects } from '../files/config.ts'
+import { defineSource } from '../source.ts'
 import { formats } from './formats.ts'
 
 /** Maximum size of a file, in bytes: the parser runs in a worker with limited memory. */
@@ -64,3 +65,24 @@ export const settingsShape = {
   watch,
   reconcile,
 }
+
+export const source = defineSource({
+  about: 'Configuration files, without their secrets.',
+  shape: settingsShape,
+  needs: { root: 'served folder' },
+  effects: {
+    options: {
+      ...folderEffects,
+      dotenv: 'none',
+      formats: 'none',
+      show: 'none',
+      allow: 'none',
+      maxBytes: 'none',
+      maxDepth: 'none',
+      maxNodes: 'none',
+      timeout: 'none',
+      language: 'none',
+      encodings: 'none',
+    },
+  },
+})

@@ -39,7 +39,7 @@ process.on('message', (question: Question) => {
   } catch (thrown) {
     // Another process may find it whole, or opens another file.
     const { kind, message, detail } = failureOf(thrown)
-    const told = isLost(thrown) && name !== 'open' ? { ...detail, reason: 'stale' } : detail
+    const told = isLost(thrown) && name !== 'open' ? { ...detail, reason: 'stale' as const } : detail
     process.send?.({ id, failed: { kind, message, detail: told } } satisfies Answer)
   }
 })

@@ -1,12 +1,15 @@
+import { path } from '../../schema/effects.ts'
 import { text } from '../../schema/fields.ts'
 import {
   connectionsShape,
+  databaseEffects,
   relationalShape,
   rowsKey,
   rowsShape,
   timeoutShape,
   viewsShape,
 } from '../relational/config.ts'
+import { defineSource } from '../source.ts'
 
 /** The options of a mount whose provider is `sqlite`. */
 export const sqliteShape = {
@@ -18,3 +21,9 @@ export const sqliteShape = {
   ...connectionsShape('How many processes read the file at once, at most. By default 2.'),
   ...timeoutShape,
 }
+
+export const source = defineSource({
+  about: 'A database in a file of SQLite: its tables, and rows where they are asked for.',
+  shape: sqliteShape,
+  effects: { options: { ...databaseEffects, file: path } },
+})

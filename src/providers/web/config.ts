@@ -1,8 +1,11 @@
+import { isHttpUrl } from '../../core/http-url.ts'
 import * as z from '../../schema/builder.ts'
-import { documentsShape } from '../../schema/documents.ts'
+import { documentEffects, documentsShape } from '../../schema/documents.ts'
+import { service } from '../../schema/effects.ts'
 import { globs, text } from '../../schema/fields.ts'
-import { httpUrl, originShape } from '../../schema/origin.ts'
+import { httpUrl, originEffects, originShape } from '../../schema/origin.ts'
 import { refusal } from '../../schema/refusals.ts'
+import { defineSource } from '../source.ts'
 
 const path = z.string().regex(/^(?!\/)(?!.*\/$)[^?#]*$/, {
   error: refusal(
@@ -70,8 +73,34 @@ interface Given {
 }
 
 /** Whether a mount names anything at all. */
-export function checkWeb(given: Given, context: z.RefinementCtx): void {
+function checkWeb(given: Given, context: z.RefinementCtx): void {
   if ((given.pages?.length ?? 0) > 0 || given.match !== undefined || given.llms !== undefined) return
   const message = refusal('No page is named.', 'Add "pages": ["docs/intro"], "match": "docs/**" or "llms": "llms.txt".')
   context.addIssue({ code: 'custom', path: ['pages'], message })
 }
+
+/** The fault of a mount of pages that does not say where those are. */
+export const noUrl = 'The address of the mount is none of the web, and "url" does not say where the pages are.'
+
+export const source = defineSource({
+  about: 'Pages of the web.',
+  shape: webShape,
+  check: checkWeb,
+  effects: {
+    always: ({ url }, { address }) => service(url ?? address),
+    options: {
+      ...documentEffects,
+      ...originEffects,
+      url: 'none',
+      pages: 'none',
+      llms: 'none',
+      match: 'none',
+      fetch: 'none',
+    },
+  },
+  findings: (written, { address }) => {
+    if ('url' in written || isHttpUrl(address)) return []
+    const fix = 'Add "url": "https://www.example.org/docs", or make that the address.'
+    return [{ path: ['mounts', address], message: noUrl, fix }]
+  },
+})

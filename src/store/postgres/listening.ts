@@ -17,7 +17,7 @@ export interface Listening {
 /** @param lost Told when the connection is lost, and when there is one again. */
 export function createListening(server: Server, channel: string, told: (connected: boolean) => void): Listening {
   let running: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined
-  /** Resolves once there is a connection, or the first attempt has failed: then anything that is written is told of later. */
+  /** Resolves when there is a connection, or when the first attempt has failed: later writes are then reported late. */
   let tried: Promise<void> = Promise.resolve()
 
   const news = createNews(() => {

@@ -22,7 +22,7 @@ export interface Server {
 
 /** How many questions may wait for a connection. */
 const mostWaiting = 2000
-/** How long it is waited for an answer after the server should have given up by itself, in milliseconds. */
+/** Additional time for an answer after the server's own time-out, in milliseconds. */
 const graceMs = 2000
 /** How long what was begun has to come to its end, and then connections to theirs, in milliseconds. */
 const endMs = 5000

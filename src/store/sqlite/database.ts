@@ -51,7 +51,7 @@ export function transaction<Result>(database: Database, act: () => Result): Resu
     try {
       database.exec('rollback')
     } catch {
-      // SQLite has done so by itself: there was no room, or the disk has failed.
+      // SQLite has already rolled back: the disk is full, or has failed.
     }
     throw error
   }

@@ -176,7 +176,7 @@ function alone<Result>(file: string, act: () => Result): Result {
   }
 }
 
-/** For what ends something: nobody can do anything about it. */
+/** Ignores an error while something is closed: the caller can do nothing about it. */
 function tryTo(act: () => void): void {
   try {
     act()

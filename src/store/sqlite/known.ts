@@ -12,7 +12,7 @@ export interface Version {
   readonly revision: number
 }
 
-/** How many counts are kept, and how many ids in all lists together; lists shorter than `few` are found fast enough, and count as so many. */
+/** Limits of the cache: the number of counts, and of ids in all lists together. A list shorter than `few` is looked up fast, and counts as `few` ids. */
 const most = { counts: 50_000, ids: 1_000_000, few: 500 }
 
 interface Kept {

@@ -1,10 +1,11 @@
 import { crc32 } from 'node:zlib'
 import type { Bounds, Operations } from '../engine.ts'
 import { failure } from '../failure.ts'
-import { leases, limits, type WholeRow } from '../rules.ts'
-import { type Dialect, listSql } from '../sql.ts'
+import { leases, type WholeRow } from '../rules.ts'
+import { listSql } from '../sql.ts'
 import type { Condition, Row } from '../store.ts'
 import { type Database, type Found, type Statement, transaction, type Value } from './database.ts'
+import { dialect, prepareRows, type RowStatements } from './rows-statements.ts'
 
 /** Changes of a collection since a revision: some keys, or everything. */
 export interface Changed {
@@ -23,62 +24,11 @@ const batch = 500
 /** More keys than this have changed: anything has. */
 const mostKeys = 1000
 
-const head = 'r.key, r.revision, r.created, r.modified, r.expires, r.bytes, r.sum, r.seal, r.terms'
-const dialect: Dialect = {
-  parameter: (n) => `?${n}`,
-  table: (name) => name,
-  columns: (values) => (values ? `${head}, r.value` : head),
-  // A cast of `strftime` would do as well; this is about three times as fast.
-  now: `cast(unixepoch('subsec') * 1000 as integer)`,
-}
-
 /** The operations, on a database of the right version. */
 export function createRows(database: Database): RowOperations {
-  const statements = prepareAll(database)
+  const statements = prepareRows(database)
   const listing = new Map<string, Statement>()
-
-  const find = (collection: string): Home | undefined => {
-    const found = statements.home.get(collection)
-    return found === undefined ? undefined : homeOf(found)
-  }
-  const findOrMake = (collection: string): Home => {
-    const found = find(collection)
-    if (found !== undefined) return found
-    statements.makeHome.run(collection)
-    return { id: Number(statements.home.get(collection)?.id), revision: 0, removed: 0, rows: 0, bytes: 0 }
-  }
-  const save = ({ id, revision, removed, rows, bytes }: Home) =>
-    statements.saveHome.run(revision, removed, rows, bytes, id)
-
-  /** Removes rows that were found, and answers the collection without them. */
-  const remove = (home: Home, rows: readonly Found[], now: number): Home => {
-    if (rows.length === 0) return home
-    let bytes = 0
-    for (const row of rows) {
-      statements.removeTerms.run(home.id, String(row.key), String(row.terms))
-      statements.remove.run(home.id, String(row.key))
-      bytes += Number(row.bytes)
-    }
-    const revision = nextRevision(home, now)
-    return { ...home, revision, removed: revision, rows: home.rows - rows.length, bytes: home.bytes - bytes }
-  }
-
-  /** Returns the rows to remove first; empty when the bounds hold. */
-  const surplus = (home: Home, bounds: Bounds, now: number): readonly Found[] => {
-    const expired = statements.expired.all(home.id, now, batch)
-    if (expired.length > 0) return expired
-    const oldest = statements.oldest.all(home.id, batch)
-    const old = oldest.filter((row) => bounds.age !== undefined && Number(row.modified) < now - bounds.age)
-    if (old.length > 0) return old
-    let { rows, bytes } = home
-    const tooMany = () => rows > (bounds.rows ?? rows) || bytes > (bounds.bytes ?? bytes)
-    return oldest.filter((row) => {
-      if (!tooMany()) return false
-      rows--
-      bytes -= Number(row.bytes)
-      return true
-    })
-  }
+  const { find, findOrMake, save } = createHomes(statements)
 
   return {
     get: (collection, key) => {
@@ -113,7 +63,7 @@ export function createRows(database: Database): RowOperations {
         const now = Date.now()
         const isLive = !isOver(old, now)
         if (isLive && !holds(condition, old)) return false
-        save(remove(home, [old], now))
+        save(remove(statements, home, [old], now))
         return isLive
       }),
     list: (collection, query) => {
@@ -135,8 +85,8 @@ export function createRows(database: Database): RowOperations {
         const home = find(collection)
         if (home === undefined) return []
         const now = Date.now()
-        const rows = surplus(home, bounds, now)
-        if (rows.length > 0) save(remove(home, rows, now))
+        const rows = surplus(statements, home, bounds, now)
+        if (rows.length > 0) save(remove(statements, home, rows, now))
         return rows.map(({ key }) => String(key))
       }),
     takeLease: (name, holder, ttlMs) => {
@@ -171,10 +121,57 @@ export function createRows(database: Database): RowOperations {
 interface Home {
   readonly id: number
   readonly revision: number
-  /** The revision of what was removed last. */
+  /** The revision of the last removal. */
   readonly removed: number
   readonly rows: number
   readonly bytes: number
+}
+
+/** The collections, by name. */
+function createHomes(statements: RowStatements) {
+  const find = (collection: string): Home | undefined => {
+    const found = statements.home.get(collection)
+    return found === undefined ? undefined : homeOf(found)
+  }
+  const findOrMake = (collection: string): Home => {
+    const found = find(collection)
+    if (found !== undefined) return found
+    statements.makeHome.run(collection)
+    return { id: Number(statements.home.get(collection)?.id), revision: 0, removed: 0, rows: 0, bytes: 0 }
+  }
+  const save = ({ id, revision, removed, rows, bytes }: Home) =>
+    statements.saveHome.run(revision, removed, rows, bytes, id)
+  return { find, findOrMake, save }
+}
+
+/** Removes rows that were found, and answers the collection without them. */
+function remove(statements: RowStatements, home: Home, rows: readonly Found[], now: number): Home {
+  if (rows.length === 0) return home
+  let bytes = 0
+  for (const row of rows) {
+    statements.removeTerms.run(home.id, String(row.key), String(row.terms))
+    statements.remove.run(home.id, String(row.key))
+    bytes += Number(row.bytes)
+  }
+  const revision = nextRevision(home, now)
+  return { ...home, revision, removed: revision, rows: home.rows - rows.length, bytes: home.bytes - bytes }
+}
+
+/** Returns the rows to remove first; empty when the bounds hold. */
+function surplus(statements: RowStatements, home: Home, bounds: Bounds, now: number): readonly Found[] {
+  const expired = statements.expired.all(home.id, now, batch)
+  if (expired.length > 0) return expired
+  const oldest = statements.oldest.all(home.id, batch)
+  const old = oldest.filter((row) => bounds.age !== undefined && Number(row.modified) < now - bounds.age)
+  if (old.length > 0) return old
+  let { rows, bytes } = home
+  const tooMany = () => rows > (bounds.rows ?? rows) || bytes > (bounds.bytes ?? bytes)
+  return oldest.filter((row) => {
+    if (!tooMany()) return false
+    rows--
+    bytes -= Number(row.bytes)
+    return true
+  })
 }
 
 function homeOf(found: Found): Home {
@@ -232,69 +229,5 @@ function rowOf(found: Found): Row {
     modified: Number(modified),
     ...(expires === null ? {} : { expires: Number(expires) }),
     terms: JSON.parse(String(terms)) as readonly string[],
-  }
-}
-
-function prepareAll(database: Database) {
-  const prepare = (sql: string) => database.prepare(sql)
-  return {
-    home: prepare('select id, revision, removed, rows, bytes from collections where name = ?'),
-    makeHome: prepare('insert into collections (name, revision, removed, rows, bytes) values (?, 0, 0, 0, 0)'),
-    saveHome: prepare('update collections set revision = ?, removed = ?, rows = ?, bytes = ? where id = ?'),
-    get: prepare(
-      `select ${dialect.columns(true)} from rows r where r.collection = (select id from collections where name = ?1)
-       and r.key = ?2 and (r.expires is null or r.expires > ?3)`,
-    ),
-    old: prepare('select key, revision, created, expires, bytes, terms from rows where collection = ? and key = ?'),
-    put: prepare(
-      `insert into rows (collection, key, revision, created, modified, expires, bytes, sum, seal, terms, value)
-       values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-       on conflict (collection, key) do update set revision = excluded.revision, created = excluded.created,
-         modified = excluded.modified, expires = excluded.expires, bytes = excluded.bytes, sum = excluded.sum,
-         seal = excluded.seal, terms = excluded.terms, value = excluded.value`,
-    ),
-    remove: prepare('delete from rows where collection = ? and key = ?'),
-    addTerms: prepare('insert or ignore into terms (collection, term, key) select ?1, value, ?2 from json_each(?3)'),
-    removeTerms: prepare(
-      'delete from terms where collection = ?1 and key = ?2 and term in (select value from json_each(?3))',
-    ),
-    expired: prepare(
-      `select key, bytes, terms from rows where collection = ?1 and expires is not null and expires <= ?2
-       order by expires limit ?3`,
-    ),
-    oldest: prepare('select key, bytes, terms, modified from rows where collection = ? order by revision limit ?'),
-    since: prepare('select key from rows where collection = ?1 and revision > ?2 order by revision limit ?3'),
-    // The rows that each term leads to, those with most of them, and then how many they really have.
-    similar: prepare(
-      `with home as (select id from collections where name = ?1),
-         wanted as (select value as term from json_each(?2)),
-         found as (
-           select t.key as key, count(*) as shared from wanted w
-           cross join terms t on t.collection = (select id from home) and t.term = w.term
-             and t.key in (
-               select some.key from terms some
-               where some.collection = (select id from home) and some.term = w.term limit ${limits.similarRows}
-             )
-           group by t.key
-         ),
-         best as (
-           select f.key from found f
-           cross join rows r on r.collection = (select id from home) and r.key = f.key
-           where r.expires is null or r.expires > ?3
-           order by f.shared desc, f.key limit 4 * ?4
-         )
-       select b.key as key, (
-         select count(*) from wanted w
-         cross join terms t on t.collection = (select id from home) and t.term = w.term and t.key = b.key
-       ) as shared
-       from best b order by shared desc, b.key limit ?4`,
-    ),
-    takeLease: prepare(
-      `insert into leases (name, holder, expires) values (?1, ?2, ?3)
-       on conflict (name) do update set holder = excluded.holder, expires = excluded.expires where leases.expires <= ?4
-       returning name`,
-    ),
-    renewLease: prepare('update leases set expires = ? where name = ? and holder = ? returning name'),
-    dropLease: prepare('delete from leases where name = ? and holder = ? returning name'),
   }
 }

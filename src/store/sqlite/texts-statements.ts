@@ -1,6 +1,8 @@
 import type { TextFilter } from '../texts.ts'
 import type { Database, Value } from './database.ts'
 
+export type TextStatements = ReturnType<typeof prepareTexts>
+
 /** Prepares the statements on the tables of texts. */
 export function prepareTexts(database: Database) {
   const prepare = (sql: string) => database.prepare(sql)

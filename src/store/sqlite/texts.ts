@@ -3,41 +3,19 @@ import type { TextOperations } from '../engine.ts'
 import { failure } from '../failure.ts'
 import { endOf } from '../rules.ts'
 import { isInSet } from '../text-set.ts'
-import type { FoundPart, NewText, PartQuery, TextEntry, TextSet, WeightedTerm } from '../texts.ts'
+import type { FoundPart, NewText, TextEntry } from '../texts.ts'
 import { bytesOf } from '../texts-rules.ts'
 import { type Database, type Found, listIn, transaction, type Value } from './database.ts'
-import { createKnown } from './known.ts'
-import { createOwners, type Owner } from './owners.ts'
-import { bestOf, type Scored, type Weighed, weighedOf } from './scores.ts'
-import { filterSql, prepareTexts } from './texts-statements.ts'
+import { createFinding, type Home, tokenOf } from './texts-finding.ts'
+import { prepareTexts, type TextStatements } from './texts-statements.ts'
 
 /** How many texts one part of a removal removes. */
 const batch = 200
-/** How many of the best are looked at for whether a filter lets them pass, at once. */
-const sifted = 2000
-/** A term that more parts have than this is frequent. */
-const frequent = 50_000
 
 /** Texts in a database of the right version: their terms are in an index of FTS5 that has neither the texts nor where in them a term stands. */
 export function createTexts(database: Database): TextOperations {
   const statements = prepareTexts(database)
-  const known = createKnown()
-  const owners = createOwners(
-    (after, limit) => listIn(statements.partOwners.get(after, limit)?.owners) as readonly Owner[],
-    () => Number(statements.howMany.get()?.n),
-  )
-  const find = (name: string): Home | undefined => {
-    const found = statements.home.get(name)
-    return found === undefined ? undefined : homeOf(found)
-  }
-  const findOrMake = (name: string): Home => {
-    const found = find(name)
-    if (found !== undefined) return found
-    statements.makeHome.run(name)
-    return { id: Number(statements.home.get(name)?.id), revision: 0, texts: 0, parts: 0, length: 0, bytes: 0 }
-  }
-  const save = (home: Home) =>
-    statements.saveHome.run(home.revision + 1, home.texts, home.parts, home.length, home.bytes, home.id)
+  const { find, findOrMake, save } = createHomes(statements)
 
   const drop = (home: Home, text: Found): Home => {
     const id = Number(text.id)
@@ -59,56 +37,6 @@ export function createTexts(database: Database): TextOperations {
     }
     return added(home, 1, text.parts.length, length, bytes)
   }
-
-  const tokensOf = (home: Home, { term, prefix }: WeightedTerm) =>
-    `"${tokenOf(home.id, term)}"${prefix === true ? ' *' : ''}`
-  const lookUp = (match: string) => listIn(statements.ids.get(match)?.ids) as readonly number[]
-  const idsOf = (home: Home, match: string, among: TextSet | undefined) => {
-    if (among === undefined) return known.ids(home, match, () => lookUp(match))
-    return known.chosen(home, `${among.version} ${match}`, () => chosenOf(home, match, among))
-  }
-  const chosenOf = (home: Home, match: string, among: TextSet) => {
-    owners.refresh(home)
-    return owners.within(lookUp(match), among)
-  }
-  /** Only the number is kept: the lists of frequent terms, which nothing is found by, would drive out the others. */
-  const countAmong = (home: Home, token: string, among: TextSet) =>
-    known.count(home, `${among.version} ${token}`, () => {
-      const total = Number(statements.count.get(token)?.doc ?? 0)
-      if (total === 0) return 0
-      return (total > frequent ? chosenOf(home, `"${token}"`, among) : idsOf(home, `"${token}"`, among)).length
-    })
-
-  const listsOf = (home: Home, { terms, among }: PartQuery): readonly Weighed[] => {
-    const own = terms.filter(({ beside }) => beside !== true)
-    const others = own.map((term) => tokensOf(home, term)).join(' OR ')
-    return terms.map((term) => {
-      const match = tokensOf(home, term)
-      if (term.beside !== true) return { weight: term.weight, ids: idsOf(home, match, among) }
-      return { weight: term.weight, ids: others === '' ? [] : idsOf(home, `${match} AND (${others})`, among) }
-    })
-  }
-
-  /** The best parts whose texts pass the filter. */
-  const sift = (home: Home, query: PartQuery): readonly Scored[] => {
-    const { where, limit } = query
-    const lists = listsOf(home, query)
-    if (where === undefined) return weighedOf(lists, limit)
-    const passed: Scored[] = []
-    const all = weighedOf(lists, Number.POSITIVE_INFINITY)
-    const { sql, values } = filterSql(where)
-    for (let start = 0; start < all.length && passed.length < limit; start += sifted) {
-      const some = all.slice(start, start + sifted)
-      const found = database.prepare(sql).get(JSON.stringify(some.map(({ id }) => id)), ...values)
-      const ids = new Set(listIn(found?.ids) as readonly number[])
-      passed.push(...some.filter(({ id }) => ids.has(id)))
-    }
-    return passed.slice(0, limit)
-  }
-
-  /** All that have one term are equally good: no more of them are looked up than are asked for. */
-  const firstOf = (home: Home, term: WeightedTerm, limit: number): readonly number[] =>
-    listIn(statements.firstIds.get(tokensOf(home, term), limit)?.ids) as readonly number[]
 
   return {
     textsPut: (name, texts) =>
@@ -158,30 +86,7 @@ export function createTexts(database: Database): TextOperations {
       const idsOfType = (mime: string) => listIn(statements.idsOfType.get(home, mime)?.ids) as readonly number[]
       return types.filter((mime) => idsOfType(mime).some((id) => isInSet(among, id)))
     },
-    textsCounts: (name, terms, among) => {
-      const home = find(name)
-      if (home === undefined) return terms.map(() => 0)
-      const count = (token: string) => Number(statements.count.get(token)?.doc ?? 0)
-      return terms.map((term) => {
-        const token = tokenOf(home.id, term)
-        if (among === undefined) return known.count(home, token, () => count(token))
-        return countAmong(home, token, among)
-      })
-    },
-    textsFind: (name, query) => {
-      const home = find(name)
-      if (home === undefined) return []
-      const { terms, where, among, limit } = query
-      const [only] = terms
-      const isOne = only !== undefined && terms.length === 1 && only.beside !== true
-      if (isOne && where === undefined && among === undefined) return firstOf(home, only, limit)
-      if (where === undefined) return bestOf(listsOf(home, query), limit)
-      return sift(home, query).map(({ id }) => id)
-    },
-    textsWeigh: (name, query) => {
-      const home = find(name)
-      return home === undefined ? [] : sift(home, query).map(({ id, sum }) => ({ id, weight: sum }))
-    },
+    ...createFinding(database, statements, find),
     textsRead: (name, ids) => {
       const home = find(name)
       if (home === undefined) return []
@@ -224,13 +129,21 @@ export function createTexts(database: Database): TextOperations {
   }
 }
 
-interface Home {
-  readonly id: number
-  readonly revision: number
-  readonly texts: number
-  readonly parts: number
-  readonly length: number
-  readonly bytes: number
+/** The collections of texts, by name. */
+function createHomes(statements: TextStatements) {
+  const find = (name: string): Home | undefined => {
+    const found = statements.home.get(name)
+    return found === undefined ? undefined : homeOf(found)
+  }
+  const findOrMake = (name: string): Home => {
+    const found = find(name)
+    if (found !== undefined) return found
+    statements.makeHome.run(name)
+    return { id: Number(statements.home.get(name)?.id), revision: 0, texts: 0, parts: 0, length: 0, bytes: 0 }
+  }
+  const save = (home: Home) =>
+    statements.saveHome.run(home.revision + 1, home.texts, home.parts, home.length, home.bytes, home.id)
+  return { find, findOrMake, save }
 }
 
 function homeOf({ id, revision, texts, parts, length, bytes }: Found): Home {
@@ -252,11 +165,6 @@ function added(home: Home, texts: number, parts: number, length: number, bytes: 
     length: home.length + length,
     bytes: home.bytes + bytes,
   }
-}
-
-/** All texts share one index: what is before the `~` tells whose term it is. */
-function tokenOf(home: number, term: string): string {
-  return `${home}~${term}`
 }
 
 function labelsOf({ key, version, edition, labels }: NewText): readonly Value[] {

@@ -57,7 +57,7 @@ port?.on('message', (question: Question) => {
   setTimeout(leave, staleMs)
 })
 
-/** The file of a store, whatever becomes of it: opened when it is needed, again where it was lost, repaired where it is damaged. */
+/** The file of a store: opened at the first use, opened again after it was lost, and repaired if it is damaged. */
 interface Keeper {
   /** @throws ResourceError and nothing else. */
   perform<Result>(act: (operations: SqliteOperations) => Result): Result

@@ -99,7 +99,7 @@ export function createCleaner(options: CleanerOptions): Cleaner {
   return cleaner
 }
 
-/** The facts of a content that something was taken out of: nobody may keep it for ever. */
+/** Facts of a content from which something was removed: clients may not cache it for ever. */
 export function markedFacts(facts: ContentFacts, changed: boolean): ContentFacts {
   if (!changed) return facts
   const { immutable: _, ...rest } = facts

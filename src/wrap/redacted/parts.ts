@@ -63,7 +63,7 @@ const maxHeadBytes = 4096
 
 const firstLine = (bytes: Buffer) => /^[^\r\n]*/.exec(bytes.toString())?.[0] ?? ''
 
-/** Reads pieces of what is in memory. */
+/** Reads pieces of a content in memory. */
 export function piecesOf(bytes: Buffer): ReadPiece {
   return async (start, end) => ({ bytes: bytes.subarray(start, end), start, final: end >= bytes.length })
 }

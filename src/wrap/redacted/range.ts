@@ -1,11 +1,11 @@
 import { invalid, ResourceError } from '../../core/errors.ts'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
 import type { ByteRange, Content, ContentFacts, Context, Provider, ReadRequest } from '../../core/provider.ts'
-import { changed, chunksOf, isTextPart } from '../chunks.ts'
+import { ChangedError, chunksOf, isTextPart } from '../chunks.ts'
 import { type Cleaner, markedFacts } from './cleaner.ts'
 import type { ReadPiece } from './parts.ts'
 
-/** Reads a part of a text, counted in bytes of what is shown; `undefined` where the resource is only to be had as a whole. */
+/** Reads a part of the redacted text, counted in its bytes. Resolves to undefined if the resource can only be read as a whole. */
 export type RangeReader = (request: ReadRequest, range: ByteRange, context: Context) => Promise<Content | undefined>
 
 /** So much of the source is gone through for one part, in bytes. */
@@ -13,8 +13,8 @@ const maxWay = 64 * 1024 * 1024
 /** The largest part, in bytes. */
 const maxPart = 16 * 1024 * 1024
 
-/** Marks a source that has no parts, or is not text. */
-const whole = Symbol('whole')
+/** Thrown for a source that has no parts, or is not text. */
+class WholeOnlyError extends Error {}
 
 /**
  * Reads parts of texts without reading all of them: what lies before a part is gone through once, and where its windows
@@ -46,8 +46,8 @@ export function createRangeReader(provider: Provider, cleaner: Cleaner): RangeRe
       try {
         return await read(request, range, context)
       } catch (error) {
-        if (error === whole) return undefined
-        if (error !== changed) throw error
+        if (error instanceof WholeOnlyError) return undefined
+        if (!(error instanceof ChangedError)) throw error
         checkpoints.forget(JSON.stringify([context.principal.id, request.path, [...request.params]]))
       }
     }
@@ -55,7 +55,7 @@ export function createRangeReader(provider: Provider, cleaner: Cleaner): RangeRe
   }
 }
 
-/** Reads the source in pieces of one version. Throws `changed` for another, and `whole` for what has no parts. */
+/** Reads the source in pieces of one version. Throws {@link ChangedError} for another, and {@link WholeOnlyError} if there are no parts. */
 function createSource(provider: Provider, request: ReadRequest, context: Context, version: string | undefined) {
   let facts: ContentFacts = {}
   let expected = version
@@ -65,16 +65,16 @@ function createSource(provider: Provider, request: ReadRequest, context: Context
     let length = 0
     for await (const chunk of chunksOf(provider, request, { start, length: end - start }, context)) {
       facts = chunk.facts
-      if (expected !== undefined && facts.version !== expected) throw changed
+      if (expected !== undefined && facts.version !== expected) throw new ChangedError()
       expected = facts.version
       if (pieces.length === 0) {
-        if (chunk.start < start || !isTextPart(chunk.bytes, facts)) throw whole
+        if (chunk.start < start || !isTextPart(chunk.bytes, facts)) throw new WholeOnlyError()
         begin = chunk.start
       }
       pieces.push(chunk.bytes)
       length += chunk.bytes.length
       // More than was asked for: all of it came at once.
-      if (length > end - start) throw whole
+      if (length > end - start) throw new WholeOnlyError()
       if (chunk.final || begin + length >= end - 3)
         return { bytes: Buffer.concat(pieces), start: begin, final: chunk.final }
     }
@@ -83,7 +83,7 @@ function createSource(provider: Provider, request: ReadRequest, context: Context
   return { read, facts: () => facts }
 }
 
-/** Gathers the bytes of a range out of what is shown of a text, piece after piece. */
+/** Collects the bytes of a range from the pieces of a redacted text. */
 function createPart({ start, end = Number.POSITIVE_INFINITY }: ByteRange, from: Checkpoint) {
   const pieces: Buffer[] = []
   let at = from.clean

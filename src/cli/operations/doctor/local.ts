@@ -2,11 +2,11 @@ import { readFile, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { isAbsolute, relative } from 'node:path'
 import { parseDocument } from '../../../config/document.ts'
-import { lazyStore } from '../../../config/mount-settings.ts'
 import { type ConfigProblem, formatKey } from '../../../config/problem.ts'
 import { isResourceError } from '../../../core/errors.ts'
 import { isLoopback } from '../../../core/host.ts'
 import type { Log } from '../../../core/log.ts'
+import { lazyStore } from '../../../providers/mount-settings.ts'
 import { readTokenFile } from '../../../server/auth/token-file.ts'
 import type { Diagnosis, Findings } from '../../commands/doctor.ts'
 import { CommandError } from '../../terminal/exit.ts'
@@ -112,7 +112,7 @@ async function placesIn(file: string | undefined): Promise<Case['placeOf']> {
   return (path) => `${shown}:${document.positionOf(path, 'key').line}: ${formatKey(path)}`
 }
 
-/** Looks whether it can be served over HTTP as the configuration says, and to whom. */
+/** Checks whether the configuration can be served over HTTP, and to whom. */
 async function checkHttp(here: Case, findings: Findings): Promise<void> {
   const { config } = here.local
   if (config?.auth?.tokens !== undefined) await checkTokens(config.auth.tokens, here, findings)

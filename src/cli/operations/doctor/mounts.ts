@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
-import type { LazyStore } from '../../../config/mount-settings.ts'
 import type { PlannedMount } from '../../../config/plan.ts'
 import { createCatalog, type Mount } from '../../../core/catalog.ts'
 import { defined } from '../../../core/kit/defined.ts'
 import type { Degradation } from '../../../core/provider.ts'
+import type { LazyStore } from '../../../providers/mount-settings.ts'
 import { formatProblem } from '../../../testing/index.ts'
 import type { Diagnosis, Findings } from '../../commands/doctor.ts'
 import { counted } from '../../terminal/format.ts'
@@ -71,7 +71,7 @@ function diagnose(report: MountReport, { placeOf, withConfig }: Case): Diagnosis
   return { check, status: 'ok', found: `${address} (${provider}): ${amount}, ${milliseconds} ms` }
 }
 
-/** Whether changes of a mount are told, and all of them. */
+/** Checks whether a mount notifies of its changes, and of all of them. */
 async function checkChanges(mount: Mount, { config, address }: PlannedMount, here: Case): Promise<Diagnosis> {
   const check = 'changes'
   if (mount.provider.watch === undefined) {

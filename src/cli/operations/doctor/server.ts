@@ -77,7 +77,7 @@ async function checkClock(url: string, tell: Findings['tell']): Promise<void> {
       fix: 'Set both clocks, as by NTP.',
     })
   } catch {
-    // Whether it can be reached is told by the check of that.
+    // Another check reports whether it can be reached.
   }
 }
 

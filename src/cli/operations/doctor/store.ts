@@ -1,17 +1,15 @@
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { LazyStore } from '../../../config/mount-settings.ts'
 import { isResourceError } from '../../../core/errors.ts'
 import { parseSearchStatus, type SearchStatusMount } from '../../../core/found.ts'
+import { sourceNamed } from '../../../providers/index.ts'
+import type { LazyStore } from '../../../providers/mount-settings.ts'
 import type { Findings } from '../../commands/doctor.ts'
 import { placesOf, textAt } from '../../commands/search.ts'
 import { counted, formatSize } from '../../terminal/format.ts'
 import { openLocal, storeOf } from '../local.ts'
 import type { Case } from './case.ts'
-
-/** The providers that keep something. */
-const keeping: ReadonlySet<string> = new Set(['results', 'metrics', 'search'])
 
 /** Looks whether the store answers, where a mount needs it. Resolves to whether mounts can be opened with it. */
 export async function checkStore(
@@ -21,7 +19,7 @@ export async function checkStore(
 ): Promise<boolean> {
   const kept = storeOf(local)
   if (kept === undefined || store === undefined) return false
-  if (!mounts.some(({ config: { provider } }) => keeping.has(provider))) return true
+  if (!mounts.some(({ config: { provider } }) => sourceNamed(provider)?.keeps === true)) return true
   doing('Opening the store')
   const where = 'sqlite' in kept ? kept.sqlite.file : 'PostgreSQL'
   const failed = (found: string, fix: string) => tell({ check: 'store', status: 'failed', found, fix })

@@ -47,29 +47,24 @@ interface Listener {
   prompts: boolean
 }
 
-export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}): Changes {
-  const { onState = () => {}, waits = [500, 1000, 2000, 4000], joining = 50 } = options
-  const listeners = new Set<Listener>()
-  /** Callers that wait until the latest additions are subscribed. */
-  let waiting: (() => void)[] = []
-  let current: Listening | undefined
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let failures = 0
-  /** Whether it waits for its next try: it is not hurried by what is added. */
-  let isBackingOff = false
-  let isOpening = false
-  let isAskedAgain = false
-  let isPaused = false
-  let isClosed = false
-  /** Whether something may have changed that nobody was told of. */
-  let isGap = false
-  let state: ChangesState = 'off'
+/** The listeners, each with what it wants to hear. */
+interface Listeners {
+  open(tell: (change: PageChange) => void): Subscription
+  /** Returns what all of them together want to hear. */
+  wanted(): Wanted
+  /** Tells those that want to hear of a change. */
+  readonly heard: Parameters<typeof listen>[2]
+  /** Tells each that everything that it listens to may have changed. */
+  tellMissed(): void
+  clear(): void
+}
 
-  const setState = (next: ChangesState) => {
-    if (next === state) return
-    state = next
-    onState(next)
-  }
+/**
+ * @param asked Called when the wanted URIs have changed. Resolves once the stream is open for them.
+ * @param told Returns what the server has accepted to tell.
+ */
+function createListeners(asked: () => Promise<void>, told: () => Listening['told'] | undefined): Listeners {
+  const listeners = new Set<Listener>()
   const wanted = (): Wanted => ({
     uris: new Set([...listeners].flatMap(({ uris }) => [...uris])),
     list: [...listeners].some(({ list }) => list),
@@ -86,6 +81,94 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
     onUpdated: (uri: string) => tellAll(({ uris }) => (uris.has(uri) ? { uris: [uri], listed: false } : undefined)),
     onListed: () => tellAll(({ list }) => (list ? { uris: [], listed: true } : undefined)),
     onPrompts: () => tellAll(({ prompts }) => (prompts ? { uris: [], listed: false, prompts } : undefined)),
+  }
+  return {
+    wanted,
+    heard,
+    tellMissed: () =>
+      tellAll(({ uris, list, prompts }) => ({
+        uris: [...uris],
+        listed: list,
+        ...(prompts ? { prompts } : {}),
+        missed: true,
+      })),
+    clear: () => listeners.clear(),
+    open: (tell) => {
+      const own: Listener = { tell, uris: new Set(), list: false, prompts: false }
+      listeners.add(own)
+      return {
+        get uris() {
+          return [...own.uris].filter((uri) => told()?.uris.has(uri))
+        },
+        add: async (added) => {
+          const fresh = added.filter((uri) => !own.uris.has(uri))
+          if (new Set([...wanted().uris, ...fresh]).size > maxUris)
+            throw invalid(`There may be no more than ${maxUris} URIs.`, 'too-many-subscriptions', { limit: maxUris })
+          for (const uri of fresh) own.uris.add(uri)
+          if (fresh.length > 0) await asked()
+          return added.filter((uri) => told()?.uris.has(uri))
+        },
+        addList: async () => {
+          own.list = true
+          await asked()
+          return told()?.list ?? false
+        },
+        addPrompts: async () => {
+          own.prompts = true
+          await asked()
+          return told()?.prompts ?? false
+        },
+        remove: (uri) => {
+          if (own.uris.delete(uri)) void asked()
+        },
+        close: () => {
+          if (listeners.delete(own)) void asked()
+        },
+      }
+    },
+  }
+}
+
+/** Returns a function that runs the work, and once more if it is called meanwhile, until it is over. */
+function oneAtATime(work: () => Promise<void>, isOver: () => boolean): () => Promise<void> {
+  let isRunning = false
+  let isAskedAgain = false
+  return async () => {
+    if (isRunning) {
+      isAskedAgain = true
+      return
+    }
+    isRunning = true
+    try {
+      do {
+        isAskedAgain = false
+        await work()
+      } while (isAskedAgain && !isOver())
+    } finally {
+      isRunning = false
+    }
+  }
+}
+
+export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}): Changes {
+  const { onState = () => {}, waits = [500, 1000, 2000, 4000], joining = 50 } = options
+  /** Callers that wait until the latest additions are subscribed. */
+  let waiting: (() => void)[] = []
+  let current: Listening | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let failures = 0
+  /** Whether it waits for its next try: it is not hurried by what is added. */
+  let isBackingOff = false
+  let isPaused = false
+  let isClosed = false
+  /** Whether something may have changed that nobody was told of. */
+  let isGap = false
+  let state: ChangesState = 'off'
+
+  const setState = (next: ChangesState) => {
+    if (next === state) return
+    state = next
+    onState(next)
   }
   const plan = (wait: number) => {
     clearTimeout(timer)
@@ -112,28 +195,11 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
     last?.close()
   }
 
-  /** Opens a stream for the wanted URIs. Additions meanwhile are handled right after. */
-  const settle = async () => {
-    if (isOpening) {
-      isAskedAgain = true
-      return
-    }
-    isOpening = true
-    try {
-      do {
-        isAskedAgain = false
-        await reopen()
-      } while (isAskedAgain && !isClosed)
-    } finally {
-      isOpening = false
-    }
-  }
-
   const reopen = async () => {
     if (isPaused || isClosed) return drop()
     const those = waiting
     waiting = []
-    const want = wanted()
+    const want = listeners.wanted()
     if (want.uris.size === 0 && !want.list && !want.prompts) {
       drop()
       setState('off')
@@ -142,7 +208,7 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
     if (current !== undefined && suffices(current, want)) return release(those)
     if (state !== 'lost' && current === undefined) setState('opening')
     try {
-      const next = await listen(endpoint, want, heard)
+      const next = await listen(endpoint, want, listeners.heard)
       // The old one told until here: nothing is missed.
       drop()
       if (isPaused || isClosed) return next.close()
@@ -150,13 +216,7 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
       failures = 0
       void next.ended.then(() => void (current === next && lose()))
       setState('live')
-      if (isGap)
-        tellAll(({ uris, list, prompts }) => ({
-          uris: [...uris],
-          listed: list,
-          ...(prompts ? { prompts } : {}),
-          missed: true,
-        }))
+      if (isGap) listeners.tellMissed()
       isGap = false
     } catch {
       if (!isPaused) backOff()
@@ -169,46 +229,18 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
     if (!isPaused && !isClosed) backOff()
   }
 
+  /** Opens a stream for the wanted URIs. Additions meanwhile are handled right after. */
+  const settle = oneAtATime(reopen, () => isClosed)
+
   const asked = (): Promise<void> => {
     const settled = new Promise<void>((resolve) => waiting.push(resolve))
     if (!isBackingOff && !isPaused) plan(joining)
     return settled
   }
+  const listeners = createListeners(asked, () => current?.told)
 
   return {
-    open: (tell) => {
-      const own: Listener = { tell, uris: new Set(), list: false, prompts: false }
-      listeners.add(own)
-      return {
-        get uris() {
-          return [...own.uris].filter((uri) => current?.told.uris.has(uri))
-        },
-        add: async (added) => {
-          const fresh = added.filter((uri) => !own.uris.has(uri))
-          if (new Set([...wanted().uris, ...fresh]).size > maxUris)
-            throw invalid(`There may be no more than ${maxUris} URIs.`, 'too-many-subscriptions', { limit: maxUris })
-          for (const uri of fresh) own.uris.add(uri)
-          if (fresh.length > 0) await asked()
-          return added.filter((uri) => current?.told.uris.has(uri))
-        },
-        addList: async () => {
-          own.list = true
-          await asked()
-          return current?.told.list ?? false
-        },
-        addPrompts: async () => {
-          own.prompts = true
-          await asked()
-          return current?.told.prompts ?? false
-        },
-        remove: (uri) => {
-          if (own.uris.delete(uri)) void asked()
-        },
-        close: () => {
-          if (listeners.delete(own)) void asked()
-        },
-      }
-    },
+    open: listeners.open,
     pause: () => {
       isPaused = true
       isGap = isGap || current !== undefined

@@ -78,7 +78,7 @@ export function createTypeAhead(): TypeAhead {
       typed = now - last > together ? character : typed + character
       last = now
       const folded = foldKana(typed)
-      // One character again and again goes from one to the next; more of them stay where they still fit.
+      // Repeating one character moves to the next match. More characters keep the row while it matches.
       const isSame = [...folded].every((one) => one === folded[0])
       const wanted = isSame ? (folded[0] ?? '') : folded
       const start = isSame ? active + 1 : active

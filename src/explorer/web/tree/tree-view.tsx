@@ -58,19 +58,7 @@ export function TreeView() {
     for (const row of ends) if (row.kind === 'more') browse.value?.forest.more(row.resource.uri)
   })
 
-  const pickable = (index: number) => {
-    const row = rows[index]
-    return row?.kind === 'node' && !(row.level === 1 && isSearchMount(row.key)) ? row.resource : undefined
-  }
-  const setOpen = (row: TreeRow, isOpen: boolean) => {
-    if (isFiltered.value) {
-      const closed = new Set(closedInFilter.value)
-      if (isOpen) closed.delete(row.key)
-      else closed.add(row.key)
-      closedInFilter.value = closed
-    } else if (isOpen) browse.value?.forest.open(row.key)
-    else browse.value?.forest.close(row.key)
-  }
+  const pickable = (index: number) => resourceAt(rows, index)
   const activate = (index: number) => {
     const row = rows[index]
     if (row === undefined) return
@@ -78,28 +66,6 @@ export function TreeView() {
     lastIndex.current = index
     show(index)
   }
-  const preview = (row: TreeRow) => {
-    if (row.kind === 'failed' || row.kind === 'more') browse.value?.forest.more(row.resource.uri)
-    else if (row.kind === 'node' && row.level === 1 && isSearchMount(row.key)) {
-      go({ view: 'search' })
-      focusSearch()
-    } else if (row.kind === 'node') {
-      opened.current = row.resource.uri
-      go({ uri: row.resource.uri })
-    }
-  }
-  const openSiblings = (index: number) => {
-    const parent = parentIndex(rows, index)
-    const level = rows[index]?.level
-    let opened = 0
-    for (let at = parent + 1; at < rows.length && (rows[at]?.level ?? 0) > (rows[parent]?.level ?? 0); at++) {
-      const row = rows[at]
-      if (row === undefined || row.level !== level || !row.isDirectory || row.isOpen) continue
-      if (++opened > 100) break
-      setOpen(row, true)
-    }
-  }
-
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.isComposing || event.keyCode === 229) return
     const row = rows[activeIndex]
@@ -121,7 +87,7 @@ export function TreeView() {
       activate(step.to)
     } else if (step.act === 'open') setOpen(row, true)
     else if (step.act === 'close') setOpen(row, false)
-    else if (step.act === 'openSiblings') openSiblings(activeIndex)
+    else if (step.act === 'openSiblings') openSiblings(rows, activeIndex)
     else if (step.act === 'preview') preview(row)
     else if (row.kind === 'node') pickRow(row)
   }
@@ -173,6 +139,51 @@ export function TreeView() {
       </div>
     </div>
   )
+}
+
+/** Returns the resource of a row that can be picked. */
+function resourceAt(rows: readonly TreeRow[], index: number) {
+  const row = rows[index]
+  return row?.kind === 'node' && !(row.level === 1 && isSearchMount(row.key)) ? row.resource : undefined
+}
+
+/** Opens or closes a folder. In the filtered tree this is remembered apart from the whole tree. */
+function setOpen(row: TreeRow, isOpen: boolean): void {
+  if (isFiltered.value) {
+    const closed = new Set(closedInFilter.value)
+    if (isOpen) closed.delete(row.key)
+    else closed.add(row.key)
+    closedInFilter.value = closed
+  } else if (isOpen) browse.value?.forest.open(row.key)
+  else browse.value?.forest.close(row.key)
+}
+
+/** Shows the resource of a row, goes to the search, or loads the next page. */
+function preview(row: TreeRow): void {
+  if (row.kind === 'failed' || row.kind === 'more') browse.value?.forest.more(row.resource.uri)
+  else if (row.kind === 'node' && row.level === 1 && isSearchMount(row.key)) {
+    go({ view: 'search' })
+    focusSearch()
+  } else if (row.kind === 'node') {
+    opened.current = row.resource.uri
+    go({ uri: row.resource.uri })
+  }
+}
+
+/** The most folders that are opened at once. */
+const maxOpened = 100
+
+/** Opens all folders beside a row (the key `*`). */
+function openSiblings(rows: readonly TreeRow[], index: number): void {
+  const parent = parentIndex(rows, index)
+  const level = rows[index]?.level
+  let opened = 0
+  for (let at = parent + 1; at < rows.length && (rows[at]?.level ?? 0) > (rows[parent]?.level ?? 0); at++) {
+    const row = rows[at]
+    if (row === undefined || row.level !== level || !row.isDirectory || row.isOpen) continue
+    if (++opened > maxOpened) break
+    setOpen(row, true)
+  }
 }
 
 /** Picks what a row stands for. Of a folder in the filtered tree, only what fits the filter. */

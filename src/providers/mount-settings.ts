@@ -1,11 +1,12 @@
+import { createHash } from 'node:crypto'
 import type { Log } from '../core/log.ts'
 import type { Measurements } from '../core/measurements.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import type { SharedChanges } from '../core/shared-changes.ts'
+import { parseAddress } from '../core/uri.ts'
 import type { Store, StoreOptions } from '../store/index.ts'
 import type { SpilledOptions } from '../wrap/spilled.ts'
-import type { MountConfig } from './schema.ts'
 
 /** Settings for opening mounts. */
 export interface MountSettings {
@@ -33,11 +34,9 @@ export interface MountSettings {
 /** The mounts that a search reads: they are opened beside it, and there once the catalog is. */
 export interface Searchable {
   reader(address: string): MountReader | undefined
-  /** Returns the configuration of a mount. */
-  configOf(address: string): MountConfig | undefined
-  /** The configuration that a mount is opened with, where that takes a look at its source. */
-  refined(address: string): Promise<MountConfig | undefined>
-  /** The addresses of all mounts. */
+  /** The options that a mount is opened with, where that takes a look at its source. */
+  refined(address: string): Promise<object | undefined>
+  /** The addresses of the mounts that `"over": "*"` searches. */
   readonly addresses: readonly string[]
 }
 
@@ -60,4 +59,10 @@ export function lazyStore(options: StoreOptions, log: Log): LazyStore {
       await open?.close()
     },
   }
+}
+
+/** The address of a mount as a part of the name of a collection in the store, which is short. */
+export function collectionName(address: string): string {
+  const { text } = parseAddress(address)
+  return Buffer.byteLength(text) <= 150 ? text : createHash('sha256').update(text).digest('hex')
 }

@@ -1,0 +1,47 @@
+/**
+ * Why notifications of changes are degraded, for the operator. `limited`: a part of the source cannot be watched, and is compared
+ * periodically instead; `lost`: the watch has ended, and is being restarted; `unavailable`: the source itself does not answer.
+ */
+export type Degradation = 'limited' | 'lost' | 'unavailable'
+
+/**
+ * How far a mount is: `waiting` for its turn; `comparing` what is listed with what is indexed, and reading what has changed;
+ * `current`: what is listed is indexed; `unavailable`: the source or the store does not answer, and is asked again.
+ */
+export type MountState = 'waiting' | 'comparing' | 'current' | 'unavailable'
+
+export interface MountProgress {
+  readonly address: string
+  readonly state: MountState
+  /** In milliseconds since 1970. */
+  readonly since: number
+  /** How many documents were looked at; `of`: how many there are, as far as is known. */
+  readonly looked: number
+  readonly of?: number
+  /** How many were read and indexed since this began. */
+  readonly indexed: number
+  /** How changes are heard of: by a watch, or by comparing everything now and then. */
+  readonly changes: 'watched' | 'compared'
+  readonly degraded?: Degradation
+  /** Entries of which not all parts are indexed: of so many tables, only so many rows each. */
+  readonly partial?: { readonly entries: number; readonly limit: number }
+  /** Number of entries of which only the first page is indexed, such as tables and views without a key. */
+  readonly firstPages?: number
+}
+
+/** How far an index is, as it is kept in the store for whoever asks. */
+export interface FeedStatus {
+  /** When this was written. In milliseconds since 1970. */
+  readonly told: number
+  readonly mounts: readonly MountProgress[]
+}
+
+/** Abilities of a provider that searches other mounts by an index. */
+export interface Feeding {
+  /** Begins to keep the index as the sources are, unless another process does. Until then, it is only searched. */
+  feed(): void
+  /** Resolves to how far the index is; to undefined when no process keeps it. */
+  feedStatus(): Promise<FeedStatus | undefined>
+  /** Resolves to when the whole index was last known to be current, in milliseconds since 1970; to undefined when that is not known. */
+  currentAt(): Promise<number | undefined>
+}

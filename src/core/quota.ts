@@ -1,0 +1,85 @@
+import { invalid } from './errors.ts'
+
+/** Limits of subscriptions. */
+export interface ChangeLimits {
+  /** Maximum number of URIs of one subscription. */
+  readonly perSubscription: number
+  /** Maximum number of URIs of one principal, over all of its subscriptions. */
+  readonly perPrincipal: number
+  /** Maximum number of URIs of all principals. */
+  readonly total: number
+  /** Maximum number of subscriptions of one principal: streams, sessions, pipes. */
+  readonly subscriptions: number
+  /** Maximum number of subscriptions of all principals. */
+  readonly totalSubscriptions: number
+  /** Throttle: minimum time between two notifications of one client that the list of resources, or of prompts, has changed, in milliseconds. */
+  readonly listIntervalMs: number
+}
+
+export const defaultLimits: ChangeLimits = {
+  perSubscription: 1000,
+  perPrincipal: 20_000,
+  total: 200_000,
+  subscriptions: 1000,
+  totalSubscriptions: 10_000,
+  listIntervalMs: 2000,
+}
+
+/** Counts subscriptions and their URIs towards the limits. */
+export interface Quota {
+  /** @throws ResourceError `invalid` for one subscription too many. */
+  open(principal: string): Share
+}
+
+/** The share of one subscription. */
+interface Share {
+  /** @throws ResourceError `invalid` when there is no room for so many more URIs. */
+  take(uris: number): void
+  release(uris: number): void
+  /** Ends the subscription, whose URIs were released. */
+  close(): void
+}
+
+export function createQuota(most: ChangeLimits): Quota {
+  const shares = new Map<string, { uris: number; subscriptions: number }>()
+  let total = 0
+  let totalSubscriptions = 0
+
+  /** @param of The owner of the limit: the limit of one subscription is permanent, the others may have room later. */
+  const refuse = (what: string, limit: number, of: 'subscription' | 'client' | 'all') =>
+    invalid(`There may be no more than ${limit} ${what}.`, 'too-many-subscriptions', { limit, of })
+
+  return {
+    open: (principal) => {
+      const share = shares.get(principal) ?? { uris: 0, subscriptions: 0 }
+      if (share.subscriptions >= most.subscriptions)
+        throw refuse('subscriptions of one client', most.subscriptions, 'client')
+      if (totalSubscriptions >= most.totalSubscriptions)
+        throw refuse('subscriptions in all', most.totalSubscriptions, 'all')
+      share.subscriptions++
+      totalSubscriptions++
+      shares.set(principal, share)
+      let own = 0
+      const count = (change: number): void => {
+        own += change
+        share.uris += change
+        total += change
+      }
+      return {
+        take: (uris) => {
+          if (own + uris > most.perSubscription)
+            throw refuse('URIs in one subscription', most.perSubscription, 'subscription')
+          if (share.uris + uris > most.perPrincipal) throw refuse('URIs of one client', most.perPrincipal, 'client')
+          if (total + uris > most.total) throw refuse('URIs in all', most.total, 'all')
+          count(uris)
+        },
+        release: (uris) => count(-uris),
+        close: () => {
+          share.subscriptions--
+          totalSubscriptions--
+          if (share.subscriptions === 0) shares.delete(principal)
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto'
+import { invalid, ResourceError } from '../../core/errors.ts'
+import { isLoopback } from '../../core/host.ts'
+import { defined } from '../../core/kit/defined.ts'
+import { parseUri } from '../../core/uri.ts'
+import { resolveSecret } from '../../schema/secret.ts'
+import { resolveFolder } from '../../schema/values.ts'
+import type { EmbedderOptions } from '../../search/index.ts'
+import { collectionName } from '../mount-settings.ts'
+import type { OpenSource, OptionsOf } from '../source.ts'
+import type { source } from './config.ts'
+import type { Search } from './index.ts'
+
+type SearchOptions = OptionsOf<(typeof source)['shape']>
+
+/** Opens a search over other mounts, whose index is in the store of the configuration. */
+export const open: OpenSource<typeof source, Search> = async (
+  { over, maxBytes, maxRows, refresh, embeddings },
+  { address, folder, log, store: lazyStore, scrubber, searchable },
+) => {
+  if (lazyStore === undefined) throw new ResourceError('internal', 'There is no store to keep an index in.')
+  const [{ search }, { openSearchIndex }, embedder] = await Promise.all([
+    import('./index.ts'),
+    import('../../search/index.ts'),
+    embedderOf(embeddings, folder),
+  ])
+  const store = await lazyStore.open()
+  const name = collectionName(address)
+  const index = await openSearchIndex({ store, name, log, ...defined({ embedder }) })
+  const addresses = over === '*' ? (searchable?.addresses ?? []) : over
+  // The same source is read in another way once the look at it finds something else.
+  const options = new Map(
+    await Promise.all(addresses.map(async (one) => [one, await searchable?.refined(one)] as const)),
+  )
+  const mounts = () =>
+    addresses.flatMap((one) => {
+      const mount = searchable?.reader(one)
+      return mount === undefined ? [] : [{ mount, way: wayOf(options.get(one)) }]
+    })
+  return search({
+    index,
+    store,
+    name,
+    mounts,
+    ...defined({ maxBytes, maxRows, interval: refresh, scrubber }),
+    log,
+  })
+}
+
+/** Keys of a mount that do not change the contents that are read from it. */
+const aside: readonly string[] = ['title', 'description', 'access', 'scopes', 'cache', 'limits', 'poll']
+
+/** Changes whenever a mount is read in another way: redacted, or with other rules. */
+function wayOf(options: object = {}): string {
+  const told = Object.entries(options).filter(([key]) => !aside.includes(key))
+  return createHash('sha256').update(JSON.stringify(told)).digest('base64url').slice(0, 16)
+}
+
+async function embedderOf(given: SearchOptions['embeddings'], folder: string): Promise<EmbedderOptions | undefined> {
+  if (given === undefined) return undefined
+  const { model, timeout, openai, ollama, local, allowAddresses } = given
+  const common = { model, ...defined({ timeoutMs: timeout, allowAddresses }) }
+  if (ollama !== undefined) return { ...common, ollama }
+  if (openai === undefined)
+    return { ...common, local: local?.folder === undefined ? {} : { folder: resolveFolder(local.folder, folder) } }
+  const { url, key } = openai
+  if (key === undefined) return { ...common, openai: { url } }
+  const { scheme, authority } = parseUri(url)
+  if (scheme === 'http' && !isLoopback(authority.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')))
+    throw invalid(
+      'The key would go over the network in the clear: write https:// in "embeddings.openai.url".',
+      'insecure',
+    )
+  const found = await resolveSecret(key, { folder })
+  if ('message' in found) throw invalid(`There is no "embeddings.openai.key". ${found.message} ${found.fix}`, 'secret')
+  return { ...common, openai: { url, key: found.value } }
+}

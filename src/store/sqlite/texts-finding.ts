@@ -1,0 +1,121 @@
+import type { TextOperations } from '../engine.ts'
+import type { PartQuery, TextSet, WeightedTerm } from '../texts.ts'
+import { type Database, listIn } from './database.ts'
+import { createKnown } from './known.ts'
+import { createOwners, type Owner } from './owners.ts'
+import { bestOf, type Scored, type Weighed, weighedOf } from './scores.ts'
+import { filterSql, type TextStatements } from './texts-statements.ts'
+
+/** How many of the best are looked at for whether a filter lets them pass, at once. */
+const sifted = 2000
+/** A term that more parts have than this is frequent. */
+const frequent = 50_000
+
+/** A collection of texts, and how much is in it. */
+export interface Home {
+  readonly id: number
+  readonly revision: number
+  readonly texts: number
+  readonly parts: number
+  readonly length: number
+  readonly bytes: number
+}
+
+/** All texts share one index: what is before the `~` tells whose term it is. */
+export function tokenOf(home: number, term: string): string {
+  return `${home}~${term}`
+}
+
+/** Looks terms up in the index: the parts that have them, as ids, and how many these are. */
+function createLookup(statements: TextStatements) {
+  const known = createKnown()
+  const owners = createOwners(
+    (after, limit) => listIn(statements.partOwners.get(after, limit)?.owners) as readonly Owner[],
+    () => Number(statements.howMany.get()?.n),
+  )
+  const tokensOf = (home: Home, { term, prefix }: WeightedTerm) =>
+    `"${tokenOf(home.id, term)}"${prefix === true ? ' *' : ''}`
+  const lookUp = (match: string) => listIn(statements.ids.get(match)?.ids) as readonly number[]
+  const idsOf = (home: Home, match: string, among: TextSet | undefined) => {
+    if (among === undefined) return known.ids(home, match, () => lookUp(match))
+    return known.chosen(home, `${among.version} ${match}`, () => chosenOf(home, match, among))
+  }
+  const chosenOf = (home: Home, match: string, among: TextSet) => {
+    owners.refresh(home)
+    return owners.within(lookUp(match), among)
+  }
+  /** Only the number is kept: the lists of frequent terms, which nothing is found by, would drive out the others. */
+  const countAmong = (home: Home, token: string, among: TextSet) =>
+    known.count(home, `${among.version} ${token}`, () => {
+      const total = Number(statements.count.get(token)?.doc ?? 0)
+      if (total === 0) return 0
+      return (total > frequent ? chosenOf(home, `"${token}"`, among) : idsOf(home, `"${token}"`, among)).length
+    })
+
+  const listsOf = (home: Home, { terms, among }: PartQuery): readonly Weighed[] => {
+    const own = terms.filter(({ beside }) => beside !== true)
+    const others = own.map((term) => tokensOf(home, term)).join(' OR ')
+    return terms.map((term) => {
+      const match = tokensOf(home, term)
+      if (term.beside !== true) return { weight: term.weight, ids: idsOf(home, match, among) }
+      return { weight: term.weight, ids: others === '' ? [] : idsOf(home, `${match} AND (${others})`, among) }
+    })
+  }
+  const countOf = (home: Home, term: string, among: TextSet | undefined) => {
+    const token = tokenOf(home.id, term)
+    if (among !== undefined) return countAmong(home, token, among)
+    return known.count(home, token, () => Number(statements.count.get(token)?.doc ?? 0))
+  }
+  /** All that have one term are equally good: no more of them are looked up than are asked for. */
+  const firstOf = (home: Home, term: WeightedTerm, limit: number): readonly number[] =>
+    listIn(statements.firstIds.get(tokensOf(home, term), limit)?.ids) as readonly number[]
+
+  return { countOf, listsOf, firstOf }
+}
+
+/** The operations that find parts by their terms. */
+export function createFinding(
+  database: Database,
+  statements: TextStatements,
+  find: (name: string) => Home | undefined,
+): Pick<TextOperations, 'textsCounts' | 'textsFind' | 'textsWeigh'> {
+  const { countOf, listsOf, firstOf } = createLookup(statements)
+
+  /** The best parts whose texts pass the filter. */
+  const sift = (home: Home, query: PartQuery): readonly Scored[] => {
+    const { where, limit } = query
+    const lists = listsOf(home, query)
+    if (where === undefined) return weighedOf(lists, limit)
+    const passed: Scored[] = []
+    const all = weighedOf(lists, Number.POSITIVE_INFINITY)
+    const { sql, values } = filterSql(where)
+    for (let start = 0; start < all.length && passed.length < limit; start += sifted) {
+      const some = all.slice(start, start + sifted)
+      const found = database.prepare(sql).get(JSON.stringify(some.map(({ id }) => id)), ...values)
+      const ids = new Set(listIn(found?.ids) as readonly number[])
+      passed.push(...some.filter(({ id }) => ids.has(id)))
+    }
+    return passed.slice(0, limit)
+  }
+
+  return {
+    textsCounts: (name, terms, among) => {
+      const home = find(name)
+      return terms.map((term) => (home === undefined ? 0 : countOf(home, term, among)))
+    },
+    textsFind: (name, query) => {
+      const home = find(name)
+      if (home === undefined) return []
+      const { terms, where, among, limit } = query
+      const [only] = terms
+      const isOne = only !== undefined && terms.length === 1 && only.beside !== true
+      if (isOne && where === undefined && among === undefined) return firstOf(home, only, limit)
+      if (where === undefined) return bestOf(listsOf(home, query), limit)
+      return sift(home, query).map(({ id }) => id)
+    },
+    textsWeigh: (name, query) => {
+      const home = find(name)
+      return home === undefined ? [] : sift(home, query).map(({ id, sum }) => ({ id, weight: sum }))
+    },
+  }
+}
