@@ -130,7 +130,9 @@ try {
   if (values.peers) installPeers()
   makeFolder()
   const chosen = works.filter(({ name }) => name.includes(values.work))
-  const all = servers().filter(({ name }) => name.startsWith('bare') || values.only.split(',').some((part) => name.includes(part)))
+  const all = servers().filter(
+    ({ name }) => name.startsWith('bare') || values.only.split(',').some((part) => name.includes(part)),
+  )
   for (const work of chosen) {
     for (let round = 0; round < Number(values.rounds); round++)
       for (const [at] of all.entries()) {
