@@ -81,7 +81,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     pool: 'forks',
     globalSetup: './test/support/bundle-setup.ts',
-    setupFiles: './test/support/seeded.ts',
+    setupFiles: ['./test/support/processor-time.ts', './test/support/seeded.ts'],
     // Folders that are served without a configuration keep their index in the state folder of the user: here, of this run.
     env: {
       [bundleVariable]: bundle,

@@ -6,6 +6,9 @@ import { home } from './bundle-folder.ts'
 /** Failures beyond these are counted, and not listed. */
 const maxListed = 20
 
+/** The environment variable with how many files to list that kept processors at work for longest. By default none. */
+const dearestVariable = 'HIKIDASHI_DEAREST'
+
 /**
  * Prints the command that runs each failed test again, and one closing line, `N passed, N failed, N skipped`, that any program
  * can read.
@@ -31,8 +34,20 @@ export default class Summary implements Reporter {
     const lines = failed.slice(0, maxListed).map((one) => `  ${commandOf(one)}\n`)
     if (failed.length > maxListed) lines.push(`  … and ${failed.length - maxListed} more\n`)
     if (failed.length > 0) process.stdout.write(`\nTo run what failed again (after npm run build):\n${lines.join('')}`)
+    const dearest = Number(process.env[dearestVariable] ?? 0)
+    if (dearest > 0) process.stdout.write(dearestOf(modules, dearest))
     process.stdout.write(`\n${count.passed} passed, ${count.failed} failed, ${count.skipped + count.pending} skipped\n`)
   }
+}
+
+/** The files that kept processors at work for longest, with the processes that they started, and what all took together. */
+function dearestOf(modules: readonly TestModule[], count: number): string {
+  const taken = modules
+    .map((module) => ({ file: relative(home, module.moduleId), seconds: Number(module.meta().processorSeconds ?? 0) }))
+    .sort((a, b) => b.seconds - a.seconds)
+  const all = taken.reduce((sum, { seconds }) => sum + seconds, 0)
+  const lines = taken.slice(0, count).map(({ file, seconds }) => `  ${seconds.toFixed(1).padStart(6)} s  ${file}\n`)
+  return `\nProcessor time of ${modules.length} files, ${all.toFixed(0)} s; most of it:\n${lines.join('')}`
 }
 
 function titlesOf(test: TestCase): readonly string[] {
