@@ -26,7 +26,8 @@ const counted: unique symbol = Symbol.for('hikidashi: the processor time of this
 const shared = globalThis as typeof globalThis & { [counted]?: number }
 
 // Registered before the hooks of the file, this runs after them. The first file of a process is charged with its start.
-afterAll((_, file) => {
+// biome-ignore lint/correctness/noEmptyPattern: vitest reads the parameter, and takes a name in it for a fixture.
+afterAll(({}, file) => {
   const now = processorSeconds()
   Object.assign(file.meta, { processorSeconds: now - (shared[counted] ?? 0) })
   shared[counted] = now
