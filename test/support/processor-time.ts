@@ -1,13 +1,26 @@
 import { readFileSync } from 'node:fs'
-import { afterAll } from 'vitest'
+import type { RunnerTask } from 'vitest'
 
-/** The time that this process and the ones it started have kept processors at work, in seconds. */
-function processorSeconds(): number {
-  const { user, system } = process.cpuUsage()
-  return (user + system) / 1e6 + childrenSeconds()
+declare module 'vitest' {
+  interface TaskMeta {
+    /** What a file of tests took. */
+    processor?: ProcessorSeconds
+  }
 }
 
-/** What the children that have ended took, with theirs. Other systems than Linux do not tell. */
+/** For how long processors were at work, in seconds. */
+export interface ProcessorSeconds {
+  readonly own: number
+  /** For the processes that this one started, once they have ended, and for theirs. */
+  readonly children: number
+}
+
+function processorSeconds(): ProcessorSeconds {
+  const { user, system } = process.cpuUsage()
+  return { own: (user + system) / 1e6, children: childrenSeconds() }
+}
+
+/** Other systems than Linux do not tell. */
 function childrenSeconds(): number {
   try {
     const stat = readFileSync('/proc/self/stat', 'latin1')
@@ -23,12 +36,12 @@ function childrenSeconds(): number {
 const ticksPerSecond = 100
 
 const counted: unique symbol = Symbol.for('hikidashi: the processor time of this process that files before have taken')
-const shared = globalThis as typeof globalThis & { [counted]?: number }
+const shared = globalThis as typeof globalThis & { [counted]?: ProcessorSeconds }
 
-// Registered before the hooks of the file, this runs after them. The first file of a process is charged with its start.
-// biome-ignore lint/correctness/noEmptyPattern: vitest reads the parameter, and takes a name in it for a fixture.
-afterAll(({}, file) => {
+/** Writes into what is told of a file what it took, at its end. The first file of a process is charged with its start. */
+export function countProcessors(file: Pick<RunnerTask, 'meta'>): void {
   const now = processorSeconds()
-  Object.assign(file.meta, { processorSeconds: now - (shared[counted] ?? 0) })
+  const before = shared[counted] ?? { own: 0, children: 0 }
+  file.meta.processor = { own: now.own - before.own, children: now.children - before.children }
   shared[counted] = now
-})
+}

@@ -40,14 +40,20 @@ export default class Summary implements Reporter {
   }
 }
 
-/** The files that kept processors at work for longest, with the processes that they started, and what all took together. */
+/** The files that kept processors at work for longest: in the process of the tests, and in those that it started. */
 function dearestOf(modules: readonly TestModule[], count: number): string {
   const taken = modules
-    .map((module) => ({ file: relative(home, module.moduleId), seconds: Number(module.meta().processorSeconds ?? 0) }))
-    .sort((a, b) => b.seconds - a.seconds)
-  const all = taken.reduce((sum, { seconds }) => sum + seconds, 0)
-  const lines = taken.slice(0, count).map(({ file, seconds }) => `  ${seconds.toFixed(1).padStart(6)} s  ${file}\n`)
-  return `\nProcessor time of ${modules.length} files, ${all.toFixed(0)} s; most of it:\n${lines.join('')}`
+    .map((module) => {
+      const { own, children } = module.meta().processor ?? { own: 0, children: 0 }
+      return { file: relative(home, module.moduleId), own, children, both: own + children }
+    })
+    .sort((a, b) => b.both - a.both)
+  const all = taken.reduce((sum, { both }) => sum + both, 0)
+  const seconds = (value: number) => value.toFixed(1).padStart(6)
+  const lines = taken
+    .slice(0, count)
+    .map(({ file, own, children, both }) => `${seconds(both)} =${seconds(own)} +${seconds(children)}  ${file}\n`)
+  return `\nProcessor seconds of ${modules.length} files: ${all.toFixed(0)}; most of it:\n${lines.join('')}`
 }
 
 function titlesOf(test: TestCase): readonly string[] {
