@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { openMount } from '../../src/config/open-mount.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
@@ -12,6 +12,9 @@ import { meta } from '../support/attack-wire.ts'
 import { fixture, listen, scripted } from '../support/mcp-servers.ts'
 
 const elsewhere = useElsewhere()
+afterAll(() => {
+  delete process.env.RELAY_SECRET
+})
 const endings: (() => unknown)[] = []
 afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end()
