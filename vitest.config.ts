@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { defineConfig, type Plugin } from 'vitest/config'
 import {
   bundlesFolder,
@@ -32,16 +31,14 @@ const waiting = [
   ...['postgres-faults', 'remote', 'sqlite', 'store-postgres', 'store-sqlite', 'testing', 'token-file'],
 ].map((name) => `test/unit/${name}.test.ts`)
 
-/** What a unit test mentions that changes its process, looks at it, or starts another one. */
-const marks =
-  /child_process|worker_threads|process\.(?!hrtime|execPath)|globalThis|\bvi\b|defineProperty\(process|memoryUsage|startStopwatch|start(?:Postgres|Database|Mariadb)|sqlite/
+/** What a test mentions that changes its process for whatever comes after it, or that measures the memory of its process. */
+const marks = /process\.memoryUsage|vi\.(?:mock|doMock|resetModules)\(|defineProperty\(process/
 
-/** Unit tests that leave their process as it was. They share one, which saves half a second for each file. */
-const sharing = readdirSync(join(home, 'test/unit'))
+/** Tests that have a process of their own. The others share one for each worker, which saves the start and the modules of each. */
+const isolated = readdirSync(join(home, 'test'), { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.test.ts'))
-  .map((name) => `test/unit/${name}`)
-  .filter((path) => !waiting.includes(path))
-  .filter((path) => !marks.test(readFileSync(join(home, path), 'utf8')))
+  .map((name) => `test/${name}`)
+  .filter((path) => !alone.includes(path) && marks.test(readFileSync(join(home, path), 'utf8')))
 
 /** Where `test/support/bundle-setup.ts` bundles `src/` and the programs of tests to. */
 const bundle = join(bundlesFolder, String(process.pid), 'dist')
@@ -55,19 +52,23 @@ const starters = [
   'store/sqlite/thread',
   'wrap/readable',
   'secrets/redactor',
-].map((name) => ({ source: join(home, `src/${name}.ts`), bundled: join(bundle, `${name}.js`) }))
+].map((name) => ({ source: join(home, `src/${name}.ts`), name: `${name}.js` }))
 
-/** Lets the code under test start its threads and processes from the bundle: from their source each would load a compiler first. */
+/**
+ * Lets the code under test start its threads and processes from the bundle: from their source each would load a compiler first.
+ * The bundle of a run is named by the environment, so that what is compiled holds for other runs.
+ */
 const threadsFromBundle: Plugin = {
   name: 'threads-from-bundle',
   enforce: 'pre',
   transform(code, id) {
     const starter = starters.find(({ source }) => source === id)
     if (starter === undefined) return null
+    const path = `process.getBuiltinModule('node:path').join(process.env.${bundleVariable}, ${JSON.stringify(starter.name)})`
     return code
-      .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(starter.bundled).href))
-      .replaceAll('import.meta.filename', JSON.stringify(starter.bundled))
-      .replaceAll('import.meta.dirname', JSON.stringify(join(starter.bundled, '..')))
+      .replaceAll('import.meta.url', `process.getBuiltinModule('node:url').pathToFileURL(${path}).href`)
+      .replaceAll('import.meta.filename', path)
+      .replaceAll('import.meta.dirname', `process.getBuiltinModule('node:path').dirname(${path})`)
   },
 }
 
@@ -81,7 +82,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     pool: 'forks',
     globalSetup: './test/support/bundle-setup.ts',
-    setupFiles: './test/support/seeded.ts',
+    setupFiles: './test/support/each-file.ts',
     // Folders that are served without a configuration keep their index in the state folder of the user: here, of this run.
     env: {
       [bundleVariable]: bundle,
@@ -89,26 +90,30 @@ export default defineConfig({
       XDG_STATE_HOME: stateFolderOf(process.pid),
     },
     reporters: ['default', './test/support/summary.ts'],
+    // Compiled modules are kept for the other projects below, and for other runs.
+    experimental: { fsModuleCache: true },
     // Most tests wait for processes and servers: twice as many files as a small machine has cores keep it busy.
     maxWorkers: 4,
     projects: [
       {
         extends: true,
-        test: { name: 'sharing', include: sharing, isolate: false, sequence: { groupOrder: 0 } },
-      },
-      {
-        extends: true,
         test: {
-          name: 'together',
+          name: 'sharing',
           include: ['test/**/*.test.ts'],
-          exclude: [...sharing, ...waiting, ...alone],
-          sequence: { groupOrder: 0 },
+          exclude: [...isolated, ...waiting, ...alone],
+          isolate: false,
         },
       },
       {
         extends: true,
-        test: { name: 'waiting', include: waiting, sequence: { groupOrder: 0 } },
+        test: {
+          name: 'waiting',
+          include: waiting.filter((path) => !isolated.includes(path)),
+          isolate: false,
+        },
       },
+      { extends: true, test: { name: 'isolated', include: isolated.filter((path) => !waiting.includes(path)) } },
+      { extends: true, test: { name: 'waiting-isolated', include: isolated.filter((path) => waiting.includes(path)) } },
       {
         extends: true,
         test: { name: 'alone', include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } },

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { control } from '../support/attack-arena.ts'
+import { control, waitLong } from '../support/attack-arena.ts'
 import { openHttp, openLegacyHttp } from '../support/attack-http.ts'
 import { checkAnswer, expectOutcome } from '../support/attack-oracles.ts'
 import { openLegacyStdio, openStdio } from '../support/attack-stdio.ts'
@@ -14,6 +14,8 @@ import { folder, traversal } from './corpus/hostile-uris.ts'
 
 /** Five seconds, and time for a machine that is busy. */
 const soon = 15_000
+
+waitLong()
 
 let world: World
 const targets: Target[] = []

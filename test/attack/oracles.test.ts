@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Oracles, openOracles } from '../support/attack-arena.ts'
+import { type Oracles, openOracles, waitLong } from '../support/attack-arena.ts'
 import { formsOf } from '../support/attack-canary.ts'
 import { openHttp } from '../support/attack-http.ts'
 import { checkAnswer } from '../support/attack-oracles.ts'
@@ -12,6 +12,8 @@ import type { Answer, Params, Wire } from '../support/attack-wire.ts'
 import { createWorld, type World } from '../support/attack-world.ts'
 
 // An oracle that cannot fail says nothing: each is shown a server that does what it looks for.
+
+waitLong()
 
 let world: World
 let stdio: Wire

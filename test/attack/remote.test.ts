@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { openMount } from '../../src/config/open-mount.ts'
 import { loadConfigSchema } from '../../src/config/schema.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
@@ -14,6 +14,9 @@ import { fixture, listen, scripted } from '../support/mcp-servers.ts'
 const configSchema = await loadConfigSchema()
 
 const elsewhere = useElsewhere()
+afterAll(() => {
+  delete process.env.RELAY_SECRET
+})
 const endings: (() => unknown)[] = []
 afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end()

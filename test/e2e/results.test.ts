@@ -24,6 +24,7 @@ process.env.RESULTS_TEST_SECRET = secret
 afterAll(() => {
   if (stateBefore === undefined) delete process.env.XDG_STATE_HOME
   else process.env.XDG_STATE_HOME = stateBefore
+  delete process.env.RESULTS_TEST_SECRET
   rmSync(state, { recursive: true, force: true })
 })
 

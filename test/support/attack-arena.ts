@@ -20,8 +20,8 @@ export interface Arena {
   read(wire: Wire, uri: string): Promise<Answer>
 }
 
-// These tests start many processes. They wait long rather than fail where the machine is busy.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+/** For files of tests that start many processes: they wait long rather than fail where the machine is busy. */
+export const waitLong = () => vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 export const wireNames = ['stdio 2026-07-28', 'stdio 2025-11-25', 'http 2026-07-28', 'http 2025-11-25'] as const
 export type WireName = (typeof wireNames)[number]
@@ -41,6 +41,7 @@ export function useArena(
   launch: (world: World, setup: Omit<Setup, 'root'>) => Promise<Target> = startFixture,
   { filesInMany, ...bounds }: SentryOptions & { readonly filesInMany?: number } = {},
 ): Arena {
+  waitLong()
   let world: World
   let targets: readonly Target[] = []
   let wires: readonly Wire[] = []

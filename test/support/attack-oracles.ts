@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { type Answer, legacy, type Message, modern, type Params, type Wire } from './attack-wire.ts'
-import { openSchema, type SchemaRevision, type WireSchema } from './wire-schema.ts'
+import { openSchema } from './wire-schema.ts'
 
 /** What a hostile input is answered with. See the conventions of the corpus. */
 export type Expectation = 'NF' | 'BAD' | 'ctl'
@@ -38,13 +38,6 @@ function inOwnWords(message: Message, uri: unknown): unknown {
   return JSON.parse(JSON.stringify(message).replaceAll(`"uri":"${repeated}`, '"uri":"asked:it'))
 }
 
-const schemas = new Map<string, WireSchema>()
-function schemaOf(revision: SchemaRevision): WireSchema {
-  const schema = schemas.get(revision) ?? openSchema(revision)
-  schemas.set(revision, schema)
-  return schema
-}
-
 /** O5, and O6 as far as one answer shows it: what holds for every answer, whatever was asked. */
 export function checkAnswer(wire: Wire, answer: Answer, params: Params = {}, method?: string): void {
   const { message, raw, status } = answer
@@ -53,7 +46,7 @@ export function checkAnswer(wire: Wire, answer: Answer, params: Params = {}, met
   expect('result' in message !== 'error' in message, 'a result or an error').toBe(true)
   if (method !== undefined)
     expect(
-      schemaOf(wire.modern ? modern : legacy).faults(inOwnWords(message, params.uri), method),
+      openSchema(wire.modern ? modern : legacy).faults(inOwnWords(message, params.uri), method),
       `the schema, of ${raw.subarray(0, 300)}`,
     ).toEqual([])
   const { error } = message

@@ -160,7 +160,15 @@ async function main(setup: Setup): Promise<void> {
     ...(setup.sse === undefined ? {} : { sse: setup.sse }),
   })
   process.stderr.write(`listening on ${service.url}\n`)
-  process.once('SIGTERM', () => void service.close().then(() => catalog.close()))
+  // What hangs forever would keep the process until it is killed.
+  process.once(
+    'SIGTERM',
+    () =>
+      void service
+        .close()
+        .then(() => catalog.close())
+        .then(() => process.exit(0)),
+  )
 }
 
 await main(JSON.parse(process.argv[2] ?? '{}') as Setup)

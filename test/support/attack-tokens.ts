@@ -5,9 +5,6 @@ import { type HostileIssuer, startHostileIssuer } from './attack-issuer.ts'
 import { meta } from './attack-wire.ts'
 import { type Asked, type Authorized, eventually, headersFor, openUri, read, serveAuthorized } from './authorized.ts'
 
-// Processes and signatures: slow where the machine is busy.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
-
 /** A server under attack by tokens, with the issuers that it trusts. */
 export interface TokenArena {
   readonly server: Authorized
@@ -38,6 +35,8 @@ const slack = 24
 
 /** Starts it for the tests of a file, and applies the global oracles after each test and at the end. */
 export function useTokens(): TokenArena {
+  // Processes and signatures: slow where the machine is busy.
+  vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
   let server: Authorized
   let issuers: readonly HostileIssuer[] = []
   let descriptors = 0

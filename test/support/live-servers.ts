@@ -3,13 +3,13 @@ import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import { createMcpHandler, type McpHttpHandler } from '@modelcontextprotocol/server'
-import { afterEach } from 'vitest'
 import { connect, type RemoteView, type Target } from '../../src/client/index.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Subscription, ViewChange } from '../../src/core/view.ts'
 import { serveHttp } from '../../src/server/http/serve-http.ts'
 // @ts-expect-error: the fixtures are JavaScript, since they run as programs of their own.
 import { createNewLiveServer, createOldLiveServer } from '../fixtures/mcp/live.mjs'
+import { endings } from './endings.ts'
 import { type Live, live } from './live.ts'
 
 /** A server that tells of changes, goes away, and comes back. */
@@ -29,11 +29,6 @@ export interface LiveServer {
   /** How many streams of changes are open, or URIs are listened to, where that is known. */
   readonly load?: () => number
 }
-
-const endings: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const end of endings.splice(0).reverse()) await end()
-})
 
 /** Ours, over HTTP, where a client may listen to so many URIs at once. */
 export async function serveOurs(path: 'mcp' | 'sse', most = 1000): Promise<LiveServer & { readonly provider: Live }> {

@@ -1,10 +1,11 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { createConnection } from 'mysql2/promise'
+import { sharedVariable } from './bundle-folder.ts'
 
 const run = promisify(execFile)
 // Where Debian puts servers, for those whose path has not got it.
@@ -42,18 +43,41 @@ const rootPassword = 'the-password-of-root'
 /** So long one step may take: machines of tests are slow. */
 const patience = 120_000
 
+/** Sets up the data of a server. */
+async function initialise(installer: string, data: string, user: readonly string[]): Promise<void> {
+  const flags = [`--datadir=${data}`, '--auth-root-authentication-method=normal', '--skip-test-db', ...user]
+  // Several at once would take each other's temporary tables.
+  const env = { ...process.env, TMPDIR: dirname(data) }
+  await run(installer, ['--no-defaults', ...flags], { timeout: patience, env })
+}
+
+/** Puts the data of a new server into a place: a copy of what was set up once for all files of a run of tests. */
+async function makeData(installer: string, data: string, user: readonly string[]): Promise<void> {
+  const shared = process.env[sharedVariable]
+  if (shared === undefined) return initialise(installer, data, user)
+  const known = join(shared, 'mariadb')
+  if (!existsSync(known)) {
+    mkdirSync(shared, { recursive: true })
+    const made = mkdtempSync(join(shared, 'making-'))
+    await initialise(installer, join(made, 'data'), user)
+    try {
+      renameSync(join(made, 'data'), known)
+    } catch (error) {
+      // Another file of tests was first.
+      if (!existsSync(known)) throw error
+    }
+    rmSync(made, { recursive: true, force: true })
+  }
+  await run('cp', ['-a', known, data])
+}
+
 /** Makes and starts a server, and makes what is in `sql`. Share one per file: it takes a few seconds. */
 export async function startMariadb(sql: string): Promise<Mariadb> {
   if (server === undefined || installer === undefined) throw new Error(mariadbReason)
   const folder = mkdtempSync(join(tmpdir(), 'hikidashi-mariadb-'))
   const data = join(folder, 'data')
   const user = process.getuid?.() === 0 ? ['--user=root'] : []
-  await run(
-    installer,
-    ['--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal', '--skip-test-db', ...user],
-    // Several at once would take each other's temporary tables.
-    { timeout: patience, env: { ...process.env, TMPDIR: folder } },
-  )
+  await makeData(installer, data, user)
   let port = 0
   let child: ChildProcess | undefined
 

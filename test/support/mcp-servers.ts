@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createMcpHandler } from '@modelcontextprotocol/server'
-import { afterEach } from 'vitest'
 import type { ConnectOptions, Target } from '../../src/client/index.ts'
 import { connect } from '../../src/client/index.ts'
 import { isResourceError, ResourceError } from '../../src/core/errors.ts'
@@ -10,19 +9,12 @@ import type { Resource, View } from '../../src/core/view.ts'
 import { createServer as createOfficialServer } from '../fixtures/mcp/official.mjs'
 // @ts-expect-error: as above.
 import { createOldServer } from '../fixtures/mcp/old.mjs'
+import { endings } from './endings.ts'
 
 export const fixture = (name: string, ...args: readonly string[]): Target => ({
   command: process.execPath,
   args: [new URL(`../fixtures/mcp/${name}.mjs`, import.meta.url).pathname, ...args],
 })
-
-const endings: (() => Promise<unknown>)[] = []
-
-/** Ends all servers and connections of a test. It is called behind each. */
-export async function endAll(): Promise<void> {
-  for (const end of endings.splice(0).reverse()) await end()
-}
-afterEach(endAll)
 
 export async function open(target: Target, options?: ConnectOptions): Promise<View> {
   const view = await connect(target, { timeoutMs: 5000, ...options })

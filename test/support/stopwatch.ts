@@ -2,6 +2,19 @@
 const interval = 10
 const most = 50
 
+let total = 0
+let time = 0
+let work = 0
+let timer: NodeJS.Timeout | undefined
+
+function look(): number {
+  const [now, worked] = [performance.now(), workOf()]
+  total += Math.min(now - time, Math.max(most, worked - work))
+  time = now
+  work = worked
+  return total
+}
+
 /**
  * Measures time, in milliseconds, as long as this process gets the processor: while a busy machine leaves it waiting, the watch
  * stands still, so that this is not taken for slowness of what is tested. What the process works itself always counts.
@@ -9,18 +22,14 @@ const most = 50
  * @returns The time since it was started. Reading it does not stop it; it keeps no process alive.
  */
 export function startStopwatch(): () => number {
-  let total = 0
-  let time = performance.now()
-  let work = workOf()
-  const look = () => {
-    const [now, worked] = [performance.now(), workOf()]
-    total += Math.min(now - time, Math.max(most, worked - work))
-    time = now
-    work = worked
-    return total
+  // One timer serves all watches of a process.
+  if (timer === undefined) {
+    time = performance.now()
+    work = workOf()
+    timer = setInterval(look, interval).unref()
   }
-  setInterval(look, interval).unref()
-  return look
+  const start = look()
+  return () => look() - start
 }
 
 /** What all threads of this process have worked so far. */

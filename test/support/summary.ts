@@ -6,6 +6,9 @@ import { home } from './bundle-folder.ts'
 /** Failures beyond these are counted, and not listed. */
 const maxListed = 20
 
+/** The environment variable with how many files to list that kept processors at work for longest. By default none. */
+const dearestVariable = 'HIKIDASHI_DEAREST'
+
 /**
  * Prints the command that runs each failed test again, and one closing line, `N passed, N failed, N skipped`, that any program
  * can read.
@@ -31,8 +34,26 @@ export default class Summary implements Reporter {
     const lines = failed.slice(0, maxListed).map((one) => `  ${commandOf(one)}\n`)
     if (failed.length > maxListed) lines.push(`  … and ${failed.length - maxListed} more\n`)
     if (failed.length > 0) process.stdout.write(`\nTo run what failed again (after npm run build):\n${lines.join('')}`)
+    const dearest = Number(process.env[dearestVariable] ?? 0)
+    if (dearest > 0) process.stdout.write(dearestOf(modules, dearest))
     process.stdout.write(`\n${count.passed} passed, ${count.failed} failed, ${count.skipped + count.pending} skipped\n`)
   }
+}
+
+/** The files that kept processors at work for longest: in the process of the tests, and in those that it started. */
+function dearestOf(modules: readonly TestModule[], count: number): string {
+  const taken = modules
+    .map((module) => {
+      const { own, children } = module.meta().processor ?? { own: 0, children: 0 }
+      return { file: relative(home, module.moduleId), own, children, both: own + children }
+    })
+    .sort((a, b) => b.both - a.both)
+  const all = taken.reduce((sum, { both }) => sum + both, 0)
+  const seconds = (value: number) => value.toFixed(1).padStart(6)
+  const lines = taken
+    .slice(0, count)
+    .map(({ file, own, children, both }) => `${seconds(both)} =${seconds(own)} +${seconds(children)}  ${file}\n`)
+  return `\nProcessor seconds of ${modules.length} files: ${all.toFixed(0)}; most of it:\n${lines.join('')}`
 }
 
 function titlesOf(test: TestCase): readonly string[] {

@@ -25,6 +25,16 @@ type Schema = Record<string, unknown>
  * the specification's page shows them there, though the schema does not name them.
  */
 export function openSchema(revision: SchemaRevision, { closed = false } = {}): WireSchema {
+  const key = `${revision} ${closed}`
+  const schema = opened.get(key) ?? makeSchema(revision, closed)
+  opened.set(key, schema)
+  return schema
+}
+
+/** Compiled once for all files that share a process. */
+const opened = new Map<string, WireSchema>()
+
+function makeSchema(revision: SchemaRevision, closed: boolean): WireSchema {
   const root = readSchema(revision)
   const key = '$defs' in root ? '$defs' : 'definitions'
   const definitions = root[key] as Record<string, Schema>

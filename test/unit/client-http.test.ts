@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import type { ConnectOptions } from '../../src/client/index.ts'
 import { connect } from '../../src/client/index.ts'
+import { endAll } from '../support/endings.ts'
 import {
-  endAll,
   everything,
   failure,
   fault,
