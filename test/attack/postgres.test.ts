@@ -98,7 +98,7 @@ let database: Database
 let mariadb: Mariadb | undefined
 const opened: Provider[] = []
 beforeAll(async () => {
-  // What it gathers by itself, a minute after a table was filled, has the planner look at one more row of an index.
+  // Statistics that it gathers by itself, a minute after a table was filled, could change the plans whose reads are counted.
   database = await startDatabase(sql, ['-c', 'autovacuum=off'])
   await database.run(
     `CREATE TABLE very_wide (${wide}); INSERT INTO very_wide (c0, c1599) VALUES ('first', 'last'); ${grants}`,
