@@ -21,7 +21,9 @@ const second = rulesOf(
     'alism>al iveness>ive fulness>ful ousness>ous aliti>al iviti>ive biliti>ble logi>log',
 )
 const third = rulesOf('icate>ic ative> alize>al iciti>ic ical>ic ful> ness>')
-const fourth = rulesOf('al> ance> ence> er> ic> able> ible> ant> ement> ment> ent> ou> ism> ate> iti> ous> ive> ize> sion>s tion>t')
+const fourth = rulesOf(
+  'al> ance> ence> er> ic> able> ible> ant> ement> ment> ent> ou> ism> ate> iti> ous> ive> ize> sion>s tion>t',
+)
 
 /** Applies the longest rule that fits, where what is left of the word has the measure. */
 function replaced(word: string, rules: readonly Rule[], measure: RegExp): string {

@@ -4,8 +4,8 @@ import { fold } from '../text/fold.ts'
 import { type Documents, documentsOf, documentWords } from './documents.ts'
 import { type Found, strong } from './part.ts'
 import { parseQuery, type Query } from './query.ts'
-import { createRanker, type RatedTerm, type Ranker } from './rank.ts'
-import { rankPassages, type Ranking, type Scored } from './rank-passages.ts'
+import { createRanker, type Ranker, type RatedTerm } from './rank.ts'
+import { type Ranking, rankPassages, type Scored } from './rank-passages.ts'
 import type { SearchHit, SearchQuery } from './search-index.ts'
 import { snippetOf } from './snippet.ts'
 import type { Nearest } from './vectors.ts'
@@ -95,13 +95,7 @@ async function* rankedPages(
     signal?.throwIfAborted()
     const fresh = ids.filter((id) => !seen.has(id))
     for (const id of fresh) seen.add(id)
-    for (const scored of await rankPassages(
-      texts,
-      fresh,
-      asked,
-      near,
-      'scores' in documents ? documents : undefined,
-    )) {
+    for (const scored of await rankPassages(texts, fresh, asked, near, 'scores' in documents ? documents : undefined)) {
       signal?.throwIfAborted()
       yield scored
     }

@@ -15,7 +15,7 @@ const pathShare = 0.25
  */
 const completed = { documents: 20, passages: 20 }
 
-/** What passages are ranked by. */
+/** The terms by which passages are ranked, and the average lengths beside which they are. */
 export interface Ranking {
   readonly ranker: Ranker
   /** The average length of a passage and of a document, in terms. */
