@@ -5,6 +5,7 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import MiniSearch from 'minisearch'
 import { openSearchIndex } from '../../src/search/index.ts'
 import { openStore } from '../../src/store/index.ts'
+import { porter } from './porter.ts'
 
 export interface Document {
   /** A path, or any other name. */
@@ -69,7 +70,7 @@ export function wordsOf(text: string): readonly string[] {
 }
 
 /** An inverted index of texts, with Okapi BM25. */
-function createPostings() {
+function createPostings(cut: (text: string) => readonly string[]) {
   const postings = new Map<string, Map<string, number>>()
   const lengths = new Map<string, number>()
   const held = new Map<string, readonly string[]>()
@@ -84,7 +85,7 @@ function createPostings() {
     remove,
     put: (id: string, text: string): void => {
       remove(id)
-      const words = wordsOf(text)
+      const words = cut(text)
       for (const word of words) {
         const those = postings.get(word) ?? new Map<string, number>()
         postings.set(word, those.set(id, (those.get(id) ?? 0) + 1))
@@ -96,7 +97,7 @@ function createPostings() {
     scores: (question: string): ReadonlyMap<string, number> => {
       const [k1, b] = [1.2, 0.75]
       const scores = new Map<string, number>()
-      for (const word of new Set(wordsOf(question))) {
+      for (const word of new Set(cut(question))) {
         const those = postings.get(word) ?? new Map<string, number>()
         const rarity = Math.log(1 + (lengths.size - those.size + 0.5) / (those.size + 0.5))
         for (const [id, times] of those) {
@@ -109,10 +110,13 @@ function createPostings() {
   }
 }
 
+/** The words, those of English by their stems. */
+export const stemsOf = (text: string): readonly string[] => wordsOf(text).map(porter)
+
 /** Okapi BM25 over whole documents; with `pathShare`, that share of the score is of the words of the path. */
-export function plainBm25(name: string, pathShare = 0): Engine {
-  const contents = createPostings()
-  const paths = createPostings()
+export function plainBm25(name: string, pathShare = 0, cut = wordsOf): Engine {
+  const contents = createPostings(cut)
+  const paths = createPostings(cut)
   const scaled = (scores: ReadonlyMap<string, number>) => {
     const best = [...scores.values()].reduce((most, score) => Math.max(most, score), 0) || 1
     return (id: string) => (scores.get(id) ?? 0) / best

@@ -13,7 +13,7 @@
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { table } from '../../bench/support.ts'
-import { fts5, hikidashi, miniSearch, plainBm25 } from './engines.ts'
+import { fts5, hikidashi, miniSearch, plainBm25, stemsOf } from './engines.ts'
 import { openRepository } from './git.ts'
 import { compare, rowOf } from './search.ts'
 import { changesOf, codeOf, type EvalSet, proseOf, setOfFolder } from './sets.ts'
@@ -51,6 +51,7 @@ const vectors = [0.1, 0.25, 0.5, 1].flatMap((share) =>
 const always = [
   () => miniSearch(),
   () => plainBm25('BM25, contents'),
+  () => plainBm25('BM25, contents, stems', 0, stemsOf),
   () => plainBm25('BM25, contents 0.6 + path 0.4', 0.4),
 ]
 

@@ -22,6 +22,8 @@ export interface Formed {
   readonly reading?: Reading
   /** Smallest level first. One alone for what is required. */
   readonly forms: readonly Form[]
+  /** About how many tokens the whole text has, within bounds: a longer text holds more of the places that are looked for. */
+  readonly size: number
   readonly notes: readonly string[]
   /** Counts what each level takes, where that is asked for. */
   readonly levels?: () => Promise<LevelTokens>
@@ -32,6 +34,12 @@ export interface Formed {
  */
 const worth: Readonly<Record<Level, number>> = { link: 0.01, outline: 0.05, windows: 0.15, full: 1 }
 const worthOfScores = 0.75
+
+/**
+ * About how many tokens a text counts for: a byte of any script is about a quarter of a token. One that was not read counts for as many as a
+ * short one. Figures: decision 21.
+ */
+const sizes = { bytesPerToken: 4, least: 300, most: 4000 }
 
 /** The sizes of windows in UTF-16 units: of the leading candidates, of which there are so many; of the others; and where windows are required. */
 const windowSizes = { leaders: 20, ofLeaders: [2000, 6000, 16_000], ofOthers: [2000], required: [6000] }
@@ -101,9 +109,14 @@ export async function formsOf(
     candidate,
     ...defined({ reading }),
     forms,
+    size: isText ? sizeOf(reading.text) : sizes.least,
     notes,
     ...(given.countLevels === true ? { levels } : {}),
   }
+}
+
+function sizeOf(text: string): number {
+  return Math.min(sizes.most, Math.max(sizes.least, Buffer.byteLength(text) / sizes.bytesPerToken))
 }
 
 const faults = {

@@ -1,20 +1,21 @@
 import { encodePath } from '../core/uri.ts'
 import type { Resource } from '../core/view.ts'
+import { bm25, rarityIn, type TermCounts } from '../text/bm25.ts'
 import { type Lexical, matchWords } from './lexical.ts'
 import type { Memory } from './memory.ts'
 import { folderOf, pathOf } from './places.ts'
 import type { Reader } from './reader.ts'
 import { compare, type Fused, fuse, type RankedList, type Scored, scaled } from './score.ts'
 import type { Searched } from './searched.ts'
-import { bestSection, sectionsOf } from './sections.ts'
+import { bestSection, type Section, sectionsOf } from './sections.ts'
 import type { Limits } from './types.ts'
 
 /**
- * The shares of the ways in which resources are looked for: what a search found, names, and what no search covers by its texts: as a whole, and by
- * the best section of the leading ones. Figures: decision 21.
+ * The shares of the ways in which resources are looked for: names, and texts: as a whole, and by the best section of the leading ones. Of what a
+ * search covers, the search has half of the share of the texts. Figures: decision 21.
  */
-const weights = { search: 0.6, name: 0.4, words: 0.3, section: 0.3 }
-/** Number of resources whose sections are compared. */
+const weights = { search: 0.3, name: 0.4, words: 0.3, section: 0.3, wordsBesideSearch: 0.15, sectionBesideSearch: 0.15 }
+/** Number of resources whose sections are compared, and of those that a search found whose texts are. */
 const sectioned = 64
 /** The shares of its score that a candidate gives to those that it refers to, and to those in its folder; and how many candidates do. */
 const nearness = { referred: 0.1, folder: 0.05, seeds: 10 }
@@ -66,7 +67,47 @@ export async function lookedFor(
   const contents: RankedList = { name: 'words', entries: lessOutside(words.contents), weight: weights.words }
   const sections = await bySection(known, names, contents, words, terms, reader)
   const bySections: RankedList = { name: 'section', entries: lessOutside(sections), weight: weights.section }
-  return { lists: [...found, names, contents, bySections], notes: words.notes }
+  const again = await besideSearch(known, [...found, names], isCovered, terms, reader)
+  return { lists: [...found, names, contents, bySections, ...again], notes: words.notes }
+}
+
+/**
+ * Of what a search covers, how well the texts of the leading ones fit, and the best section of each. How rare a word is counts among these texts
+ * alone, since no others are read.
+ */
+async function besideSearch(
+  known: ReadonlyMap<string, Resource>,
+  lists: readonly RankedList[],
+  isCovered: (resource: Resource) => boolean,
+  terms: ReadonlySet<string>,
+  reader: Reader,
+): Promise<readonly RankedList[]> {
+  const isIn = (uri: string) => {
+    const resource = known.get(uri)
+    return resource !== undefined && isCovered(resource)
+  }
+  const leaders = bestOf(fuse(lists))
+    .map(([uri]) => uri)
+    .filter(isIn)
+    .slice(0, sectioned)
+  const texts = await sectionsOfAll(known, leaders, terms, reader)
+  const counts = texts.map(([, sections]) => inAll(sections, terms.size))
+  const rarity = rarityIn(counts)
+  const scores = bm25(counts, rarity)
+  const words = scaled(texts.map(([uri], index) => [uri, scores[index] ?? 0] as const))
+  const sections = scaled(texts.map(([uri, of]) => [uri, bestSection(of, rarity)] as const))
+  return [
+    { name: 'words', entries: words, weight: weights.wordsBesideSearch },
+    { name: 'section', entries: sections, weight: weights.sectionBesideSearch },
+  ]
+}
+
+/** How often each term is in the sections of a text together. */
+function inAll(sections: readonly Section[], terms: number): TermCounts {
+  const counts = Array.from({ length: terms }, (_, term) =>
+    sections.reduce((sum, { found }) => sum + (found.counts[term] ?? 0), 0),
+  )
+  return { counts, length: sections.reduce((sum, { found }) => sum + found.length, 0) }
 }
 
 /** Of the resources that fit best by words and names, how well the best section of each fits. */
@@ -83,19 +124,28 @@ async function bySection(
     .map(([uri]) => uri)
     .filter((uri) => hasWords.has(uri))
     .slice(0, sectioned)
-  const readings = await reader.read(leaders)
-  return scaled(
-    leaders.flatMap((uri, index) => {
-      const reading = readings[index]
-      if (reading === undefined || !('text' in reading)) return []
-      const of = {
-        text: reading.text,
-        path: pathOf(uri),
-        mimeType: known.get(uri)?.mimeType ?? reading.mimeType,
-      }
-      return [[uri, bestSection(sectionsOf(of, terms), rarity)] as const]
-    }),
-  )
+  const texts = await sectionsOfAll(known, leaders, terms, reader)
+  return scaled(texts.map(([uri, sections]) => [uri, bestSection(sections, rarity)] as const))
+}
+
+/** Reads resources, and cuts those that are texts into their sections. */
+async function sectionsOfAll(
+  known: ReadonlyMap<string, Resource>,
+  uris: readonly string[],
+  terms: ReadonlySet<string>,
+  reader: Reader,
+): Promise<readonly (readonly [uri: string, sections: readonly Section[]])[]> {
+  const readings = await reader.read(uris)
+  return uris.flatMap((uri, index) => {
+    const reading = readings[index]
+    if (reading === undefined || !('text' in reading)) return []
+    const of = {
+      text: reading.text,
+      path: pathOf(uri),
+      mimeType: known.get(uri)?.mimeType ?? reading.mimeType,
+    }
+    return [[uri, sectionsOf(of, terms)] as const]
+  })
 }
 
 function bestOf(fused: ReadonlyMap<string, Fused>): readonly (readonly [uri: string, place: Fused])[] {

@@ -135,11 +135,12 @@ export async function packAfter(
 }
 
 function itemOf(each: Formed, fixed: Form | undefined): readonly [PackItem, Formed] {
-  const { candidate, forms } = each
+  const { candidate, forms, size } = each
   const item: PackItem = {
     uri: candidate.resource.uri,
-    // Fused places fall off slowly. Cubed, more goes to the text of the best, and less to outlines of all the others.
-    score: candidate.explanation.score ** 3,
+    // Scores fall off slowly. Cubed, more goes to the text of the best, and less to outlines of all the others. Times its size, a token of a long
+    // text counts as much as one of a short text: otherwise small files that hardly fit come before a large one that fits.
+    score: candidate.explanation.score ** 3 * size,
     options: fixed === undefined ? forms : [fixed],
     ...(candidate.required === undefined && fixed === undefined ? {} : { required: 0 }),
   }

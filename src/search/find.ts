@@ -2,9 +2,10 @@ import { defined } from '../core/kit/defined.ts'
 import type { TextFilter, TextSet, Texts, WeightedTerm } from '../store/index.ts'
 import { fold } from '../text/fold.ts'
 import { type Documents, documentsOf, documentWords } from './documents.ts'
-import { type Found, foundOf, strong } from './part.ts'
+import { type Found, strong } from './part.ts'
 import { parseQuery, type Query } from './query.ts'
-import { createRanker, type Judged, type Ranker, type RatedTerm } from './rank.ts'
+import { createRanker, type Ranker, type RatedTerm } from './rank.ts'
+import { type Ranking, rankPassages, type Scored } from './rank-passages.ts'
 import type { SearchHit, SearchQuery } from './search-index.ts'
 import { snippetOf } from './snippet.ts'
 import type { Nearest } from './vectors.ts'
@@ -27,12 +28,6 @@ const besides = 2
 const enoughRare = 6
 /** How many passages one search goes through at most, for whoever goes on and on. */
 const mostFound = 200_000
-/** How many are ranked before others may have the turn. */
-const inOneTurn = 25
-/** The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009). */
-const fusion = 60
-/** How much the path of a document counts beside its words, where documents are ranked: this share of the best score. Figures: decision 12. */
-const pathShare = 0.25
 /** Weights are stored as integers: multiples of 1/1000. */
 const unit = 1000
 
@@ -40,13 +35,9 @@ const unit = 1000
 const looseHits =
   'No passage has these characters side by side. The passages below have only single characters of the words.'
 
-interface Asked extends Query {
-  readonly ranker: Ranker
+interface Asked extends Query, Ranking {
   /** In how many passages each of the ranker's terms is. */
   readonly counts: readonly number[]
-  /** The average length of a passage and of a document, in terms. */
-  readonly averageLength: number
-  readonly averageDocumentLength: number
   /** How many documents and passages there are. */
   readonly size: { readonly texts: number; readonly parts: number }
   /** How many passages are ranked among each other. */
@@ -104,7 +95,7 @@ async function* rankedPages(
     signal?.throwIfAborted()
     const fresh = ids.filter((id) => !seen.has(id))
     for (const id of fresh) seen.add(id)
-    for (const scored of await rank(texts, fresh, asked, near, 'scores' in documents ? documents : undefined)) {
+    for (const scored of await rankPassages(texts, fresh, asked, near, 'scores' in documents ? documents : undefined)) {
       signal?.throwIfAborted()
       yield scored
     }
@@ -201,73 +192,6 @@ function aboutThem(some: readonly RatedTerm[], share: number): readonly Weighted
 function weighed({ term, prefix, weight }: RatedTerm, share = 1): WeightedTerm {
   const whole = Math.max(1, Math.round(weight * share * unit))
   return { term, weight: whole, ...(prefix ? { prefix } : {}) }
-}
-
-interface Scored {
-  readonly found: Found
-  readonly score: number
-}
-
-async function rank(
-  texts: Texts,
-  ids: readonly number[],
-  asked: Asked,
-  near: readonly number[],
-  whole?: Omit<Documents, 'ids'>,
-): Promise<readonly Scored[]> {
-  const turns = Math.ceil(ids.length / inOneTurn)
-  // While some are ranked, the store reads the next.
-  const reads = Array.from({ length: turns }, (_, turn) =>
-    texts.read(ids.slice(turn * inOneTurn, (turn + 1) * inOneTurn)),
-  )
-  // The first one that fails is told; the others are not waited for.
-  for (const read of reads) read.catch(() => {})
-  const { ranker, averageLength, averageDocumentLength } = asked
-  const documents = new Map<string, { readonly found: Found; readonly judged: Judged }[]>()
-  for (const read of reads) {
-    for (const part of await read) {
-      const found = foundOf(part)
-      const passage = { found, judged: ranker.judge(found, averageLength) }
-      const known = documents.get(found.facts.uri)
-      if (known === undefined) documents.set(found.facts.uri, [passage])
-      else known.push(passage)
-    }
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-  const scored = [...documents].flatMap(([uri, passages]): readonly Scored[] => {
-    const known = whole?.scores.get(uri)
-    // The passage of another document, which lies between those of one: ids need not follow each other.
-    if (whole !== undefined && known === undefined) return []
-    const more = known ?? ranker.documentScore(passages, averageDocumentLength)
-    const share = whole?.passageShare ?? 1
-    return passages.map(({ found, judged }) => ({ found, score: share * judged.score + more }))
-  })
-  const ordered = withPaths(scored, whole?.paths).sort(byScore)
-  if (near.length === 0) return ordered
-  const places = new Map(near.map((id, place) => [id, place]))
-  const share = (place: number | undefined) => (place === undefined ? 0 : 1 / (fusion + 1 + place))
-  return ordered
-    .map(({ found, score }, place) => ({
-      found,
-      score: share(score > 0 ? place : undefined) + share(places.get(found.id)),
-    }))
-    .sort(byScore)
-}
-
-/** Adds what the path of the document says: at most a share of the best score. */
-function withPaths(scored: readonly Scored[], paths: ReadonlyMap<string, number> | undefined): Scored[] {
-  const most = scored.reduce((best, { score }) => Math.max(best, score), 0)
-  return scored.map(({ found, score }) => ({
-    found,
-    score: score + pathShare * most * (paths?.get(found.facts.uri) ?? 0),
-  }))
-}
-
-/** The same score: by URI, then by place. */
-function byScore(a: Scored, b: Scored): number {
-  if (a.score !== b.score) return b.score - a.score
-  if (a.found.facts.uri !== b.found.facts.uri) return a.found.facts.uri < b.found.facts.uri ? -1 : 1
-  return a.found.passage.start - b.found.passage.start || a.found.id - b.found.id
 }
 
 /** Says of one passage after the other whether it is answered with: what the caller may not see has no part in it. */

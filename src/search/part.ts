@@ -121,6 +121,8 @@ function cutOf({ text, start, end, heading }: Passage, named: Named, whole: Map<
 /** A passage that was found. */
 export interface Found {
   readonly id: number
+  /** Its place among the passages of the document, from 0. */
+  readonly place: number
   readonly mount: string
   readonly facts: DocumentFacts
   readonly passage: Passage
@@ -133,13 +135,14 @@ export interface Found {
 }
 
 /** Parses a stored passage. */
-export function foundOf({ id, mount, length, value, text }: FoundPart): Found {
+export function foundOf({ id, place, mount, length, value, text }: FoundPart): Found {
   const { t, s, e, h, n } = JSON.parse(value) as Stored
   const facts = JSON.parse(text) as DocumentFacts
   const path = pathOf(facts.uri, mount)
   const passage = { text: t, start: s, end: e, ...defined({ heading: h }) }
   return {
     id,
+    place,
     mount,
     facts,
     passage,

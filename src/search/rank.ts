@@ -49,6 +49,8 @@ export interface Ranker {
   /** Returns the occurrences of the terms, in the order in which they begin. */
   matches(folded: Folded): readonly Match[]
   readonly terms: readonly RatedTerm[]
+  /** Whether any of the terms is a word, which alone count for a document. */
+  readonly hasWords: boolean
 }
 
 export interface Judged {
@@ -67,6 +69,7 @@ export function createRanker(terms: readonly RatedTerm[]): Ranker {
 
   return {
     terms,
+    hasWords: areWords.includes(true),
     matches: ({ text }) => matchesOf(text),
     judge: ({ passage, length, path, title }, averageLength) => {
       const counts = new Float64Array(terms.length)
