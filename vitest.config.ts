@@ -31,14 +31,16 @@ const waiting = [
   ...['postgres-faults', 'remote', 'sqlite', 'store-postgres', 'store-sqlite', 'testing', 'token-file'],
 ].map((name) => `test/unit/${name}.test.ts`)
 
-/** What a test mentions that changes its process for whatever comes after it, or that measures the memory of its process. */
-const marks = /process\.memoryUsage|vi\.(?:mock|doMock|resetModules)\(|defineProperty\(process/
+/** What a unit test mentions that changes its process, looks at it, or starts another one. */
+const marks =
+  /child_process|worker_threads|process\.(?!hrtime|execPath)|globalThis|\bvi\b|defineProperty\(process|memoryUsage|startStopwatch|start(?:Postgres|Database|Mariadb)|sqlite/
 
-/** Tests that have a process of their own. The others share one for each worker, which saves the start and the modules of each. */
-const isolated = readdirSync(join(home, 'test'), { recursive: true, encoding: 'utf8' })
+/** Unit tests that leave their process as it was. They share one, which saves half a second for each file. A large process starts others slowly. */
+const sharing = readdirSync(join(home, 'test/unit'))
   .filter((name) => name.endsWith('.test.ts'))
-  .map((name) => `test/${name}`)
-  .filter((path) => !alone.includes(path) && marks.test(readFileSync(join(home, path), 'utf8')))
+  .map((name) => `test/unit/${name}`)
+  .filter((path) => !waiting.includes(path))
+  .filter((path) => !marks.test(readFileSync(join(home, path), 'utf8')))
 
 /** Where `test/support/bundle-setup.ts` bundles `src/` and the programs of tests to. */
 const bundle = join(bundlesFolder, String(process.pid), 'dist')
@@ -95,25 +97,16 @@ export default defineConfig({
     // Most tests wait for processes and servers: twice as many files as a small machine has cores keep it busy.
     maxWorkers: 4,
     projects: [
+      { extends: true, test: { name: 'sharing', include: sharing, isolate: false } },
       {
         extends: true,
         test: {
-          name: 'sharing',
+          name: 'together',
           include: ['test/**/*.test.ts'],
-          exclude: [...isolated, ...waiting, ...alone],
-          isolate: false,
+          exclude: [...sharing, ...waiting, ...alone],
         },
       },
-      {
-        extends: true,
-        test: {
-          name: 'waiting',
-          include: waiting.filter((path) => !isolated.includes(path)),
-          isolate: false,
-        },
-      },
-      { extends: true, test: { name: 'isolated', include: isolated.filter((path) => !waiting.includes(path)) } },
-      { extends: true, test: { name: 'waiting-isolated', include: isolated.filter((path) => waiting.includes(path)) } },
+      { extends: true, test: { name: 'waiting', include: waiting } },
       {
         extends: true,
         test: { name: 'alone', include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } },

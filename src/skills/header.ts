@@ -1,5 +1,6 @@
 import { type Document, isNode, parseDocument, visit } from 'yaml'
 import { splitFrontMatter } from '../text/front-matter.ts'
+import { deepNestingIn } from '../text/yaml-nesting.ts'
 
 /** The name of the file that makes a directory a skill. */
 export const skillFile = 'SKILL.md'
@@ -11,8 +12,9 @@ export interface SkillHeader {
   readonly frontmatter: Readonly<Record<string, unknown>>
 }
 
-/** The longest front matter, in characters. */
+/** The longest front matter, in characters, and the deepest. */
 const maxHeader = 32_768
+const maxNesting = 200
 /** The longest description and note on compatibility (Agent Skills specification), in characters. */
 const [maxDescription, maxCompatibility] = [1024, 500]
 
@@ -47,6 +49,7 @@ export function readHeader(text: string, directory: string): SkillHeader | { rea
 
 /** Front matter as a value. `undefined`: it is faulty, has tags or aliases, or is nested too deeply to be parsed. */
 function parseHead(head: string): unknown {
+  if (deepNestingIn(head, maxNesting) !== undefined) return undefined
   try {
     const document = parseDocument(head, { schema: 'core', version: '1.2', uniqueKeys: true, stringKeys: true })
     if (document.errors.length > 0 || document.warnings.length > 0 || hasTags(document)) return undefined

@@ -45,7 +45,10 @@ afterEach(async () => {
     await ended
   }
 })
-afterAll(() => folder.remove())
+afterAll(() => {
+  delete process.env.MCP_KEY
+  folder.remove()
+})
 
 async function startExample(file: string): Promise<string> {
   const probe = createServer().listen(0, '127.0.0.1')

@@ -14,6 +14,9 @@ export interface Items {
 
 export const address = 'items://api'
 
+/** The prefixes of the ids of items: some may be seen by everybody, some by the team, some by the chief alone. */
+export const kinds = { open: 'i', team: 't', secret: 's' } as const
+
 /** The template of an item, and the list that tells them apart. */
 export const routes = [{ template: 'items/{id}', list: { from: 'items', title: '/version' } }]
 
@@ -46,7 +49,8 @@ export async function serveItems(history: History, count: number): Promise<Items
     else present.add(id)
     history.add({ kind: 'write', uri, version, listed, absent })
   }
-  const uris = Array.from({ length: count }, (_, at) => uriOf(`i${at}`))
+  const kindOf = (at: number) => (at % 5 === 3 ? kinds.team : at % 5 === 4 ? kinds.secret : kinds.open)
+  const uris = Array.from({ length: count }, (_, at) => uriOf(`${kindOf(at)}${at}`))
   for (const uri of uris) write(uri)
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,

@@ -89,20 +89,23 @@ function openEvents(
   }
 }
 
-const accept = { Accept: 'application/json, text/event-stream' }
-const json = { 'Content-Type': 'application/json', ...accept }
-
 /**
  * A connection over HTTP: one POST for each request, and a stream for what is told.
  *
  * @param by Called with the address of the server that answers with a stream, where a proxy tells it.
+ * @param token The token of the client, where the server wants one.
  */
 export async function openHttp(
   url: string,
   agent: Agent,
   revision: string,
   by: (upstream: string) => void = () => {},
+  token?: string,
 ): Promise<Link> {
+  const authorization: Readonly<Record<string, string>> =
+    token === undefined ? {} : { Authorization: `Bearer ${token}` }
+  const accept = { Accept: 'application/json, text/event-stream', ...authorization }
+  const json = { 'Content-Type': 'application/json', ...accept }
   const modern = revision === newest
   const streams = new Set<Opened>()
   const asking = new Set<ClientRequest>()

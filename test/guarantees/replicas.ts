@@ -1,17 +1,20 @@
+import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { Agent as SecureAgent } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { overviewUri } from '../../src/core/overview.ts'
+import type { Principal } from '../../src/core/provider.ts'
 import { pause } from '../support/live.ts'
 import type { Postgres } from '../support/postgres.ts'
 import { type Replica, startReplica, withClock } from '../support/replicas.ts'
 import { type ReverseProxy, startProxyOfReplicas, steadyPorts } from '../support/reverse-proxy.ts'
 import { type Client, createClient, makeTrouble } from './client.ts'
 import { createHistory, createPatience, createRandom, type Fact, type Random } from './history.ts'
-import { address, type Items, routes, serveItems, versionOf } from './items.ts'
+import { address, type Items, kinds, routes, serveItems, versionOf } from './items.ts'
 import { openHttp } from './link-http.ts'
+import { principals } from './sources.ts'
 import { type Rules, validate } from './validate.ts'
 
 export interface ReplicasOptions {
@@ -35,10 +38,21 @@ export interface ReplicasOptions {
   readonly sabotage?: (database: Postgres, schema: string) => Promise<void>
 }
 
+/** Who may see which items, by the prefixes of their ids. */
+const access = [
+  { allow: ['*'], match: [`items/${kinds.open}*`, 'items/come*'] },
+  { allow: ['team'], match: `items/${kinds.team}*` },
+  { allow: ['chief'], match: `items/${kinds.secret}*` },
+]
+
 export const rules: Rules = {
-  maySee: (_, uri) => uri === overviewUri || uri.startsWith(`${address}/`),
+  maySee: (principal, uri) => {
+    if (uri.startsWith(`${address}/items/${kinds.secret}`)) return principal === 'chief'
+    if (uri.startsWith(`${address}/items/${kinds.team}`)) return principal !== 'guest'
+    return uri === overviewUri || uri.startsWith(`${address}/`)
+  },
   covers: (asked, uri) => uri.startsWith(asked.endsWith('/') ? asked : `${asked}/`),
-  isStable: (uri) => /\/i\d+$/.test(uri),
+  isStable: (uri) => /\/[a-z]\d+$/.test(uri),
   exact: false,
 }
 
@@ -71,7 +85,9 @@ export async function runReplicas(options: ReplicasOptions): Promise<readonly Fa
   const clockOf = (name: string) => join(home, `clock-${name}`)
   let proxy: ReverseProxy | undefined
   const replicas = new Map<string, Replica>()
-  writeFileSync(config, JSON.stringify(configOf(items, schema)))
+  const tokens = join(home, 'tokens.json')
+  writeFileSync(tokens, JSON.stringify({ version: 1, tokens: principals.map(storedTokenOf) }), { mode: 0o600 })
+  writeFileSync(config, JSON.stringify(configOf(items, schema, tokens)))
   const env = { STORE: database.url, CURSORS: 'a secret of these tests, long enough' }
   /** The faults so far, for a report of a failure. */
   const happened: string[] = []
@@ -91,16 +107,18 @@ export async function runReplicas(options: ReplicasOptions): Promise<readonly Fa
   const at = new Map<Client, string>()
   const clients = Array.from({ length: options.clients }, (_, number): Client => {
     const own = createRandom(random.below(2 ** 31))
+    const { id: principal } = principals[Math.floor(number / revisions.length) % principals.length] as Principal
+    const token = tokenOf(principal)
     const client: Client = createClient({
-      ...{ number, principal: 'local', history, random: own, versionOf },
+      ...{ number, principal, history, random: own, versionOf },
       connect: async () => {
         const revision = revisions[number % revisions.length] ?? ''
         const by = (upstream: string) =>
           at.set(client, names.find((name) => upstream.endsWith(`:${portOf(name)}`)) ?? '')
-        if (proxy !== undefined) return openHttp(`${proxy.url}/mcp`, agent, revision, by)
+        if (proxy !== undefined) return openHttp(`${proxy.url}/mcp`, agent, revision, by, token)
         const replica = own.pick([...replicas.values()])
         at.set(client, replica.name)
-        return openHttp(replica.url, agent, revision)
+        return openHttp(replica.url, agent, revision, undefined, token)
       },
       wish: () => {
         const some = own.some(items.uris, options.asked)
@@ -277,19 +295,32 @@ function stateOf(clients: readonly Client[]): string {
     .join('; ')
 }
 
-function configOf(items: Items, schema: string) {
+const tokenOf = (id: string) => `hkd_${createHash('sha256').update(id).digest('hex')}`
+
+/** The token of a principal, as the file of tokens has it. */
+function storedTokenOf({ id, roles }: Principal) {
+  const sha256 = createHash('sha256').update(tokenOf(id)).digest('hex')
+  return { id, name: id, sha256, roles, created: '2026-01-01T00:00:00.000Z' }
+}
+
+function configOf(items: Items, schema: string, tokens: string) {
   return {
     mounts: {
       [address]: {
         ...{ provider: 'api', url: items.url, allowAddresses: ['127.0.0.1'], insecure: true, poll: '1s', routes },
+        access,
       },
     },
     replicas: true,
     store: { postgres: { env: 'STORE' }, schema, connections: 4 },
     cursorSecret: { env: 'CURSORS' },
     http: {
-      ...{ listen: '127.0.0.1:0', allowedHosts: ['localhost'] },
-      limits: { newConnections: 0, badTokens: 0, connectionsPerAddress: 1024, sessions: 1000 },
+      ...{ listen: '127.0.0.1:0', allowedHosts: ['localhost'], auth: { tokens } },
+      limits: {
+        ...{ newConnections: 0, badTokens: 0, connectionsPerAddress: 1024, sessions: 1000 },
+        // The three principals are those of hundreds of clients.
+        perPrincipal: { rate: 0, concurrent: 64, waiting: 1024, connections: 1024, sessions: 1000 },
+      },
     },
   }
 }

@@ -4,6 +4,7 @@ import { invalid, isResourceError, type ResourceError } from '../../core/errors.
 import { defined } from '../../core/kit/defined.ts'
 import type { PromptArgument } from '../../core/provider.ts'
 import { compileTemplate } from '../../core/template.ts'
+import { deepNestingIn } from '../../text/yaml-nesting.ts'
 
 /** Front matter of a prompt, between `---` and `---`. */
 export interface Header {
@@ -23,8 +24,9 @@ export function promptFault(message: string): ResourceError {
   return invalid(message, 'prompt')
 }
 
-/** The longest front matter, in characters. */
+/** The longest front matter, in characters, and the deepest. */
 const maxHeader = 32_768
+const maxNesting = 200
 const [maxArguments, maxResources, maxValues] = [64, 32, 1000]
 
 const line = (most: number) =>
@@ -86,6 +88,8 @@ export function parseHeader(source: string | undefined): Header {
 
 function yamlIn(source: string): unknown {
   if (source.length > maxHeader) throw promptFault(`its front matter is longer than ${maxHeader} characters`)
+  const notYaml = 'its front matter is not YAML, or holds references'
+  if (deepNestingIn(source, maxNesting) !== undefined) throw promptFault(notYaml)
   try {
     const document = parseDocument(source, {
       schema: 'core',
@@ -95,9 +99,9 @@ function yamlIn(source: string): unknown {
     })
     if (document.errors.length === 0) return document.toJS({ maxAliasCount: 0 })
   } catch {
-    // References, or a depth that no front matter has.
+    // References.
   }
-  throw promptFault('its front matter is not YAML, or holds references')
+  throw promptFault(notYaml)
 }
 
 function argumentOf(given: z.output<typeof argument>): PromptArgument {

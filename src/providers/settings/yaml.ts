@@ -10,6 +10,7 @@ import {
   type YAMLMap,
   type Scalar as YamlScalar,
 } from 'yaml'
+import { deepNestingIn } from '../../text/yaml-nesting.ts'
 import { type Budget, fault } from './limits.ts'
 import { type Entry, jsonNumber, type Node, type Scalar, type Tree, textNode } from './tree.ts'
 
@@ -68,13 +69,8 @@ const words: Readonly<Record<string, string>> = {
 }
 
 function refuseBrackets(text: string): void {
-  let depth = 0
-  for (const { 0: bracket, index } of text.matchAll(/[[{\]}]|(?:^|(?<=\n))[ \t]*(?:[-?][ \t]+){1000}/g)) {
-    if (bracket === '[' || bracket === '{') depth++
-    else if (bracket === ']' || bracket === '}') depth = Math.max(0, depth - 1)
-    else depth = maxBrackets + 1
-    if (depth > maxBrackets) throw fault('It is nested too deep to be read.', index, maxBrackets)
-  }
+  const index = deepNestingIn(text, maxBrackets)
+  if (index !== undefined) throw fault('It is nested too deep to be read.', index, maxBrackets)
 }
 
 type Reader = (node: ParsedNode | null, depth: number, offset: number) => Node
