@@ -247,6 +247,7 @@ describe('a directory with a SKILL.md is no skill', () => {
     'with a key twice': { 'a/SKILL.md': head('a', 'name: a\n') },
     'with the prototype of all objects': { 'a/SKILL.md': head('a', '__proto__: {x: 1}\n') },
     'with a list as front matter': { 'a/SKILL.md': '---\n- name: a\n---\n' },
+    'with front matter that is nested deep': { 'a/SKILL.md': head('a', `x: ${'['.repeat(8000)}\n`) },
     'with bytes that are no text': { 'a/SKILL.md': { bytes: new Uint8Array([0, 1, 2]) } },
     'with too many files': {
       'a/SKILL.md': head('a'),
