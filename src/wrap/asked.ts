@@ -58,7 +58,9 @@ export function createAsked(context: Context, overdue: Overdue): Asked {
     reject(reason)
   }
   const onAbort = () => end(signal.reason)
-  signal.addEventListener('abort', onAbort)
+  // It may have aborted just as a slot became free.
+  if (signal.aborted) onAbort()
+  else signal.addEventListener('abort', onAbort)
   const inner: Context = {
     ...context,
     get signal() {
@@ -72,6 +74,7 @@ export function createAsked(context: Context, overdue: Overdue): Asked {
   return {
     run: (work) =>
       new Promise((resolve, rejectRun) => {
+        if (ended !== undefined) return rejectRun(ended.reason)
         reject = rejectRun
         stop = overdue.begin(end)
         work(inner).then((answer) => {

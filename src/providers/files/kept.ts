@@ -111,9 +111,7 @@ export function createKept<T>(
 
   /** Whether every later change gives other times. */
   const isTellable = ({ place, ignoreRules }: Step): boolean =>
-    place.statNow !== undefined &&
-    isSettled(place.stats, now(), settledMs) &&
-    (ignoreRules === undefined || isSettled(ignoreRules, now(), settledMs))
+    isSettled(place.stats, now(), settledMs) && (ignoreRules === undefined || isSettled(ignoreRules, now(), settledMs))
 
   const find = (path: string): T | undefined => {
     const known = answers.get(path)
@@ -137,8 +135,10 @@ export function createKept<T>(
 
   /** Keeps an answer, unless a later change of a place might go unseen. */
   const keep = (path: string, places: readonly Place[], answer: T): void => {
+    // Nothing is looked at on this thread where a call might have to wait, as on a network.
+    if (closed || places.some(({ statNow }) => statNow === undefined)) return
     const steps = places.map(stepOf)
-    if (closed || !steps.every(isTellable)) return
+    if (!steps.every(isTellable)) return
     remove(path)
     for (const oldest of answers.keys()) {
       if (answers.size < maxAnswers) break
