@@ -12,6 +12,8 @@ export const maxGuideWords = 100
 const maxNamed = 5
 /** How long the name of a mount is at most, in words and in characters. */
 const maxTitle = { words: 4, length: 40 }
+/** The same as `[\p{Cc}\u2028\u2029]+`. Node compiles a set of Unicode properties three times as long, and a start waits for this one. */
+const controls = /[^ -~\xa0-\u2027\u202a-\uffff]+/g
 /** How long an address is at most, in characters. A longer one is left out. */
 const maxAddress = 100
 
@@ -77,7 +79,7 @@ function summaryOf(mounts: readonly PlannedMount[]): string {
 }
 
 function nameOf({ address, config }: PlannedMount): string {
-  const words = (config.title ?? kindOf(config)).replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim()
-  const short = words.split(/\s+/u).slice(0, maxTitle.words).join(' ').slice(0, maxTitle.length).toWellFormed()
+  const words = (config.title ?? kindOf(config)).replace(controls, ' ').trim()
+  const short = words.split(/\s+/).slice(0, maxTitle.words).join(' ').slice(0, maxTitle.length).toWellFormed()
   return address.length > maxAddress ? short : `${short} at ${address}`
 }
