@@ -8,6 +8,7 @@ import {
   sharedFolderOf,
   sharedVariable,
   stateFolderOf,
+  temporaryFolderOf,
 } from './test/support/bundle-folder.ts'
 
 /** Tests that fill the memory and the processors, and watch what other clients notice: nothing else runs beside them. */
@@ -89,6 +90,7 @@ export default defineConfig({
     env: {
       [bundleVariable]: bundle,
       [sharedVariable]: sharedFolderOf(process.pid),
+      TMPDIR: temporaryFolderOf(process.pid),
       XDG_STATE_HOME: stateFolderOf(process.pid),
     },
     reporters: ['default', './test/support/summary.ts'],
