@@ -5,7 +5,10 @@ import { bundle } from '../../scripts/bundle.ts'
 import { bundlesFolder, home, runFolderOf, temporaryFolderOf } from './bundle-folder.ts'
 
 /** The programs that tests start: each is an entry `tests/NAME` of the bundle. */
-const programs = ['support/attack-server', 'support/watch-child', 'fixtures/mcp/live-ours', 'support/host-file-writer']
+const programs = [
+  ...['support/attack-server', 'support/watch-child', 'fixtures/mcp/live-ours', 'support/host-file-writer'],
+  'support/cli-parts',
+]
 
 const made: unique symbol = Symbol.for('hikidashi: the bundle of this run of vitest')
 /** vitest sets up each of its projects, each time with a module of its own: what they share is kept here. */
