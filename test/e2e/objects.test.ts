@@ -71,7 +71,7 @@ describe.each(['s3', 'gcs'] as const)('a bucket of %s', (provider) => {
     expect(checked.code, checked.out).toBe(0)
     expect(checked.err).not.toMatch(/NodeVersionSupportWarning|node --trace-warnings/)
 
-    const read = await runHere(['read', `${provider}://drawer/notes/日本語.md`, '--config', config], { cwd: folder.root })
+    const read = await run(['read', `${provider}://drawer/notes/日本語.md`, '--config', config], { cwd: folder.root })
     expect(read).toMatchObject({ code: 0, out: '# 梅雨\n' })
     expect(read.err).not.toMatch(/Warning/)
   })

@@ -60,7 +60,9 @@ describe('one configuration over the repository of this project', () => {
   const { list, read, complete, templates } = served(() => root.replace(/\/$/, ''), project)
 
   test('is found good by check', async () => {
-    const { code, out, err } = await run(['check', '--config', project, '--limit', String(volumeOf(20, 5))], { cwd: root })
+    const { code, out, err } = await run(['check', '--config', project, '--limit', String(volumeOf(20, 5))], {
+      cwd: root,
+    })
     expect({ code, out, err }).toMatchObject({ code: 0 })
     expect(out.match(/^ok /gm)).toHaveLength(5)
   }, 120_000)

@@ -24,8 +24,8 @@ export function setup(project: TestProject): Promise<void> {
 const elsewhere = 'elsewhere'
 
 async function make(target: string, { vitest }: TestProject): Promise<void> {
+  // A run that was killed.
   for (const name of existsSync(bundlesFolder) ? readdirSync(bundlesFolder) : [])
-    // A run that was killed.
     if (!isRunning(Number(name))) removeRun(join(bundlesFolder, name))
   const root = dirname(target)
   for (const folder of [root, temporaryFolderOf(process.pid)]) mkdirSync(folder, { recursive: true })
