@@ -4,9 +4,8 @@ import { axe, chromiumReason, hasChromium, useBrowser } from '../support/browser
 import { useExplored } from '../support/explored.ts'
 import { live } from '../support/live.ts'
 import { requires } from '../support/require.ts'
-import { volumeOf } from '../support/volume.ts'
 
-const many = volumeOf(100_000, 20_000)
+const many = 100_000
 const nameOf = (i: number) => `measurement-${String(i).padStart(6, '0')}.json`
 
 requires(
@@ -103,7 +102,7 @@ requires(
     expect(await page.locator('.row-shown').getAttribute('aria-level')).toBe('5')
   })
 
-  test('holds very many resources in one directory, of which few are in the document', async () => {
+  test('holds 100,000 resources in one directory, of which few are in the document', async () => {
     const page = await open()
     await page.locator('#tree').focus()
     await press(page, 'ArrowRight')
@@ -115,24 +114,22 @@ requires(
     expect(await page.locator('.row').count()).toBeLessThan(80)
 
     await page.getByRole('link', { name: 'List' }).click()
-    const all = (many + 6).toLocaleString('en-US')
-    await page.locator('.browse-foot', { hasText: `${all} resources` }).waitFor()
+    await page.locator('.browse-foot', { hasText: '100,006 resources' }).waitFor()
     await page.locator('#list').focus()
     await press(page, 'Home', 'ArrowDown', 'End')
     expect(await active(page)).toBe('カタログ.md')
     await page.locator('#filter').fill('ｍｅａｓｕｒｅment 0999')
-    const filtered = Array.from({ length: many }, (_, i) => nameOf(i)).filter((name) => name.includes('0999')).length
-    await page.locator('.browse-foot', { hasText: `${filtered} of ${all}` }).waitFor()
+    await page.locator('.browse-foot', { hasText: '120 of 100,006' }).waitFor()
     expect(await page.locator('.row').count()).toBeLessThan(80)
     expect(await page.locator('.row .name mark').first().innerText()).toBe('measurement')
     await page.getByRole('button', { name: 'Size' }).click()
-    await row(page, nameOf(many - 1)).waitFor()
+    await row(page, nameOf(99_999)).waitFor()
     expect(new URL(page.url()).hash).toContain('sort=-size')
     // From here into the tree, through all pages that are before it.
-    await row(page, nameOf(many - 10)).click()
+    await row(page, nameOf(99_990)).click()
     await page.locator('#list').focus()
     await press(page, 'Control+Enter')
-    await page.locator('#tree .row-shown', { hasText: nameOf(many - 10) }).waitFor()
+    await page.locator('#tree .row-shown', { hasText: nameOf(99_990) }).waitFor()
     expect(await page.locator('#filter').inputValue()).toBe('')
   })
 
