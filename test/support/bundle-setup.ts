@@ -39,19 +39,20 @@ async function make(target: string, { vitest }: TestProject): Promise<void> {
   await bundle({ target, more: Object.fromEntries(more) })
 }
 
-/** Removes what a run has left, by the folder of its bundle. */
+/** Removes what a run has left, by the folder of its bundle. The next run removes what is still written to. */
 function removeRun(root: string): void {
   const list = join(root, elsewhere)
-  for (const folder of existsSync(list) ? readFileSync(list, 'utf8').split('\n') : []) remove(folder)
-  remove(root)
+  const folders = existsSync(list) ? readFileSync(list, 'utf8').split('\n') : []
+  for (const folder of [...folders, join(root, 'dist')]) remove(folder)
+  if (folders.every((folder) => !existsSync(folder))) remove(root)
 }
 
-/** Removes a folder as far as it can: a process that a test has left may still write to it. The run does not fail because of that. */
+/** Removes a folder as far as it can: a process of a test that was interrupted may still write to it. */
 function remove(folder: string): void {
   try {
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   } catch {
-    // The rest stays.
+    // It is tried again by the next run.
   }
 }
 
