@@ -50,7 +50,7 @@ type AskService = (base: string, network: ServiceNetwork) => Promise<unknown>
 
 const services: Readonly<Record<string, AskService>> = {
   JWKS: (base, network) => createKeys(`${base}/jwks`, createLocalJWKSet, () => {}, network).current(),
-  introspection: (base, network) =>
+  introspection: async (base, network) =>
     createIntrospection(
       {
         issuer: base,

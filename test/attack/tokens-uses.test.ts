@@ -257,7 +257,7 @@ describe('tokens of our own', () => {
       await chown(file, 0, 0)
       const { stored } = await addToken(file, { roles: [] })
       const verifier = await createTokenVerifier(file, () => {})
-      await expect(verifier.verify(`hkd_${stored.id}`)).resolves.toEqual({ fault: 'it is not in the file of tokens' })
+      expect(await verifier.verify(`hkd_${stored.id}`)).toEqual({ fault: 'it is not in the file of tokens' })
       await chown(file, 12_345, 12_345)
       await expect(verifier.verify(`hkd_${stored.id}`)).rejects.toMatchObject({ kind: 'unavailable' })
     },

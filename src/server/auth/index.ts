@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
+import type { Soon } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
 import { createGate } from '../admission/gate.ts'
 import { valuesOf } from '../http/guard.ts'
@@ -19,7 +20,7 @@ export interface Authorizer {
   /** Answers a request for the metadata of the resource. Returns false for any other request. */
   serveMetadata(request: IncomingMessage, response: ServerResponse): boolean
   /** Returns the caller of a request, by its headers alone, or why it is refused. */
-  authenticate(request: IncomingMessage): Promise<Caller | Refusal>
+  authenticate(request: IncomingMessage): Soon<Caller | Refusal>
   /**
    * Returns the refusal of a body for which the caller lacks a scope; undefined when it is allowed. Whether a resource exists
    * makes no difference.
@@ -50,9 +51,9 @@ export async function createAuthorizer(options: AuthorizerOptions): Promise<Auth
   const verifiers = await createVerifiers(options, resource)
   const refusals = createRefusals(log)
 
-  const callerOf = (token: string, grant: Grant, verifier: Verifier): Caller => ({
+  const callerOf = (token: string, digest: string, grant: Grant, verifier: Verifier): Caller => ({
     principal: grant.principal,
-    credential: digestOf(token),
+    credential: digest,
     untilEnd: (end) => {
       const forget = [callAt(grant.expires, end), verifier.watch?.(token, grant, end)]
       return () => {
@@ -63,24 +64,30 @@ export async function createAuthorizer(options: AuthorizerOptions): Promise<Auth
 
   return {
     serveMetadata: (request, response) => metadata?.serve(request, response) ?? false,
-    authenticate: async (request) => {
+    authenticate: (request) => {
       const credentials = credentialsOf(request)
       if (typeof credentials === 'string') return challenges[credentials === 'none' ? 'missing' : 'malformed']
       const { token } = credentials
+      const digest = digestOf(token)
       const refused = (why: string) => {
-        refusals.add(digestOf(token).slice(0, 8), why)
+        refusals.add(digest.slice(0, 8), why)
         return challenges.invalid
       }
       if (token.length > maxToken) return refused('it is too long')
       const verifier = verifiers.find((one) => one.takes(token))
       if (verifier === undefined) return refused('it is of no kind that is taken')
-      try {
-        const verdict = await verifier.verify(token)
-        return 'grant' in verdict ? callerOf(token, verdict.grant, verifier) : refused(verdict.fault)
-      } catch (error) {
+      const judge = (verdict: Verdict) =>
+        'grant' in verdict ? callerOf(token, digest, verdict.grant, verifier) : refused(verdict.fault)
+      const fail = (error: unknown) => {
         if (!isResourceError(error)) throw error
-        refusals.add(digestOf(token).slice(0, 8), error.message)
+        refusals.add(digest.slice(0, 8), error.message)
         return challenges.unavailable
+      }
+      try {
+        const verdict = verifier.verify(token, digest)
+        return verdict instanceof Promise ? verdict.then(judge, fail) : judge(verdict)
+      } catch (error) {
+        return fail(error)
       }
     },
     refusalOf: ({ principal: { scopes } }, body) => {

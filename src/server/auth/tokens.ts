@@ -2,9 +2,10 @@ import { timingSafeEqual } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { ResourceError } from '../../core/errors.ts'
+import { chain, type Soon } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
 import { absent, isOwnToken, markOf, readTokenFile, type StoredToken, type TokenFile } from './token-file.ts'
-import { digestOf, type Grant, type Verifier } from './verdict.ts'
+import { digestOf, type Grant, type Verdict, type Verifier } from './verdict.ts'
 
 /** Period of the checks of the file for open streams, in milliseconds. For requests it is checked each time. */
 const checkIntervalMs = 500
@@ -46,24 +47,24 @@ export async function createTokenVerifier(file: string, log: Log): Promise<Verif
     }
   }
   /** Returns the current content of the file. Callers do not share a check that another one has begun: it may have been too early. */
-  const current = async (): Promise<TokenFile | undefined> => {
-    const mark = known?.local === true ? markNow() : await stat(file, { bigint: true }).then(markOf, () => absent)
-    return mark === known?.mark ? known : read()
-  }
+  const current = (): Soon<TokenFile | undefined> =>
+    chain(known?.local === true ? markNow() : stat(file, { bigint: true }).then(markOf, () => absent), (mark) =>
+      mark === known?.mark ? known : read(),
+    )
 
   return {
     takes: isOwnToken,
-    verify: async (token) => {
-      const now = await current()
-      if (now === undefined) throw new ResourceError('unavailable', `The tokens in ${file} cannot be read`)
-      const stored = findToken(now.tokens, token)
-      if (stored === undefined) return { fault: 'it is not in the file of tokens' }
-      const grant = grantOf(stored)
-      return grant.expires > Date.now() ? { grant } : { fault: 'it has expired' }
-    },
+    verify: (token, digest = digestOf(token)) =>
+      chain(current(), (now): Verdict => {
+        if (now === undefined) throw new ResourceError('unavailable', `The tokens in ${file} cannot be read`)
+        const stored = findToken(now.tokens, digest)
+        if (stored === undefined) return { fault: 'it is not in the file of tokens' }
+        const grant = grantOf(stored)
+        return grant.expires > Date.now() ? { grant } : { fault: 'it has expired' }
+      }),
     watch: (token, grant, end) => {
       const look = (now: TokenFile | undefined) => {
-        const stored = now === undefined ? undefined : findToken(now.tokens, token)
+        const stored = now === undefined ? undefined : findToken(now.tokens, digestOf(token))
         if (stored === undefined || JSON.stringify(grantOf(stored)) !== JSON.stringify(grant)) end()
       }
       watchers.add(look)
@@ -78,11 +79,11 @@ export async function createTokenVerifier(file: string, log: Log): Promise<Verif
   }
 }
 
-/** Finds a token. Every stored one is compared, in constant time, so the time reveals nothing. */
-function findToken(tokens: readonly StoredToken[], token: string): StoredToken | undefined {
-  const digest = Buffer.from(digestOf(token))
+/** Finds a token by its digest. Every stored one is compared, in constant time, so the time reveals nothing. */
+function findToken(tokens: readonly StoredToken[], digest: string): StoredToken | undefined {
+  const sought = Buffer.from(digest)
   let found: StoredToken | undefined
-  for (const stored of tokens) if (timingSafeEqual(sha256Of(stored), digest)) found = stored
+  for (const stored of tokens) if (timingSafeEqual(sha256Of(stored), sought)) found = stored
   return found
 }
 

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { Soon } from '../../core/kit/chain.ts'
 import type { Principal } from '../../core/provider.ts'
 
 /** The rights of a valid token. */
@@ -14,8 +15,11 @@ export type Verdict = { readonly grant: Grant } | { readonly fault: string }
 /** Verifies the tokens of one kind. */
 export interface Verifier {
   takes(token: string): boolean
-  /** @throws ResourceError `unavailable` when the token cannot be checked at the moment. */
-  verify(token: string): Promise<Verdict>
+  /**
+   * @param digest The digest of the token, if it is known.
+   * @throws ResourceError `unavailable` when the token cannot be checked at the moment: at once, or as a rejection.
+   */
+  verify(token: string, digest?: string): Soon<Verdict>
   /** Calls `end` when a valid token may have become invalid before its expiry. Returns a function that cancels this. */
   watch?(token: string, grant: Grant, end: () => void): () => void
 }
