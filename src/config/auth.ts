@@ -83,7 +83,9 @@ const issuer = z
       .array(text)
       .min(1)
       .exactOptional()
-      .describe('Accepted audiences: the claim `aud` of a token must contain one of these, exactly. By default the resource.'),
+      .describe(
+        'Accepted audiences: the claim `aud` of a token must contain one of these, exactly. By default the resource.',
+      ),
     jwks: endpoint.exactOptional().describe('The URL of the keys (JWKS), for access tokens that are JWTs.'),
     introspection: z
       .strictObject({
@@ -170,7 +172,9 @@ export const auth = z
       )
       .transform((rules) => rules.map((rule) => (typeof rule === 'string' ? { scopes: [rule] } : rule)))
       .exactOptional()
-      .describe('The scopes that tokens of issuers need, for every request or for some methods. Mounts can require more.'),
+      .describe(
+        'The scopes that tokens of issuers need, for every request or for some methods. Mounts can require more.',
+      ),
     implies: z
       .record(scope, scopes)
       .exactOptional()

@@ -55,10 +55,7 @@ export const http = z.strictObject({
         }),
       ],
       {
-        error: refusal(
-          'This is not a setting for measurements.',
-          'Write true, false or { "roles": ["monitor"] }.',
-        ),
+        error: refusal('This is not a setting for measurements.', 'Write true, false or { "roles": ["monitor"] }.'),
       },
     )
     .exactOptional()
@@ -133,9 +130,15 @@ export const http = z.strictObject({
             .describe(
               'Rate limit of one principal, in requests a second on average; after a rest ten times as many at once. 0: no limit. By default 100.',
             ),
-          concurrent: count.exactOptional().describe('Maximum number of concurrent requests of one principal. By default 8.'),
-          waiting: count.exactOptional().describe('Maximum number of further requests of one principal that wait. By default 256.'),
-          connections: count.exactOptional().describe('Maximum number of open connections of one principal. By default 256.'),
+          concurrent: count
+            .exactOptional()
+            .describe('Maximum number of concurrent requests of one principal. By default 8.'),
+          waiting: count
+            .exactOptional()
+            .describe('Maximum number of further requests of one principal that wait. By default 256.'),
+          connections: count
+            .exactOptional()
+            .describe('Maximum number of open connections of one principal. By default 256.'),
           sessions: count.exactOptional().describe('Maximum number of sessions of one principal. By default 100.'),
         })
         .exactOptional()
@@ -166,9 +169,7 @@ export const http = z.strictObject({
       sessionIdle: seconds
         .exactOptional()
         .describe('Time without a request after which a session ends. By default "30m".'),
-      headersTime: seconds
-        .exactOptional()
-        .describe('Time-out for the headers of a request. By default "10s".'),
+      headersTime: seconds.exactOptional().describe('Time-out for the headers of a request. By default "10s".'),
       requestTime: seconds.exactOptional().describe('Time-out for receiving a whole request. By default "30s".'),
       slow: seconds
         .exactOptional()

@@ -91,7 +91,9 @@ export const settingsShape = {
     ),
   audit: z
     .strictObject({
-      file: text.describe('The file of the records, one record a line. A relative path starts at the configuration file.'),
+      file: text.describe(
+        'The file of the records, one record a line. A relative path starts at the configuration file.',
+      ),
       maxBytes: size
         .exactOptional()
         .describe('Size at which the file is renamed to FILE.1 and a new one begins. By default "64MiB".'),
@@ -102,9 +104,13 @@ export const settingsShape = {
   pages: z
     .strictObject({
       first: count.exactOptional().describe('Number of entries on the first page of a list. By default 250.'),
-      most: count.exactOptional().describe('Each next page has 32 times as many entries, up to this number. By default 16000.'),
+      most: count
+        .exactOptional()
+        .describe('Each next page has 32 times as many entries, up to this number. By default 16000.'),
       bytes: size.exactOptional().describe('Approximate maximum size of a page. By default "4MiB".'),
-      scan: count.exactOptional().describe('Maximum number of entries that are looked at for one page. By default 100000.'),
+      scan: count
+        .exactOptional()
+        .describe('Maximum number of entries that are looked at for one page. By default 100000.'),
     })
     .exactOptional()
     .describe('The length of the pages of lists.'),
@@ -119,7 +125,9 @@ export const settingsShape = {
         .exactOptional()
         .describe('Maximum number of URIs of all subscriptions of one principal. By default 20000.'),
       total: count.exactOptional().describe('Maximum number of URIs of all subscriptions. By default 200000.'),
-      subscriptions: count.exactOptional().describe('Maximum number of subscriptions of one principal. By default 1000.'),
+      subscriptions: count
+        .exactOptional()
+        .describe('Maximum number of subscriptions of one principal. By default 1000.'),
       totalSubscriptions: count.exactOptional().describe('Maximum number of subscriptions. By default 10000.'),
     })
     .exactOptional()
@@ -136,7 +144,9 @@ export const settingsShape = {
         .exactOptional()
         .describe('Maximum number of results of one principal; the oldest are dropped. By default 100.'),
       maxBytes: size.exactOptional().describe('Maximum size of all results of one principal. By default "16MiB".'),
-      maxTotalBytes: size.exactOptional().describe('Maximum size of all results of all principals. By default "64MiB".'),
+      maxTotalBytes: size
+        .exactOptional()
+        .describe('Maximum size of all results of all principals. By default "64MiB".'),
     })
     .exactOptional()
     .describe(

@@ -39,9 +39,7 @@ export const encodingShape = {
       }),
     )
     .exactOptional()
-    .describe(
-      'Encodings that are not detected, by glob. A text in UTF-8 is always read as UTF-8.',
-    ),
+    .describe('Encodings that are not detected, by glob. A text in UTF-8 is always read as UTF-8.'),
 }
 
 /** A directory of a mount, by its path. */
@@ -72,10 +70,7 @@ export const documentsShape = {
     ),
   skills: z
     .union([z.boolean(), skillPath, z.array(skillPath).min(1)], {
-      error: refusal(
-        'This is not a place of skills.',
-        'Write true, or a path in the mount such as ".claude/skills".',
-      ),
+      error: refusal('This is not a place of skills.', 'Write true, or a path in the mount such as ".claude/skills".'),
     })
     .exactOptional()
     .describe(
@@ -91,10 +86,7 @@ export const documentsShape = {
         }),
       ],
       {
-        error: refusal(
-          'This is not a setting for documents as text.',
-          'Write true, false or { "maxBytes": "32MiB" }.',
-        ),
+        error: refusal('This is not a setting for documents as text.', 'Write true, false or { "maxBytes": "32MiB" }.'),
       },
     )
     .exactOptional()

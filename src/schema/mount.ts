@@ -48,11 +48,15 @@ export const mountShape = {
       waiting: count.exactOptional().describe('Maximum number of further requests that wait. By default 256.'),
       failures: count
         .exactOptional()
-        .describe('Number of failures in a row after which the circuit breaker opens: no request goes to the source for a pause. By default 5.'),
+        .describe(
+          'Number of failures in a row after which the circuit breaker opens: no request goes to the source for a pause. By default 5.',
+        ),
       pause: duration
         .refine((ms) => ms >= 1, { error: refusal('This is too short.', 'It must be at least "1ms".') })
         .exactOptional()
-        .describe('The first pause of the circuit breaker. It doubles while the source does not answer, up to a minute. By default "1s".'),
+        .describe(
+          'The first pause of the circuit breaker. It doubles while the source does not answer, up to a minute. By default "1s".',
+        ),
     })
     .exactOptional()
     .describe('Limits that protect the server from a source that hangs or fails.'),

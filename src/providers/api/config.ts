@@ -25,7 +25,9 @@ function isPointer(value: string): boolean {
 
 const list = z.strictObject({
   from: text.describe('The path of the list below "url", such as "users?per_page=100".'),
-  items: pointer.exactOptional().describe('JSON pointer to the array in the answer. By default the answer is the array.'),
+  items: pointer
+    .exactOptional()
+    .describe('JSON pointer to the array in the answer. By default the answer is the array.'),
   values: z
     .record(z.string(), pointer)
     .exactOptional()
@@ -64,7 +66,9 @@ const route = z
     template: text.describe('A URI template that is relative to the address, such as "users/{id}" or "search{?q}".'),
     to: text
       .exactOptional()
-      .describe('The URL template of the request below "url", with the same variables. By default the same as `template`.'),
+      .describe(
+        'The URL template of the request below "url", with the same variables. By default the same as `template`.',
+      ),
     ...describedShape,
     list: list.exactOptional().describe('How resources of the route are listed. By default they are not.'),
   })
@@ -89,7 +93,8 @@ const headers = z.record(z.string(), z.union([text, secret])).superRefine((given
   for (const [name, value] of Object.entries(given)) {
     const refuse = (message: string, fix: string) =>
       context.addIssue({ code: 'custom', path: [name], message: refusal(message, fix) })
-    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) refuse('This is not the name of a header.', 'Write one such as "X-Api-Key".')
+    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name))
+      refuse('This is not the name of a header.', 'Write one such as "X-Api-Key".')
     else if (managed.test(name)) refuse('A configuration cannot set this header.', 'Remove it.')
     else if (typeof value !== 'string') continue
     else if (/[^\x20-\x7e]/.test(value)) refuse('A header holds plain characters alone.', 'Remove the others.')
@@ -104,7 +109,10 @@ const headers = z.record(z.string(), z.union([text, secret])).superRefine((given
 /** The options of a mount whose provider is `api`. */
 export const apiShape = {
   url: httpUrl.describe('The URL of the API, such as "https://api.example.org/v2".'),
-  routes: z.array(route).min(1).describe('The parts of the API that are served. If several routes match a path, the first one applies.'),
+  routes: z
+    .array(route)
+    .min(1)
+    .describe('The parts of the API that are served. If several routes match a path, the first one applies.'),
   bearer: secret
     .exactOptional()
     .describe('The token for the header Authorization: Bearer, as { "env": "NAME" } or { "file": "path" }.'),

@@ -48,7 +48,10 @@ export const filesShape = {
   gitignore: z.boolean().exactOptional().describe('Leaves out files that .gitignore files ignore. By default true.'),
   defaultExcludes: z
     .union(
-      [z.boolean(), z.strictObject({ except: z.array(glob).describe('Globs of the paths that are served nevertheless.') })],
+      [
+        z.boolean(),
+        z.strictObject({ except: z.array(glob).describe('Globs of the paths that are served nevertheless.') }),
+      ],
       {
         error: refusal(
           'This is not a setting for the files that are left out by default.',
@@ -89,7 +92,9 @@ export const filesShape = {
   watch: z.boolean().exactOptional().describe('Tells clients what changes. By default true.'),
   reconcile: interval
     .exactOptional()
-    .describe('Interval at which everything is compared, to find changes that the system did not report. By default "30s".'),
+    .describe(
+      'Interval at which everything is compared, to find changes that the system did not report. By default "30s".',
+    ),
   rules: z.array(rule).exactOptional().describe('Metadata of files, by glob.'),
 }
 

@@ -10,14 +10,16 @@ export const gcsShape = {
   ...objectsShape,
   endpoint: text
     .exactOptional()
-    .describe('The URL of another API than Google's, such as "http://127.0.0.1:4443". By default the API of Google.'),
+    .describe('The URL of an API that replaces Google, such as "http://127.0.0.1:4443". By default the API of Google.'),
   insecure: s3Shape.insecure,
   keyFile: text
     .exactOptional()
     .describe(
       'A file with the key of a service account, relative to the configuration file. By default the application default credentials.',
     ),
-  userProject: text.exactOptional().describe('The project that pays for requests. By default the project of the bucket.'),
+  userProject: text
+    .exactOptional()
+    .describe('The project that pays for requests. By default the project of the bucket.'),
   anonymous: z
     .boolean()
     .exactOptional()

@@ -37,7 +37,9 @@ export const gdriveShape = {
     .describe(
       'The id of an OAuth client of the type "Desktop app", as { "env": "NAME" } or { "file": "path" }. Then run: hikidashi auth gdrive.',
     ),
-  clientSecret: secret.exactOptional().describe('The secret of that client, as { "env": "NAME" } or { "file": "path" }.'),
+  clientSecret: secret
+    .exactOptional()
+    .describe('The secret of that client, as { "env": "NAME" } or { "file": "path" }.'),
   tokenFile: text
     .exactOptional()
     .describe(
@@ -58,7 +60,12 @@ export const gdriveShape = {
   interval: interval
     .exactOptional()
     .describe('Interval at which Drive is polled for changes, and maximum age of a listing. By default "15s".'),
-  maxFiles: z.int().min(1).max(2_000_000).exactOptional().describe('Maximum number of files and folders. By default 200000.'),
+  maxFiles: z
+    .int()
+    .min(1)
+    .max(2_000_000)
+    .exactOptional()
+    .describe('Maximum number of files and folders. By default 200000.'),
   maxBytes: size
     .refine((bytes) => bytes >= 1 && bytes <= 256 * 2 ** 20, {
       error: refusal('This is more than can be read at once, or nothing.', 'It must be at most "256MiB".'),
@@ -71,9 +78,7 @@ export const gdriveShape = {
     .describe('Time-out of one answer of Google, with all retries. By default "30s".'),
   endpoint: text
     .exactOptional()
-    .describe(
-      'A server on this machine that replaces Google, for tests: "http://127.0.0.1:4443". By default Google.',
-    ),
+    .describe('A server on this machine that replaces Google, for tests: "http://127.0.0.1:4443". By default Google.'),
   ...documentsShape,
 }
 

@@ -29,9 +29,7 @@ export const gitShape = {
     .min(1)
     .max(1_000_000)
     .exactOptional()
-    .describe(
-      'Maximum number of commits in a log, and in the search for the dates of files. By default 10000.',
-    ),
+    .describe('Maximum number of commits in a log, and in the search for the dates of files. By default 10000.'),
   timeout: duration.exactOptional().describe('Time-out of a git process for one answer. By default "10s".'),
   git: text.exactOptional().describe('The git program: an absolute path, or a name on PATH. By default "git".'),
   watch: filesShape.watch,

@@ -46,9 +46,7 @@ export const metricsShape = {
     .describe(
       'The metrics that are served, by name or glob, such as ["up", "http_*"]. Other metrics look missing, in queries too; alerts, rules and targets are left out. By default all metrics.',
     ),
-  bearer: secret
-    .exactOptional()
-    .describe('The token for Prometheus, as { "env": "NAME" } or { "file": "path" }.'),
+  bearer: secret.exactOptional().describe('The token for Prometheus, as { "env": "NAME" } or { "file": "path" }.'),
   basic: z
     .strictObject({
       user: text.describe('The name of the user.'),
@@ -73,7 +71,12 @@ export const metricsShape = {
     })
     .exactOptional()
     .describe('How long the store keeps the measurements of "self". By default "1d".'),
-  maxSeries: z.int().min(1).max(10_000).exactOptional().describe('Maximum number of series in one answer. By default 100.'),
+  maxSeries: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .exactOptional()
+    .describe('Maximum number of series in one answer. By default 100.'),
   maxPoints: z
     .int()
     .min(16)

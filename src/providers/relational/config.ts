@@ -18,7 +18,10 @@ export const rowsShape = {
     .describe('Serves only tables whose paths match one of these globs: "customers", "sales/*".'),
   columns: z
     .strictObject({
-      allow: z.array(glob).exactOptional().describe('Shows only columns that match one of these globs: "customers/name".'),
+      allow: z
+        .array(glob)
+        .exactOptional()
+        .describe('Shows only columns that match one of these globs: "customers/name".'),
       deny: z.array(glob).exactOptional().describe('Hides columns that match one of these globs: "**/*password*".'),
     })
     .exactOptional()
@@ -45,14 +48,18 @@ export const relationalShape = {
   watch: z.boolean().exactOptional().describe('Tells clients what changes. By default true.'),
   reconcile: interval
     .exactOptional()
-    .describe('Interval at which the system catalog is compared, to find changes without a notification. By default "30s".'),
+    .describe(
+      'Interval at which the system catalog is compared, to find changes without a notification. By default "30s".',
+    ),
 }
 
 /** The time-outs that every mount over a database has. */
 export const timeoutShape = {
   statementTimeout: patience.exactOptional().describe('Time-out of one statement. By default "10s".'),
   lockTimeout: patience.exactOptional().describe('Time-out of a statement that waits for a lock. By default "2s".'),
-  waitTimeout: patience.exactOptional().describe('Time-out of a request that waits for a free connection. By default "5s".'),
+  waitTimeout: patience
+    .exactOptional()
+    .describe('Time-out of a request that waits for a free connection. By default "5s".'),
   idleTimeout: patience.exactOptional().describe('Time after which an unused connection is closed. By default "1m".'),
 }
 

@@ -20,7 +20,10 @@ export const remoteShape = {
   command: text
     .exactOptional()
     .describe('The command that starts the server, which then speaks over stdin and stdout.'),
-  args: z.array(z.string()).exactOptional().describe('The arguments of the command. Do not put secrets here: other processes can see them.'),
+  args: z
+    .array(z.string())
+    .exactOptional()
+    .describe('The arguments of the command. Do not put secrets here: other processes can see them.'),
   env: z
     .record(
       variable,
@@ -49,9 +52,7 @@ export const remoteShape = {
     })
     .exactOptional()
     .describe('The URL of the server, over HTTP.'),
-  bearer: secret
-    .exactOptional()
-    .describe('The token for the server, as { "env": "NAME" } or { "file": "path" }.'),
+  bearer: secret.exactOptional().describe('The token for the server, as { "env": "NAME" } or { "file": "path" }.'),
   headers: z
     .record(headerName, secret)
     .exactOptional()

@@ -18,9 +18,7 @@ export const resultsShape = {
     .describe(
       'The name of these results in the store. Two mounts with the same collection show the same results. By default the address.',
     ),
-  ttl: aSecond
-    .exactOptional()
-    .describe('How long a result without an expiry time is kept. By default "30d".'),
+  ttl: aSecond.exactOptional().describe('How long a result without an expiry time is kept. By default "30d".'),
   keep: z
     .strictObject({
       records: count.exactOptional().describe('Maximum number of results. By default 10000.'),

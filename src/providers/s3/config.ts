@@ -24,22 +24,27 @@ export const s3Shape = {
   pathStyle: z
     .boolean()
     .exactOptional()
-    .describe(
-      'Puts the bucket into the path of requests instead of the host name. By default true with an endpoint.',
-    ),
+    .describe('Puts the bucket into the path of requests instead of the host name. By default true with an endpoint.'),
   accessKeyId: secret
     .exactOptional()
     .describe(
       'The access key id, as { "env": "NAME" } or { "file": "path" }. By default the official client looks for credentials: environment, profile, files, container.',
     ),
-  secretAccessKey: secret.exactOptional().describe('The secret access key, as { "env": "NAME" } or { "file": "path" }.'),
-  sessionToken: secret.exactOptional().describe('The session token, if the credentials have one, as { "env": "NAME" } or { "file": "path" }.'),
+  secretAccessKey: secret
+    .exactOptional()
+    .describe('The secret access key, as { "env": "NAME" } or { "file": "path" }.'),
+  sessionToken: secret
+    .exactOptional()
+    .describe('The session token, if the credentials have one, as { "env": "NAME" } or { "file": "path" }.'),
   profile: text.exactOptional().describe('A profile of the shared configuration files of AWS.'),
   anonymous: z
     .boolean()
     .exactOptional()
     .describe('Sends unsigned requests, for public buckets. By default false: without credentials no request is sent.'),
-  requesterPays: z.boolean().exactOptional().describe('Agrees to pay for requests to a requester-pays bucket. By default false.'),
+  requesterPays: z
+    .boolean()
+    .exactOptional()
+    .describe('Agrees to pay for requests to a requester-pays bucket. By default false.'),
 }
 
 export const source = defineSource({

@@ -18,9 +18,7 @@ const url = z.string().regex(/^https?:\/\/[^\s@/]+(?:\/[^\s?#]*)?$/, {
 /** Settings of the embeddings service. Vectors find texts that say the same in other words. */
 const embeddings = z
   .strictObject({
-    model: text.describe(
-      'The name of the model at the service. If you change it, all vectors are made anew.',
-    ),
+    model: text.describe('The name of the model at the service. If you change it, all vectors are made anew.'),
     openai: z
       .strictObject({
         url: url.describe('The base of the API: "http://127.0.0.1:8080/v1".'),
@@ -34,15 +32,15 @@ const embeddings = z
       .describe('Ollama. Indexed texts are sent to it.'),
     local: z
       .strictObject({
-        folder: text.exactOptional().describe('The folder of the models. A relative path starts at the configuration file.'),
+        folder: text
+          .exactOptional()
+          .describe('The folder of the models. A relative path starts at the configuration file.'),
       })
       .exactOptional()
       .describe(
         'A model in this process, by the package @huggingface/transformers, which you install beside hikidashi.',
       ),
-    timeout: duration
-      .exactOptional()
-      .describe('Time-out of one request. By default "10s", and "1s" for a query.'),
+    timeout: duration.exactOptional().describe('Time-out of one request. By default "10s", and "1s" for a query.'),
     allowAddresses: allowAddresses.describe(
       'Addresses outside the internet to which the name in "url" may lead, such as "10.0.0.0/8". An IP address in "url" and localhost are always allowed. By default none.',
     ),

@@ -38,12 +38,15 @@ export const webShape = {
     .describe('The URL of the pages. By default the address of the mount, if it begins with https://.'),
   pages: z
     .array(
-      z.union([path, z.strictObject({ path: path.describe('The path of the page below the address.'), ...describedShape })], {
-        error: refusal(
-          'This is not a page.',
-          'Write its path, such as "docs/intro", or { "path": "docs/intro", "title": "Introduction" }.',
-        ),
-      }),
+      z.union(
+        [path, z.strictObject({ path: path.describe('The path of the page below the address.'), ...describedShape })],
+        {
+          error: refusal(
+            'This is not a page.',
+            'Write its path, such as "docs/intro", or { "path": "docs/intro", "title": "Introduction" }.',
+          ),
+        },
+      ),
     )
     .exactOptional()
     .describe('The pages that are listed, by their paths below the address. "" is the address itself.'),
