@@ -52,12 +52,12 @@ describe('what is wrong is reported with its line', () => {
     [api({ routes: [] }), 6, 'This is empty.'],
     [api({ routes: [{ template: 'users/{+id}' }] }), 8, 'The route "users/{+id}" is not one'],
     [api({ routes: [{ template: 'a/{b}', list: { from: 'a', items: 'x' } }] }), 11, 'This is not a JSON pointer.'],
-    [api({ routes: [{ template: 'a/{b}', list: { from: 'a', next: 'links' } }] }), 11, 'how the next page is found'],
+    [api({ routes: [{ template: 'a/{b}', list: { from: 'a', next: 'links' } }] }), 11, 'not a way to find the next page'],
     [api({ bearer: 'abcdef' }), 11, 'This is a literal secret.'],
     [api({ headers: { 'X-Api-Key': 'abcdef' } }), 12, 'This is a literal secret.'],
     [api({ headers: { Authorization: 'Basic abcdef' } }), 12, 'This is a literal secret.'],
-    [api({ headers: { Host: 'evil' } }), 12, 'not for a configuration to say'],
-    [api({ headers: { 'X-Team\r\nHost': 'evil' } }), 12, 'no name of a header'],
+    [api({ headers: { Host: 'evil' } }), 12, 'A configuration cannot set this header.'],
+    [api({ headers: { 'X-Team\r\nHost': 'evil' } }), 12, 'not the name of a header'],
     [api({ headers: { 'X-Team': 'a\r\nHost: evil' } }), 12, 'plain characters alone'],
   ])('%j', async (mounts, line, message) => {
     const found = await load(mounts)
