@@ -55,7 +55,7 @@ describe('server.json', () => {
 
   test.each<[object, RegExp]>([
     [{}, /--name io\.github\.USER/],
-    [{ name: 'hikidashi' }, /no name for the registry/],
+    [{ name: 'hikidashi' }, /not a name for the registry/],
     [{ name, description: 'x'.repeat(101) }, /101 characters/],
     [{ name, title: '' }, /0 characters/],
     [{ name, repository: 'https://git.example.org/x' }, /github\.com and gitlab\.com/],

@@ -30,14 +30,14 @@ ${exitCodeHelp}`,
   )
   command
     .command('check')
-    .summary('explain whether somebody may see a URI')
+    .summary('explain whether a caller may see a URI')
     .description(
-      `Explains whether somebody may see what is at a URI: which mount it lies in, and which of its access rules says so. Of
-a folder of this machine it also says when the mount leaves the file out, by which rule. No other source is opened.`,
+      `Explains whether a caller may see a URI: its mount, and the access rule that allows or denies it. For a folder of this
+machine it also tells if the mount leaves the file out, and by which rule. No other source is opened.`,
     )
-    .argument('<uri>', 'what it is about')
-    .option('--as <roles>', 'the roles of whoever asks, with commas; by default those of the configuration', splitNames)
-    .option('--scopes <scopes>', 'the OAuth scopes of its token, with commas; by default all', splitNames)
+    .argument('<uri>', 'the URI to check')
+    .option('--as <roles>', 'the roles of the caller, separated by commas; by default those of the configuration', splitNames)
+    .option('--scopes <scopes>', "the OAuth scopes of the caller's token, separated by commas; by default all", splitNames)
     .option('--config <file>', 'the configuration; by default hikidashi.json here')
     .option('--json', 'print the answer as JSON')
     .helpOption('-h, --help', 'show this help')
@@ -90,9 +90,9 @@ async function check(uri: string, options: CheckOptions, io: Io): Promise<void> 
   const answer: Answer = leftOut === undefined ? judged : { ...judged, leftOut }
   if (options.json) await writeJson(out, answer)
   else await out.write(`${explain(answer).map(escapeText).join('\n')}\n`)
-  if (leftOut !== undefined) throw new CommandError(exitCodes.notFound, 'The mount leaves it out, whoever asks.')
+  if (leftOut !== undefined) throw new CommandError(exitCodes.notFound, 'The mount leaves it out for every caller.')
   if (!answer.allowed && (answer.below ?? 'none') === 'none')
-    throw new CommandError(exitCodes.notFound, 'For them it is as if nothing were there.')
+    throw new CommandError(exitCodes.notFound, 'To this caller it looks missing.')
 }
 
 /** Why the mount leaves out what its access rules allow. That nothing is there is no reason: it may come. */

@@ -36,10 +36,10 @@ interface CheckOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      'Checks the configuration, and then every source in it: opens it, and compares its answers with what a provider promises. It only reads.',
+      'Checks the configuration, and then every source in it: opens the source, and tests it against the contract of providers. It only reads.',
     )
     .option('--config <file>', 'check this configuration; by default hikidashi.json here, else the current folder')
-    .option('--limit <entries>', 'look at so many entries of each source', parseLimit, 1000)
+    .option('--limit <entries>', 'the number of entries to look at in each source', parseLimit, 1000)
     .option('--json', 'print the report as JSON')
     .addHelpText(
       'after',
@@ -119,7 +119,7 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   if (note !== undefined) io.say(note)
   const faulty = wrong + new Set(absent.map(({ address }) => address)).size
   if (faulty > 0)
-    throw failed(`Something is wrong with ${faulty} of ${count(reports.length + faulty - wrong, 'mount')}.`)
+    throw failed(`${faulty} of ${count(reports.length + faulty - wrong, 'mount')} failed the check.`)
   if (note !== undefined) throw failed(`Not everything was checked: ${count(leftOut.length, 'part')} left out.`)
   if (!options.json) io.say(`${file ?? 'The current folder'}: ${count(reports.length, 'mount')}, nothing wrong.`)
 }

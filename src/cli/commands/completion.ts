@@ -5,8 +5,8 @@ import type { Io } from '../terminal/io.ts'
 export function define(command: Command, io: Io): void {
   command
     .description(
-      `Prints a script that has a shell complete commands, options, their values, and the URIs of what is served from here, or from
-the server of --url. A server of --command is not started to complete a word.`,
+      `Prints a script with which a shell completes commands, options, their values, and the URIs of the mounts here, or of the
+server of --url. A server of --command is not started for a completion.`,
     )
     .addArgument(new Argument('<shell>', 'the shell').choices(shells))
     .addHelpText(

@@ -25,14 +25,14 @@ interface InitOptions {
 
 export function define(command: Command, io: Io): void {
   command
-    .description(`Writes a ${defaultConfig} for a folder, with comments that say what can be changed.`)
+    .description(`Writes a ${defaultConfig} for a folder, with comments that explain its keys.`)
     .argument('[dir]', 'the folder', '.')
-    .option('--force', 'replace the one that is there')
-    .option('--stdout', 'print it instead')
-    .option('--json', 'print what was written, as JSON')
+    .option('--force', 'replace an existing file')
+    .option('--stdout', 'print the configuration instead')
+    .option('--json', 'print the outcome as JSON')
     .option(
       '--sql <database>',
-      'print statements for a database instead (postgres, mysql): a role that only reads, and for postgres a trigger that tells of changes',
+      'print statements for a database instead (postgres, mysql): a role that can only read, and for postgres a trigger that reports changes',
     )
     .addHelpText(
       'after',

@@ -20,11 +20,11 @@ interface LsOptions extends SourceOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      'Lists resources, one URI on a line: the mounts; what lies directly in a directory; or, with --recursive, every resource below.',
+      'Lists resources, one URI on a line: the mounts; the children of a directory; or, with --recursive, every resource below.',
     )
     .argument('[uri]', 'a directory: its URI, or a path of this machine')
     .option('-l, --long', 'show size, time of change, type and title too')
-    .option('-r, --recursive', 'list every resource below; directories are not among them')
+    .option('-r, --recursive', 'list every resource below, without directories')
     .option('--json', 'print a JSON array of resources, exact and complete')
   addSourceOptions(command)
     .addHelpText(

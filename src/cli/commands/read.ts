@@ -25,14 +25,14 @@ interface ReadOptions extends SourceOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      'Prints what is at a URI: the bytes as they are. A directory that is written with a slash at its end prints its listing; several contents come one after the other, each announced on stderr.',
+      'Prints the content of a URI, with its bytes unchanged. A directory with a slash at its end prints its listing. Several contents follow each other, each announced on stderr.',
     )
     .argument('<uri>', 'a resource: its URI, or a path of this machine')
-    .option('-o, --output <file>', 'write to a file, where there is one content')
+    .option('-o, --output <file>', 'write to a file, if there is one content')
     .addOption(new Option('--lines <from-to>', 'only these lines, from 1').argParser(parseRange).conflicts('bytes'))
     .addOption(new Option('--bytes <from-to>', 'only these bytes, from 0').argParser(parseRange).conflicts('lines'))
     .addOption(
-      new Option('--tail <lines>', 'only so many lines, the last ones')
+      new Option('--tail <lines>', 'only this many lines at the end')
         .argParser(parseTail)
         .conflicts(['lines', 'bytes', 'as']),
     )
@@ -43,7 +43,7 @@ export function define(command: Command, io: Io): void {
       ]),
     )
     .addOption(
-      new Option('--json', 'print the contents with all that is told of them; bytes in base64').conflicts('output'),
+      new Option('--json', 'print the contents with their metadata; bytes in base64').conflicts('output'),
     )
   addSourceOptions(command)
     .addHelpText(

@@ -31,20 +31,20 @@ interface SearchOptions extends SourceOptions, Omit<FoundQuery, 'query'> {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      `Finds resources by words, where a configuration mounts a search; "quoted words" have to stand as they are. Best first, each
-with its URI, which opens the part that was found. What is not indexed yet is, before: a server that runs does that by itself.`,
+      `Finds resources by words, if a configuration mounts a search; "quoted words" must occur exactly. Prints the best hits first,
+each with a URI that opens the found part. It first indexes new documents, unless a running server does that.`,
     )
     .argument('<query...>', 'the words')
-    .option('--at <address>', 'the search to ask, where several are mounted')
-    .option('--mount <address>', 'only what is in this mount')
-    .option('--mime <type>', 'only of this MIME type: text/markdown, or text/* for all texts')
-    .option('--since <when>', 'only what was modified since: 2026-01-31, or 7d for the last week')
+    .option('--at <address>', 'the search to use, if several are mounted')
+    .option('--mount <address>', 'only resources of this mount')
+    .option('--mime <type>', 'only resources of this MIME type: text/markdown, or text/* for all texts')
+    .option('--since <when>', 'only resources modified since: 2026-01-31, or 7d for the last week')
     .option('--min-priority <number>', 'only what is at least so important, from 0 to 1', parseNumber)
-    .addOption(new Option('--audience <who>', 'only what is meant for them').choices(['user', 'assistant']))
-    .option('--path <glob>', 'only at such paths below the mounts: "guides/**/*.md"')
-    .option('--limit <hits>', 'how many, from 1 to 100; by default 20', parseNumber)
-    .option('--after <hits>', 'go on after so many', parseNumber)
-    .option('--fresh', 'look at every file first, also where that was done within the last 30 seconds')
+    .addOption(new Option('--audience <who>', 'only resources for this audience').choices(['user', 'assistant']))
+    .option('--path <glob>', 'only paths below the mounts that match: "guides/**/*.md"')
+    .option('--limit <hits>', 'the number of hits, from 1 to 100; by default 20', parseNumber)
+    .option('--after <hits>', 'skip this many hits', parseNumber)
+    .option('--fresh', 'look at every file first, even if that was done within the last 30 seconds')
     .option('--json', 'print the answer as JSON')
   addSourceOptions(command)
     .addHelpText(
@@ -75,7 +75,7 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
     const rest: Omit<FoundQuery, 'query'> = Object.fromEntries(given.filter(([, value]) => value !== undefined))
     const uri = place.uriOf({ query, ...rest })
     const found = parseFound(await textAt(view, uri))
-    if (found === undefined) throw failed(`${place.address} does not answer as a search does.`)
+    if (found === undefined) throw failed(`${place.address} does not answer like a search.`)
     if (options.json) return writeJson(io.out, found)
     if (found.fallback !== undefined) io.say(found.fallback)
     await io.out.write(formatFound(found, coloursFor(io.out.isTerminal)), { isStyled: true })
@@ -110,7 +110,7 @@ async function placeFor(view: View, at: string | undefined): Promise<SearchPlace
     throw failed(
       'There is no search. Mount one: "search://all": { "provider": "search", "over": ["ADDRESS OF A MOUNT"] }.',
     )
-  if (found.length > 1) throw misused(`There are several: say --at ${names.join(', or --at ')}.`)
+  if (found.length > 1) throw misused(`There are several searches: give --at ${names.join(', or --at ')}.`)
   return first
 }
 

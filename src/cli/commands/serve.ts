@@ -46,35 +46,35 @@ export function define(command: Command, io: Io): void {
 else the current folder. Over stdio, unless --http or http.listen in the configuration says otherwise.
 
 A folder is served with its files, its git history, its settings (secrets redacted), its prompts, its SQLite databases, and a
-search over its documents, as far as it has them. Its files are at file:// and its absolute path, so that a host on this machine
-can open them. A configuration decides for itself: hikidashi init writes down this set-up.`,
+search over its documents, if it has them. Its files are at file:// and its absolute path, so that a host on this machine can
+open them. With a configuration, only its mounts are served; hikidashi init writes these mounts into one.`,
     )
     .argument('[dir...]', 'folders to serve')
-    .option('--config <file>', 'serve what this configuration mounts')
+    .option('--config <file>', 'serve the mounts of this configuration')
     .option('--name <name>', 'serve the one folder at file:///NAME instead')
     .addOption(new Option('--stdio', 'speak to one client over stdin and stdout').conflicts('http'))
     .addOption(
-      new Option('--http <[host:]port>', 'serve many over HTTP; port 0 is any free one')
+      new Option('--http <[host:]port>', 'serve many clients over HTTP; port 0 is any free port')
         .argParser(parseHttp)
         .conflicts('stdio'),
     )
     .option('--allow-host <name>', 'a host name by which clients reach this machine (repeatable)', addName)
-    .option('--tokens <file>', 'serve over HTTP only to who has a token of this file (see hikidashi token)')
-    .option('--insecure', 'serve other machines without asking who they are')
-    .addOption(new Option('--only <part>', 'serve the files of a folder, and nothing else of it').choices(['files']))
+    .option('--tokens <file>', 'over HTTP, serve only callers with a token of this file (see hikidashi token)')
+    .option('--insecure', 'serve other machines without authentication')
+    .addOption(new Option('--only <part>', 'serve only the files of a folder').choices(['files']))
     .addOption(
       new Option(
         '--replica <name>',
         'begin the ids of sessions with this name, by which a proxy finds the replica of a session',
       ).argParser(parseReplica),
     )
-    .option('--strict', 'open every mount at the start, and end with one that cannot be opened')
-    .addOption(new Option('--log-level <level>', 'what to log on stderr').choices(logLevels).default('info'))
-    .addOption(new Option('--log-format <format>', 'how to log it').choices(logFormats).default('text'))
+    .option('--strict', 'open every mount at the start, and end if one cannot be opened')
+    .addOption(new Option('--log-level <level>', 'the log level for stderr').choices(logLevels).default('info'))
+    .addOption(new Option('--log-format <format>', 'the format of the log').choices(logFormats).default('text'))
     .addHelpText(
       'after',
       `
-SIGTERM and SIGINT (Ctrl-C) let what was asked be answered, and end it; a second one ends it at once.
+On SIGTERM and SIGINT (Ctrl-C) the server answers the requests in flight, and ends. A second signal ends it at once.
 
 Examples:
   hikidashi serve . --http 8787

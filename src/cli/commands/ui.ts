@@ -21,18 +21,18 @@ interface UiOptions extends SourceOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      `Opens the explorer in the browser: a page that shows what there is, here or on any MCP server, until Ctrl-C. It listens on this
-machine only. The address that it prints on standard output works once, for one browser; nobody else gets in.`,
+      `Opens the explorer in the browser, until Ctrl-C: a page that shows the resources of this folder or of any MCP server. It
+listens only on this machine. The address that it prints on stdout works in one browser only.`,
     )
-    .argument('[dir...]', 'folders to look at')
-    .option('--port <port>', 'listen at this port; 0 is any free one', parsePort, 0)
-    .option('--no-open', 'print the address, and open no browser')
+    .argument('[dir...]', 'folders to show')
+    .option('--port <port>', 'listen at this port; 0 is any free port', parsePort, 0)
+    .option('--no-open', 'print the address, and do not open a browser')
   addSourceOptions(command)
     .addHelpText(
       'after',
       `
 Examples:
-  hikidashi ui                                            what is mounted here
+  hikidashi ui                                            the mounts here
   hikidashi ui ~/notes
   hikidashi ui --url https://context.example.org/mcp --header "Authorization: Bearer $TOKEN"
   hikidashi ui --command "npx -y some-mcp-server"         any MCP server with resources
@@ -51,7 +51,7 @@ function parsePort(value: string): number {
 async function ui(folders: readonly string[], options: UiOptions, io: Io): Promise<void> {
   const { url, command } = options
   if (folders.length > 0 && (url !== undefined || command !== undefined))
-    throw misused('Folders are looked at here, and --url and --command are for servers: give one of them.')
+    throw misused('Give either folders, or one of --url and --command.')
   await withSource({ ...options, folders }, io, (source, log) => show(source, { ...options, folders }, io, log))
 }
 

@@ -17,21 +17,21 @@ interface WatchOptions extends SourceOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      'Prints a line for each change, until Ctrl-C: "changed  URI" for the resource that changed, or for a directory where no more is known, as with a server. Without URIs it watches every mount. What happened while a server was away is not known: when it is back, everything counts as changed.',
+      'Prints a line for each change, until Ctrl-C: "changed  URI" for the changed resource, or for a directory if no more is known, as with a server. Without URIs it watches every mount. What happened while a server was away is not known: when it is back, everything counts as changed.',
     )
     .argument('[uri...]', 'resources and directories: URIs, or paths of this machine')
-    .option('--list', 'print "listed" too, when resources come or go')
-    .option('--json', 'print a line of JSON for each: { "time", "uri" } or { "time", "listed": true }')
+    .option('--list', 'also print "listed" when resources come or go')
+    .option('--json', 'print a line of JSON for each change: { "time", "uri" } or { "time", "listed": true }')
   addSourceOptions(command)
     .addHelpText(
       'after',
       `
 Examples:
-  hikidashi watch                                       everything that is served
+  hikidashi watch                                       all resources
   hikidashi watch docs README.md                        a folder and a file here
   hikidashi watch --list --url http://127.0.0.1:8787/mcp
   hikidashi watch src --json | while read -r line; do npm test; done
-${exitCodeHelp} With watch, 4 is also: nothing can be told of what is named.`,
+${exitCodeHelp} With watch, 4 also means: none of the URIs can be watched.`,
     )
     .action((uris: readonly string[], options: WatchOptions) => watch(uris, options, io))
 }

@@ -27,7 +27,7 @@ export interface LaunchWords {
 export async function launchFor(folders: readonly string[], options: LaunchWords): Promise<Launch> {
   const { url, header: headers = [], tokenEnv, tokenPrompt, config, npx, env = [] } = options
   if (url !== undefined) {
-    if (folders.length > 0) throw misused('Give folders, or a --url: a server that runs has its own.')
+    if (folders.length > 0) throw misused('Give folders or --url, not both: a running server has its own folders.')
     return remoteLaunch({
       url,
       headers,
@@ -145,13 +145,13 @@ const howToKeep =
   'Files of hosts are read by other programs, backed up and shared. Keep it in an environment variable, and name that'
 
 function refuseUrl(url: string): void {
-  if (!URL.canParse(url)) throw misused('--url is not a URL. It is like https://context.example.org/mcp.')
+  if (!URL.canParse(url)) throw misused('--url is not a URL. Write one such as https://context.example.org/mcp.')
   const { protocol, username, password, searchParams, hash } = new URL(url)
-  if (protocol !== 'http:' && protocol !== 'https:') throw misused('--url begins with http:// or https://.')
+  if (protocol !== 'http:' && protocol !== 'https:') throw misused('--url must begin with http:// or https://.')
   const isSecret = [...searchParams].some(([name, value]) => value !== '' && kindOfKey(name) !== undefined)
   if (username !== '' || password !== '' || isSecret || hasSecret(url))
     throw misused(`There is a secret in the URL. ${howToKeep}: --token-env NAME sends it as a header instead.`)
-  if (hash !== '') throw misused('What follows # in a URL never reaches a server. Leave it out.')
+  if (hash !== '') throw misused('Remove the part after # in the URL: it is never sent to a server.')
 }
 
 function headerOf(header: string): [string, Value] {
@@ -186,7 +186,7 @@ function variableOf(text: string): [string, Value] {
 
 function variableName(name: string): string {
   if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return name
-  throw misused('An environment variable is named by letters, digits and _. Give its name, not what is in it.')
+  throw misused('The name of an environment variable has letters, digits and _. Give the name, not the value.')
 }
 
 const hasSecret = (text: string) => findOwn(text, { path: 'value.txt' }).length > 0

@@ -25,7 +25,7 @@ export async function readHostFile(file: string): Promise<HostFile> {
   try {
     return { file, target, bytes, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }
   } catch {
-    throw failed(`${file} is not text in UTF-8, and is left alone.`)
+    throw failed(`${file} is not text in UTF-8, and was not changed.`)
   }
 }
 
@@ -44,7 +44,7 @@ async function bytesOf(file: string): Promise<Buffer | undefined> {
   try {
     const stats = await stat(file)
     if (!stats.isFile()) throw failed(`${file} is not a file.`)
-    if (stats.size > maxBytes) throw failed(`${file} is larger than any file of settings, and is left alone.`)
+    if (stats.size > maxBytes) throw failed(`${file} is too large for a settings file, and was not changed.`)
     return await readFile(file)
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
@@ -135,7 +135,7 @@ async function keepOwner(handle: FileHandle, { uid, gid, mode }: Owner, file: st
   const mine = await handle.stat()
   if (mine.uid !== uid || mine.gid !== gid)
     await handle.chown(uid, gid).catch(() => {
-      throw failed(`${file} belongs to somebody else, and would not any more. Run this as its owner.`)
+      throw failed(`${file} belongs to another user, and writing it would change its owner. Run this as its owner.`)
     })
   await handle.chmod(mode & 0o7777)
 }

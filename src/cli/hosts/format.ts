@@ -138,7 +138,7 @@ export function formatOf(host: Host, file: string): Format {
       plain(withValueAt(format.parse(text) ?? {}, path, value)),
     )
     if (!same)
-      throw failed(`${file} is written in a way that cannot be edited safely. Add it by hand: --print shows what.`)
+      throw failed(`${file} has a form that cannot be edited safely. Add the entry by hand: --print shows it.`)
     return after
   }
   return {
@@ -159,7 +159,7 @@ function removed(format: Format, text: string, path: Path, file: string): string
   const without = plain(withValueAt(expected, container, undefined))
   if (isDeepStrictEqual(is, expected) || (isEmpty(valueAt(expected, container)) && isDeepStrictEqual(is, without)))
     return after
-  throw failed(`${file} is written in a way that cannot be edited safely. Take the entry out by hand.`)
+  throw failed(`${file} has a form that cannot be edited safely. Remove the entry by hand.`)
 }
 
 const isEmpty = (value: unknown) => typeof value === 'object' && value !== null && Object.keys(value).length === 0

@@ -38,6 +38,6 @@ export function hostNamed(id: string): Host {
 /** The name of an entry as a host takes it. */
 export function entryName(host: Host, name: string): string {
   if (hostName(name) !== name)
-    throw misused(`${JSON.stringify(name)} is no name that every host takes: use letters, digits, - and _.`)
+    throw misused(`${JSON.stringify(name)} is not a name that every host accepts: use letters, digits, - and _.`)
   return host.nameOf?.(name) ?? name
 }

@@ -26,7 +26,7 @@ export function spell(value: Value, { title }: Named, { variable, input, fills, 
         throw misused(`${title} cannot take a value from an environment variable. ${otherwise ?? ''}`.trim())
       }
       if (input !== undefined) return input(piece.input)
-      throw misused(`${title} cannot ask for a token. Give --token-env NAME, with the variable that it is in.`)
+      throw misused(`${title} cannot ask for a token. Give --token-env NAME, the variable that holds the token.`)
     })
     .join('')
 }
@@ -34,7 +34,7 @@ export function spell(value: Value, { title }: Named, { variable, input, fills, 
 function literal(text: string, title: string, fills: RegExp | undefined): string {
   if (fills?.test(text) !== true) return text
   throw misused(
-    `${title} would replace a part of ${JSON.stringify(text)}, and knows no way to leave it. Rename what it is.`,
+    `${title} would replace a part of ${JSON.stringify(text)}, and has no escape for it. Rename the file or folder.`,
   )
 }
 

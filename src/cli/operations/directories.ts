@@ -9,7 +9,7 @@ import { asResource } from './stat-find.ts'
 export async function directory(view: View, uri: string, query: { readonly cursor?: string }): Promise<Page<Resource>> {
   return asked(uri, view.directory({ uri, ...query }), view).catch((error: unknown) => {
     if (!isResourceError(error, 'invalid') || error.detail.reason !== 'not-a-directory') throw error
-    throw misused(`${uri} is not a directory. To print what is in it: hikidashi read ${uri}`)
+    throw misused(`${uri} is not a directory. To print its content: hikidashi read ${uri}`)
   })
 }
 

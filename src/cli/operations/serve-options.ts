@@ -63,7 +63,7 @@ export function refuseWithheld({ config }: Local, { stdio }: ServeOptions): void
   const missing = config?.withheld.find(({ part, name }) => part === 'setting' && needed.includes(name))
   if (config === undefined || missing === undefined) return
   throw failed(
-    `"${missing.name}" is left out (${reasonsOf(missing)}), and nothing is served without it. If you trust this configuration: ${trustCommand(config.file)}`,
+    `"${missing.name}" is left out (${reasonsOf(missing)}), and hikidashi serves nothing without it. If you trust this configuration: ${trustCommand(config.file)}`,
   )
 }
 
@@ -71,7 +71,7 @@ export function refuseWithheld({ config }: Local, { stdio }: ServeOptions): void
 export function refuseUnasked({ config }: Local, { stdio, tokens }: ServeOptions, listen: Listen | undefined): void {
   if (listen !== undefined || stdio || (config?.auth === undefined && tokens === undefined)) return
   throw misused(
-    'Tokens are asked for over HTTP, and nothing says where to listen. Set http.listen or give --http, or say --stdio to serve whoever starts this.',
+    'Tokens are for HTTP, but no address is given. Set http.listen or give --http; or give --stdio to serve the program that starts this.',
   )
 }
 
@@ -122,7 +122,7 @@ export async function openPage(
   if (!(explorer ?? isLoopback(host))) return undefined
   // MCP itself is in the place of the page.
   if (path.endsWith('/')) {
-    if (explorer) throw failed(`The explorer has no place where http.path is "${path}": let that end with a name.`)
+    if (explorer) throw failed(`The explorer cannot be served if http.path is "${path}": let the path end with a name.`)
     return undefined
   }
   const { createPage } = await import('../../explorer/index.ts')

@@ -54,16 +54,16 @@ export interface Source {
 export function addSourceOptions(command: Command): Command {
   return command
     .option('--config <file>', 'use this configuration; by default hikidashi.json here, else the current folder')
-    .addOption(new Option('--url <url>', 'look at a server instead').conflicts(['config', 'command']))
+    .addOption(new Option('--url <url>', 'look at this server instead').conflicts(['config', 'command']))
     .addOption(new Option('--command <line>', 'start this server and look at it instead').conflicts(['config', 'url']))
     .option('--header <header>', 'send a header with --url: "Authorization: Bearer …" (repeatable)', addHeader)
     .addOption(
       new Option(
         '--only <part>',
-        'without a configuration: look at the files of the folder, and nothing else of it',
+        'without a configuration: look only at the files of the folder',
       ).choices(['files']),
     )
-    .addOption(new Option('--log-level <level>', 'what to log on stderr').choices(logLevels).default('warn'))
+    .addOption(new Option('--log-level <level>', 'the log level for stderr').choices(logLevels).default('warn'))
 }
 
 function addHeader(header: string, headers: readonly string[] = []): readonly string[] {
@@ -190,5 +190,5 @@ export async function asked<T>(uri: string, answer: Promise<T>, view?: View): Pr
 export async function nothingAt(uri: string, view?: View): Promise<CommandError> {
   const meant = view === undefined ? undefined : await nearestUri(view, uri)
   const advice = meant === undefined ? 'What there is: hikidashi ls' : `Did you mean ${meant} ?`
-  return new CommandError(exitCodes.notFound, `There is nothing at ${uri}, or it may not be seen. ${advice}`)
+  return new CommandError(exitCodes.notFound, `There is nothing at ${uri}, or you may not see it. ${advice}`)
 }

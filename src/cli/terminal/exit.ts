@@ -4,9 +4,9 @@ import { type ErrorKind, ResourceError } from '../../core/errors.ts'
 export const exitCodes = { ok: 0, failed: 1, usage: 2, budget: 3, notFound: 4, refused: 5 } as const
 
 export const exitCodeHelp = `
-Exit codes: 0 done; 1 failed, or something is wrong; 2 the command line is wrong;
-3 what is required does not fit into the budget (pack); 4 nothing is at that URI;
-5 a server asks who you are, or refuses you.`
+Exit codes: 0 success; 1 failure, or a fault was found; 2 the command line is wrong;
+3 a required resource does not fit into the budget (pack); 4 nothing is at that URI;
+5 a server requires authentication, or refuses you.`
 
 /** An error with a message for the user, and the code to end with. */
 export class CommandError extends Error {

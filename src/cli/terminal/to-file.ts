@@ -38,7 +38,7 @@ export function createFileOutput(io: Io): FileOutput {
   const addOption = (command: Command): void => {
     for (const inner of command.commands) addOption(inner)
     if (command.commands.length > 0 || command.options.some(({ long }) => long === '--output')) return
-    command.option('-o, --output <file>', 'write what it prints to a file')
+    command.option('-o, --output <file>', 'write the output to a file')
     command.hook('preAction', (_, action) => {
       const { output } = action.opts<{ readonly output?: string }>()
       if (output !== undefined) out = openFile(output)

@@ -58,7 +58,7 @@ export function createLoader(view: View, { catalog, at, reasonOf }: LoaderOption
     feed = undefined
     const found = parseFound(await textAt(view, place.uriOf({ query, ...defined({ after }) })))
     if (found === undefined)
-      return [{ kind: 'unsearched', query, message: `${place.address} does not answer as a search does.` }]
+      return [{ kind: 'unsearched', query, message: `${place.address} does not answer like a search.` }]
     const { hits, notes, next, fallback } = found
     const isLoose = fallback === undefined ? {} : { isLoose: true as const }
     const rest = { hits, notes, ...isLoose, ...defined({ next }) }
