@@ -133,19 +133,7 @@ function withHeadings(text: string, isTerminal: boolean): string {
 
 /** Under which heading the help lists which commands. */
 const groups: Readonly<Record<string, readonly string[]>> = {
-  'Look at resources:': [
-    'ui',
-    'tui',
-    'ls',
-    'tree',
-    'stat',
-    'read',
-    'search',
-    'pack',
-    'watch',
-    'templates',
-    'complete',
-  ],
+  'Look at resources:': ['ui', 'tui', 'ls', 'tree', 'stat', 'read', 'search', 'pack', 'watch', 'templates', 'complete'],
   'Serve resources to hosts:': ['init', 'serve', 'add', 'remove', 'hosts', 'bundle', 'registry'],
   'Find faults:': ['doctor', 'check', 'status', 'access', 'trust'],
 }
@@ -208,14 +196,9 @@ export function welcome(isTerminal: boolean): string {
     ['hikidashi pack "what I ask"', 'collect the texts that help with a question, for any chat'],
   ]
   const lines = first.map(([command, what]) => `  ${bold(command.padEnd(29))}${what}`)
-  return [
-    ...begin,
-    '',
-    ...lines,
-    '',
-    'For all commands: hikidashi --help. To find faults: hikidashi doctor',
-    '',
-  ].join('\n')
+  return [...begin, '', ...lines, '', 'For all commands: hikidashi --help. To find faults: hikidashi doctor', ''].join(
+    '\n',
+  )
 }
 
 /** Returns what commander complains of in plain words. */

@@ -36,8 +36,16 @@ ${exitCodeHelp}`,
 machine it also tells if the mount leaves the file out, and by which rule. No other source is opened.`,
     )
     .argument('<uri>', 'the URI to check')
-    .option('--as <roles>', 'the roles of the caller, separated by commas; by default those of the configuration', splitNames)
-    .option('--scopes <scopes>', "the OAuth scopes of the caller's token, separated by commas; by default all", splitNames)
+    .option(
+      '--as <roles>',
+      'the roles of the caller, separated by commas; by default those of the configuration',
+      splitNames,
+    )
+    .option(
+      '--scopes <scopes>',
+      "the OAuth scopes of the caller's token, separated by commas; by default all",
+      splitNames,
+    )
     .option('--config <file>', 'the configuration; by default hikidashi.json here')
     .option('--json', 'print the answer as JSON')
     .helpOption('-h, --help', 'show this help')

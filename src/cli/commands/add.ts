@@ -38,10 +38,7 @@ itself), or connects to the server at --url. The old file is kept beside the new
     .option('--config <file>', 'serve the mounts of this configuration')
     .option('--name <name>', 'the name of the server in the host', 'hikidashi')
     .addOption(scopeOption())
-    .option(
-      '--npx',
-      'start with npx instead of the path of this installation (once hikidashi is in the npm registry)',
-    )
+    .option('--npx', 'start with npx instead of the path of this installation (once hikidashi is in the npm registry)')
     .option('--env <name>', 'an environment variable that the host passes on (repeatable)', addWord)
     .addOption(new Option('--url <url>', 'connect to this running server instead').conflicts(['config', 'npx', 'env']))
     .option('--token-env <name>', 'with --url: the environment variable that holds the bearer token')

@@ -48,7 +48,8 @@ async function mcpb({ output, author, allPlatforms, force, json }: McpbOptions, 
   const file = resolve(output ?? `hikidashi-${own.version}.mcpb`)
   if (existsSync(file) && !force) throw failed(`${file} exists already. To replace it: --force.`)
   const publisher = author ?? own.author
-  if (publisher === undefined || publisher === '') throw failed('A bundle needs the name of its publisher. Give --author NAME.')
+  if (publisher === undefined || publisher === '')
+    throw failed('A bundle needs the name of its publisher. Give --author NAME.')
   const progress = createProgress(io, { what: 'files' })
   const told = (done: number, total: number) => progress.set({ done, total })
   const platforms = allPlatforms ? allPlatformNames : [process.platform]

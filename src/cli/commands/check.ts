@@ -118,8 +118,7 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
     await io.out.write(formatWithheld(withheld, coloursFor(io.out.isTerminal)), { isStyled: true })
   if (note !== undefined) io.say(note)
   const faulty = wrong + new Set(absent.map(({ address }) => address)).size
-  if (faulty > 0)
-    throw failed(`${faulty} of ${count(reports.length + faulty - wrong, 'mount')} failed the check.`)
+  if (faulty > 0) throw failed(`${faulty} of ${count(reports.length + faulty - wrong, 'mount')} failed the check.`)
   if (note !== undefined) throw failed(`Not everything was checked: ${count(leftOut.length, 'part')} left out.`)
   if (!options.json) io.say(`${file ?? 'The current folder'}: ${count(reports.length, 'mount')}, nothing wrong.`)
 }

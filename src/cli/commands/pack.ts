@@ -51,7 +51,11 @@ matches, outlines and links, best first. Without a query: only the pins, or else
       add,
     )
     .option('--basket <file>', 'pin the resources of this file, which the explorer or --manifest wrote')
-    .option('-x, --exclude <uri>', 'leave out a resource or, with a slash at its end, everything below it (repeatable)', add)
+    .option(
+      '-x, --exclude <uri>',
+      'leave out a resource or, with a slash at its end, everything below it (repeatable)',
+      add,
+    )
     .option('--mount <address>', 'only resources of this mount (repeatable)', add)
     .addOption(
       new Option('--encoding <name>', 'the encoding of tokens; by default o200k_base').choices([
@@ -59,7 +63,9 @@ matches, outlines and links, best first. Without a query: only the pins, or else
         'cl100k_base',
       ]),
     )
-    .addOption(new Option('--audience <who>', 'the audience of resources; by default assistant').choices(['user', 'assistant']))
+    .addOption(
+      new Option('--audience <who>', 'the audience of resources; by default assistant').choices(['user', 'assistant']),
+    )
     .option(
       '--half-life <time>',
       'the age at which the weight of recency has halved: 30d, 12h; by default 30d',
@@ -69,14 +75,8 @@ matches, outlines and links, best first. Without a query: only the pins, or else
     .option('--now <time>', 'the time from which ages count: 2026-01-31T12:00:00Z', parseTime)
     .option('-o, --output <file>', 'write it to a file')
     .option('--manifest <file>', 'write the list of its resources, with checksums, to a file')
-    .option(
-      '--against <file>',
-      'print changes since this manifest was written; without a query, use its options',
-    )
-    .option(
-      '--reuse <file>',
-      'keep the front of the context of this manifest, if that costs little, for prompt caches',
-    )
+    .option('--against <file>', 'print changes since this manifest was written; without a query, use its options')
+    .option('--reuse <file>', 'keep the front of the context of this manifest, if that costs little, for prompt caches')
     .option('--explain', 'print the reason for each resource, and the omitted resources')
   addSourceOptions(command)
     .addHelpText(

@@ -42,9 +42,7 @@ export function define(command: Command, io: Io): void {
         'markdown',
       ]),
     )
-    .addOption(
-      new Option('--json', 'print the contents with their metadata; bytes in base64').conflicts('output'),
-    )
+    .addOption(new Option('--json', 'print the contents with their metadata; bytes in base64').conflicts('output'))
   addSourceOptions(command)
     .addHelpText(
       'after',

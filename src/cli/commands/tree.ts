@@ -35,7 +35,11 @@ have the totals of everything in them, shown or not, and the tree is printed whe
     )
     .argument('[uri]', 'a directory: its URI, or a path of this machine')
     .option('-d, --depth <levels>', 'show at most this many levels', parseCount)
-    .option('-m, --most <nodes>', 'show at most this many children of each directory, and the number of the others', parseCount)
+    .option(
+      '-m, --most <nodes>',
+      'show at most this many children of each directory, and the number of the others',
+      parseCount,
+    )
     .option('-l, --long', 'show size, time of change, type and title')
     .option('-s, --size', 'show sizes, also of directories')
     .option('-t, --tokens', 'show the number of tokens of each; reads everything; ~ is an estimate')

@@ -35,7 +35,11 @@ configuration, a symbolic link that leads outside, a hard link, a name of secret
 read, an unknown encoding. Clients never get these reasons: to them the file looks missing.`,
     )
     .argument('<path>', 'a file or folder of this machine, or a URI')
-    .option('--as <roles>', 'the roles of the caller, separated by commas; by default those of the configuration', splitNames)
+    .option(
+      '--as <roles>',
+      'the roles of the caller, separated by commas; by default those of the configuration',
+      splitNames,
+    )
     .option('--config <file>', 'use this configuration; by default hikidashi.json here, else the current folder')
     .option('--json', 'print the answers as JSON')
     .addHelpText(

@@ -137,8 +137,7 @@ export function formatOf(host: Host, file: string): Format {
       plain(format.parse(after)),
       plain(withValueAt(format.parse(text) ?? {}, path, value)),
     )
-    if (!same)
-      throw failed(`${file} has a form that cannot be edited safely. Add the entry by hand: --print shows it.`)
+    if (!same) throw failed(`${file} has a form that cannot be edited safely. Add the entry by hand: --print shows it.`)
     return after
   }
   return {

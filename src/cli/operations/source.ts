@@ -58,10 +58,7 @@ export function addSourceOptions(command: Command): Command {
     .addOption(new Option('--command <line>', 'start this server and look at it instead').conflicts(['config', 'url']))
     .option('--header <header>', 'send a header with --url: "Authorization: Bearer …" (repeatable)', addHeader)
     .addOption(
-      new Option(
-        '--only <part>',
-        'without a configuration: look only at the files of the folder',
-      ).choices(['files']),
+      new Option('--only <part>', 'without a configuration: look only at the files of the folder').choices(['files']),
     )
     .addOption(new Option('--log-level <level>', 'the log level for stderr').choices(logLevels).default('warn'))
 }
