@@ -126,12 +126,12 @@ ${exitCodeHelp}`,
   return program
 }
 
-/** Headings of a help stand out on a terminal: those that we write ourselves, too. */
+/** Makes the headings of a help bold on a terminal, also headings in our own texts. */
 function withHeadings(text: string, isTerminal: boolean): string {
   return text.replace(/^(?:Examples|Exit codes):/gm, coloursFor(isTerminal).bold)
 }
 
-/** Under which heading the help lists which commands. */
+/** The commands under each heading of the help. */
 const groups: Readonly<Record<string, readonly string[]>> = {
   'Look at resources:': ['ui', 'tui', 'ls', 'tree', 'stat', 'read', 'search', 'pack', 'watch', 'templates', 'complete'],
   'Serve resources to hosts:': ['init', 'serve', 'add', 'remove', 'hosts', 'bundle', 'registry'],
@@ -177,7 +177,7 @@ const synonyms: Readonly<Record<string, string>> = {
   completions: 'completion',
 }
 
-/** The command that is meant by a word that is none, where another program calls it that. */
+/** The command that is meant by an unknown word, if another program has a command of that name. */
 export function meantBy(word: string): string | undefined {
   if (Object.hasOwn(commands, word) || !Object.hasOwn(synonyms, word)) return undefined
   const command = synonyms[word]
@@ -201,7 +201,7 @@ export function welcome(isTerminal: boolean): string {
   )
 }
 
-/** Returns what commander complains of in plain words. */
+/** Rewrites messages of commander in plain words. */
 function plainly(text: string): string {
   return text
     .trimEnd()

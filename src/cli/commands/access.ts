@@ -72,12 +72,12 @@ interface Answer {
   readonly reason: 'no-mount' | 'no-rules' | 'missing-scope' | 'allowed-by-rule' | 'denied-by-rule' | 'no-rule-allows'
   readonly mount?: string
   readonly path?: string
-  /** The rule that decided, and where it stands in the list, from 0 up. */
+  /** The rule that decided, and its index in the list, from 0. */
   readonly rule?: { readonly index: number; readonly rule: AccessRule }
   readonly missingScopes?: readonly string[]
-  /** Why the mount leaves it out, whoever asks. */
+  /** Why the mount leaves it out for every caller. */
   readonly leftOut?: { readonly reason: LeftOutReason; readonly why: string }
-  /** Of a directory: what of it may be seen, whether anything is there or not. */
+  /** For a directory: how much of it the caller may see, whether it exists or not. */
   readonly below?: 'all' | 'some' | 'none'
 }
 
@@ -103,14 +103,14 @@ async function check(uri: string, options: CheckOptions, io: Io): Promise<void> 
     throw new CommandError(exitCodes.notFound, 'To this caller it looks missing.')
 }
 
-/** Why the mount leaves out what its access rules allow. That nothing is there is no reason: it may come. */
+/** Why the mount leaves out a path that its access rules allow. A missing file is no reason: it may be created. */
 async function leftOutBy(
   { mount, path = '' }: Answer,
   planned: readonly PlannedMount[],
 ): Promise<Answer['leftOut'] | undefined> {
   const found = planned.find(({ address }) => address === mount)
   if (found === undefined) return undefined
-  // A folder that is not there leaves nothing out.
+  // A missing folder leaves nothing out.
   const explainer = await openMountLeftOut(found).catch((error: unknown) => {
     if (isResourceError(error)) return undefined
     throw error
@@ -141,7 +141,7 @@ function judge(uri: string, who: Principal, found: Resolved<Ruled> | undefined):
   return { ...within, ...decided(compileVerdict(mount.rules)(who, path), mount.rules) }
 }
 
-/** The root of a mount, and what ends in a slash, is a directory: that is visible where something below it is. */
+/** The root of a mount, and a path that ends in a slash, is a directory. It is visible if something below it is. */
 function belowOf(path: string, below: 'all' | 'some' | 'none'): Pick<Answer, 'below'> {
   return path === '' || path.endsWith('/') ? { below } : {}
 }

@@ -82,7 +82,7 @@ async function add(id: string, folders: readonly string[], options: AddOptions, 
     await showDiff(unifiedDiff(before.file, before.text, after), io)
     return isSame ? io.say(`${host.title} has it already: nothing would change.`) : undefined
   }
-  // Afterwards its folder is there.
+  // Writing the file creates its folder.
   const notes = notesOn(host, launch, entry, context, after)
   if (!isSame) await writeHostFile(before, after)
   const kept = options.config === undefined || (await keepTrust(options.config))

@@ -70,7 +70,7 @@ async function authorize(address: string | undefined, { config, open, wait }: Au
     const client = await gdriveClient(one.mount, folder)
     if (client === undefined)
       throw failed(`${one.at} has no "clientId". docs/providers/gdrive.md tells how to get one.`)
-    // The id is in the address that is shown, and no secret.
+    // The id is part of the printed address, so it is not a secret.
     io.secrets.add(secrets.filter((value) => value !== client.id))
     const file = tokenFileOf(one.mount, folder)
     const { endpoint } = one.mount
@@ -93,7 +93,7 @@ async function authorize(address: string | undefined, { config, open, wait }: Au
   }
 }
 
-/** The address is an argument of its own: no shell sees it. */
+/** The address is its own argument: no shell sees it. */
 function openBrowser(url: string, io: Io): void {
   const [program, ...words] =
     process.platform === 'darwin'

@@ -101,7 +101,7 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
   if (!options.json) io.say(`${count(checks.length, 'check')}, nothing wrong.${notes}`)
 }
 
-/** How far the names of checks reach. */
+/** Width of the column of check names. */
 const width = 13
 
 function format({ check, status, found, fix }: Diagnosis, { green, yellow, red, bold }: Colours): string {

@@ -84,7 +84,7 @@ Check it:                hikidashi check --config ${named}
 Serve it:                hikidashi serve --config ${named} --http 8787`)
 }
 
-/** An address that means the same on every machine: the file can be shared, the folder is somewhere else on each. */
+/** An address that is the same on every machine: the file can be shared, while the folder has another path on each. */
 function addressFor(folder: string): string {
   return formatUri(parseAddress('file:///'), basename(folder) || 'root')
 }
@@ -114,7 +114,7 @@ function writtenMount({ address, config }: SetUpMount): string {
   return `,${comment.join('')}\n    ${JSON.stringify(address)}: ${inLine(forFile(config))}`
 }
 
-/** Times are written with their unit in a configuration. */
+/** Durations in a configuration are written with their unit. */
 function forFile(config: MountConfig): object {
   return config.poll === undefined ? config : { ...config, poll: `${config.poll / 1000}s` }
 }

@@ -126,7 +126,7 @@ function parseTime(value: string): number {
 }
 
 async function pack(query: string, options: PackOptions, io: Io): Promise<void> {
-  // Faults of files are told before any mount is opened.
+  // Faults of files are reported before any mount is opened.
   const { parseBasket, parseManifest, manifestFor, differences } = await import('../../context/manifest.ts')
   const before = options.against === undefined ? undefined : await readText(options.against, parseManifest)
   const reused = options.reuse === undefined ? undefined : await readText(options.reuse, parseManifest)
@@ -144,7 +144,7 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
       ...asked,
       ...defined({ earlier: reused?.manifest }),
       changes,
-      // Nobody else waits for what is mounted here.
+      // No other caller uses these mounts.
       limits: source.catalog === undefined ? remoteLimits : { concurrency: 32 },
     })
       .catch((error: unknown) => {
@@ -193,7 +193,7 @@ function askedBy(
     excludes: exclude?.map(uriOf),
     query: query.trim() === '' ? undefined : query,
     pins: pins.length === 0 ? undefined : pins,
-    // Pins alone mean that nothing else is wanted.
+    // Pins without a query mean: only the pins.
     pinsOnly: pins.length > 0 && query.trim() === '' ? true : undefined,
   }
   const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
@@ -205,7 +205,7 @@ function optionsOf(manifest: Manifest): Partial<Omit<AssembleOptions, 'now'>> & 
   const { manifest: entries, tokens = 0, sha256: _, reusedPrefixTokens: __, ...options } = manifest
   if (options.pins !== undefined || options.budget !== undefined) return options
   const pins = entries.map(({ uri, level }) => ({ uri, level }))
-  // Some of it may have grown.
+  // Some of the resources may have grown.
   return { ...options, pins, pinsOnly: true, budget: Math.max(otherwise.budget, 2 * tokens) }
 }
 
@@ -218,7 +218,7 @@ function pinIn(text: string, uriOf: Source['uriOf']): Pin {
   return { uri, ...defined({ level }) }
 }
 
-/** A view that tells how much of it was read. */
+/** A view that reports how many resources were read. */
 function counted(view: View, progress: Progress): View {
   return {
     ...view,

@@ -89,13 +89,13 @@ async function read(argument: string, options: ReadOptions, io: Io): Promise<voi
           `${content.uri} is not text (${describe(content)}). To keep it: --output FILE. To see it as base64: --json.`,
         )
       await writeTold(io.out, content, io)
-      // Before another content or a prompt, an unfinished line is ended.
+      // Before another content or a prompt, end an unfinished line.
       if ((contents.length > 1 || io.out.isTerminal) && needsLineEnd(content)) await io.out.write('\n')
     }
   })
 }
 
-/** Writes a content that is too large for an answer, to a file or a pipe. A person at a terminal is told to ask for a part. */
+/** Writes a content that is too large for an answer into a file or a pipe. On a terminal, the message says to read a part. */
 async function readLarge(
   uri: string,
   error: ResourceError,
@@ -126,7 +126,7 @@ async function readLarge(
   await (options.output === undefined ? write(io.out) : toFile(options.output, write))
 }
 
-/** The URI of what is to be read of a resource: docs/providers/documents.md. */
+/** The URI of the requested part or form of a resource: docs/providers/documents.md. */
 function withPart(uri: string, { lines, bytes, tail, as }: ReadOptions): string {
   const given = Object.entries({ as, lines, bytes, tail }).filter(([, value]) => value !== undefined)
   if (given.length === 0) return uri
@@ -134,7 +134,7 @@ function withPart(uri: string, { lines, bytes, tail, as }: ReadOptions): string 
   return `${uri}?${given.map(([name, value]) => `${name}=${value}`).join('&')}`
 }
 
-/** Writes a content, and tells who waits how much of it is written. */
+/** Writes a content, and shows the progress to a waiting person. */
 async function writeTold(out: Output, content: ResourceContent, io: Io): Promise<void> {
   const progress = createProgress(
     { saysToTerminal: io.saysToTerminal, out },

@@ -67,7 +67,7 @@ function refuseOthers(opened: Opened, name: string, { force }: RemoveOptions): v
     throw new CommandError(exitCodes.notFound, `${before.file} has no entry named ${name}. ${hint}`)
   }
   const found = host.foundIn(value)
-  // An address does not tell what is behind it.
+  // The URL of an entry does not show which program answers there.
   if (force || found.command === undefined || isOurs(name, found)) return
   throw failed(`${name} in ${before.file} does not start hikidashi. To remove it nevertheless: --force.`)
 }

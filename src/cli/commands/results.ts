@@ -111,13 +111,13 @@ async function read(file: string): Promise<string> {
   }
 }
 
-/** A value and where it stands, such as `:3` for a line, or `[2]` for a place in an array. */
+/** A value and its position, such as `:3` for a line, or `[2]` for an element of an array. */
 interface Placed {
   readonly value: unknown
   readonly place: string
 }
 
-/** @throws CommandError for what is neither JSON nor lines of it, or holds nothing. */
+/** @throws CommandError if the text is neither JSON nor JSON Lines, or is empty. */
 function parseValues(text: string, file: string): readonly Placed[] {
   const body = text.replace(/^\ufeff/, '')
   const whole = parseJson(body)

@@ -79,7 +79,7 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
     if (options.json) return writeJson(io.out, found)
     if (found.fallback !== undefined) io.say(found.fallback)
     await io.out.write(formatFound(found, coloursFor(io.out.isTerminal)), { isStyled: true })
-    // How old a recent index is has been said already.
+    // The age of a recent index has been reported already.
     for (const note of found.notes) if (!isRecent || note !== idleNote) io.say(`Note: ${note}`)
     if (found.hits.length === 0) io.say('Nothing was found.')
     if (found.next !== undefined) io.say(`There is more: --after ${found.next}`)
@@ -93,7 +93,7 @@ export async function placesOf(view: View): Promise<readonly SearchPlace[]> {
   return places
 }
 
-/** The text at a URI; empty where it is none. */
+/** The text at a URI; empty if the content is not text. */
 export async function textAt(view: View, uri: string): Promise<string> {
   const [content] = (await asked(uri, view.read(uri))).contents
   return content !== undefined && 'text' in content ? content.text : ''
@@ -114,10 +114,10 @@ async function placeFor(view: View, at: string | undefined): Promise<SearchPlace
   return first
 }
 
-/** An index that was compared with its sources so lately is searched as it is: comparing looks at every file. */
+/** An index that was compared with its sources this recently is searched as it is, because a comparison looks at every file. */
 const trustedAgeMs = 30_000
 
-/** Waits until what is searched is indexed, unless the index is recent: then it says how old it is, and resolves to true. */
+/** Waits until the mounts are indexed, unless the index is recent: then it reports the age of the index, and resolves to true. */
 async function indexed(catalog: Catalog, { address }: SearchPlace, fresh: boolean, io: Io): Promise<boolean> {
   const mount = searchesOf(catalog).find((one) => one.address.replace(/\/$/, '') === address)
   if (mount === undefined) return false
@@ -139,7 +139,7 @@ function formatFound({ hits }: Found, colours: Colours): string {
 function formatHit(hit: FoundHit, { bold, mark }: Colours): string {
   const titles = [hit.title, hit.heading].filter((text) => text !== undefined && text !== '')
   const title = [...new Set(titles)].map((text) => escapeText(text ?? '')).join(' · ')
-  // Each piece is escaped by itself, so that no text can end a mark.
+  // Each piece is escaped separately, so that no text can end a mark.
   const snippet = piecesOf(hit.snippet).map(({ text, marked }) => {
     const lines = escapeLines(text).split('\n')
     return lines.map((line) => (marked && line !== '' ? mark(line) : line)).join('\n')

@@ -36,7 +36,7 @@ import type { Io } from '../terminal/io.ts'
 import { createLog, logFormats, logLevels } from '../terminal/log.ts'
 import { writeError } from '../terminal/status-line.ts'
 
-/** How long a client may take to say something before the mounts are opened, in milliseconds. */
+/** How long the server waits for the first message of a client before it opens the mounts, in milliseconds. */
 const latestOpeningMs = 250
 
 export function define(command: Command, io: Io): void {
@@ -91,7 +91,7 @@ function parseHttp(value: string): Listen {
   return listen
 }
 
-/** Parses the name of a replica, which stands in the ids of sessions. */
+/** Parses the name of a replica, which begins the ids of its sessions. */
 function parseReplica(value: string): string {
   if (/^[a-z0-9-]{1,32}$/.test(value)) return value
   throw new InvalidArgumentError('It is a name of up to 32 characters of a-z, 0-9 and "-".')
@@ -110,7 +110,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   refuseWithheld(local, options)
   const listen = options.stdio ? undefined : (options.http ?? local.config?.http?.listen)
   refuseUnasked(local, options, listen)
-  // On stdio, stdout belongs to the protocol: what any library prints goes elsewhere.
+  // On stdio, stdout belongs to the protocol: redirect output of libraries to stderr.
   if (listen === undefined) globalThis.console = new Console(process.stderr, process.stderr)
   const stop = createStop(log)
   warnOfLargeFolders(local, log)
@@ -183,7 +183,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   }
 }
 
-/** The audit log of a configuration. It lies in no folder that is served: nobody reads there what others asked for. */
+/** The audit log of a configuration. It must not lie in a served folder, where callers could read the requests of others. */
 async function openAudit({ config }: Local, log: Log, scrubber: Scrubber): Promise<AuditFile | undefined> {
   if (config?.audit === undefined) return undefined
   const { openAuditFile } = await import('../../server/telemetry/audit-file.ts')
@@ -194,7 +194,7 @@ async function openAudit({ config }: Local, log: Log, scrubber: Scrubber): Promi
 }
 
 /**
- * Serves over stdio. The mounts are opened once the first answer is written: until then the client waits for that alone. They are
+ * Serves over stdio. The mounts are opened after the first answer is written, so that the client does not wait for them. They are
  * opened at the latest after {@link latestOpeningMs}, or at the end of the input.
  */
 async function serveOverStdio(
@@ -229,7 +229,7 @@ async function serveOverHttp(
   const { serveHttp } = await import('../../server/http/serve-http.ts')
   relaxHeap()
   const running = await serveHttp(options).catch((error: unknown) => {
-    // A port that is taken is no fault of the command line.
+    // A port in use is not a fault of the command line.
     if (isResourceError(error, 'invalid')) throw failed(`${error.message}${adviceOn(error.detail.reason)}`)
     throw error
   })
@@ -253,8 +253,8 @@ async function serveOverHttp(
 }
 
 /**
- * Opens the mounts in the background, so that the log names every one that cannot be opened. A server of which no mount can be
- * opened ends.
+ * Opens the mounts in the background, so that the log names every mount that cannot be opened. If none can be opened, the server
+ * ends.
  */
 async function openAll(catalog: OpenedCatalog): Promise<void> {
   const broken = await catalog.openAll()
@@ -262,7 +262,7 @@ async function openAll(catalog: OpenedCatalog): Promise<void> {
     throw failed(`No mount can be opened: ${broken.join(', ')}`)
 }
 
-/** Tells how far the indexes are, beside everything else. */
+/** Reports the progress of the indexes in the background. */
 function tellIndexingOf(catalog: OpenedCatalog, options: ServeIndexingOptions): void {
   void import('../operations/serve-indexing.ts').then(({ tellIndexing }) => tellIndexing(catalog, options))
 }

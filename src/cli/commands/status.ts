@@ -40,7 +40,7 @@ ${exitCodeHelp}`,
 interface MountStatus {
   readonly address: string
   readonly title?: string
-  /** How changes are heard of. Left out where that is not known from here. */
+  /** How changes are noticed. Left out if unknown. */
   readonly changes?: string
   readonly degraded?: string
 }

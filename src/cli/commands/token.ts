@@ -132,7 +132,7 @@ async function fileOf({ config, tokens }: FileOptions): Promise<string> {
   return found
 }
 
-/** @throws CommandError where a configuration that was found, and is not trusted, leads to a file outside its folder. */
+/** @throws CommandError if a configuration that was found, and is not trusted, names a file outside its folder. */
 async function refuseUntrusted(file: string, tokens: string): Promise<void> {
   const [{ leadsOut }, { isTrusted }] = await Promise.all([
     import('../../schema/effects.ts'),

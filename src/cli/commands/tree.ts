@@ -117,7 +117,7 @@ async function measureFor(
   return estimate === true ? async (resource) => estimateTokens(resource) : tokenCounter(view, encoding)
 }
 
-/** A directory as a root: what is shown of it is its URI, and what its mount says, where it is one. */
+/** A directory as a root: the tree shows its URI and, for a mount, the metadata of the mount. */
 async function rootAt(view: View, uri: string): Promise<Resource> {
   const bare = (text: string) => text.replace(/\/$/, '')
   const mount = (await view.mounts()).find((one) => bare(one.uri) === bare(uri))

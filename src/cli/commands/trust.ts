@@ -58,7 +58,7 @@ async function trust(file: string, { json }: TrustOptions, io: Io): Promise<void
     import('../../config/problem.ts'),
     import('../../config/trust.ts'),
   ])
-  // The bytes that were judged are those that are trusted, even if the file changes meanwhile.
+  // Trust the same bytes that were judged, even if the file changes meanwhile.
   let content: Uint8Array = new Uint8Array()
   const loaded = await loadConfig(file, {
     admitsAbsent: true,

@@ -82,7 +82,7 @@ async function tui(uri: string | undefined, options: TuiOptions, io: Io): Promis
   }
 }
 
-/** The terminal: keys come from stdin; the screen is stdout, or stderr where stdout goes elsewhere. */
+/** The terminal: keys come from stdin; the screen is stdout, or stderr if stdout is a pipe or a file. */
 function terminalOf(): { readonly input: ReadStream; readonly output: WriteStream } {
   const elsewhere = 'In a pipe or a script, these do the same: hikidashi ls, read, search.'
   const { stdin, stdout, stderr, env, platform } = process

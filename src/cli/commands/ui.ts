@@ -113,7 +113,7 @@ async function show(source: Source, options: UiOptions, io: Io, log: Log): Promi
   }
 }
 
-/** Opens an address in the browser. `undefined`: nothing opened it. */
+/** Opens an address in the browser. `undefined`: no browser could be opened. */
 async function handOver(address: string): Promise<Handover | undefined> {
   const opener = openerFor(process.platform, process.env)
   if (opener === undefined) return undefined
@@ -149,7 +149,7 @@ function explained(error: unknown): never {
   throw isResourceError(error, 'invalid') ? failed(error.message) : error
 }
 
-/** How a system is told to open an address, without a shell. `undefined`: there is nobody to look at it. */
+/** The command that opens an address on a system, without a shell. `undefined`: there is no display. */
 export function openerFor(
   platform: NodeJS.Platform,
   env: Readonly<Record<string, string | undefined>>,
@@ -162,8 +162,8 @@ export function openerFor(
 }
 
 /**
- * Opens an address in the browser of the user. Every user of the machine can read the address while the browser starts: it must hold no
- * secret (`createHandover`). Resolves with whether something took it; what becomes of that is not waited for.
+ * Opens an address in the browser of the user. Every user of the machine can read the address while the browser starts, so it
+ * must contain no secret (`createHandover`). Resolves with whether a program accepted the address; it does not wait for the page.
  */
 export function openInBrowser(url: string, opener = openerFor(process.platform, process.env)): Promise<boolean> {
   if (opener === undefined) return Promise.resolve(false)
@@ -176,20 +176,20 @@ export function openInBrowser(url: string, opener = openerFor(process.platform, 
   })
 }
 
-/** A file that sends a browser to an address which nobody else may learn. */
+/** A file that sends a browser to a secret address. */
 interface Handover {
-  /** The `file:` URL of the file. It tells nothing of the address. */
+  /** The `file:` URL of the file. It reveals nothing of the address. */
   readonly url: string
   /** Removes the file. */
   remove(): Promise<void>
 }
 
 /**
- * Hands a secret address to a browser. Every user of a machine can read the arguments of every process, so the browser is given a file
- * that only this user can read (mode 0600), and finds the address in it.
+ * Hands a secret address to a browser. Every user of a machine can read the arguments of every process, so the browser gets a
+ * file that only this user can read (mode 0600) and that contains the address.
  *
- * @param address Characters that mean something in HTML are escaped.
- * @throws the error of the system where the state folder cannot be written.
+ * @param address Characters that are special in HTML are escaped.
+ * @throws the error of the system if the state folder cannot be written.
  */
 export async function createHandover(
   address: string,

@@ -60,7 +60,7 @@ function splitNames(value: string): readonly string[] {
     .filter((name) => name !== '')
 }
 
-/** A path as a mount has it. */
+/** A path relative to its mount. */
 interface Candidate {
   readonly planned: PlannedMount
   readonly path: string
@@ -72,7 +72,7 @@ interface Answer {
   readonly mount: string
   readonly uri: string
   readonly served: boolean
-  /** A word for programs. */
+  /** The reason as a keyword for programs. */
   readonly reason: string
   readonly why: string
 }

@@ -12,7 +12,7 @@ import { failed, misused } from '../terminal/exit.ts'
 import { npxCommand, ownCommand } from './own-command.ts'
 import type { Launch, Piece, Value } from './types.ts'
 
-/** The options of `add` that say what a host is to start, or to ask. */
+/** The options of `add` that describe the server: a command to start, or a URL. */
 export interface LaunchWords {
   readonly config?: string
   readonly url?: string
@@ -23,7 +23,7 @@ export interface LaunchWords {
   readonly npx?: true
 }
 
-/** @throws CommandError for missing files, options that exclude each other, and secrets. */
+/** @throws CommandError for missing files, contradicting options, and secrets. */
 export async function launchFor(folders: readonly string[], options: LaunchWords): Promise<Launch> {
   const { url, header: headers = [], tokenEnv, tokenPrompt, config, npx, env = [] } = options
   if (url !== undefined) {
@@ -59,7 +59,7 @@ async function refuseUntrusted(file: string): Promise<void> {
   if (note !== undefined) throw failed(`${note}. Or name it: --config ${file}`)
 }
 
-/** Returns the arguments that `serve` would get here, with absolute paths: hosts start servers in folders of their own. */
+/** Returns the arguments of `serve` for the current folder, with absolute paths, because hosts start servers in other folders. */
 async function servedHere(folders: readonly string[], config: string | undefined) {
   for (const folder of folders) {
     if (folder === '') throw misused('The name of a folder is empty.')
@@ -88,7 +88,7 @@ interface LaunchOptions {
   readonly folders: readonly string[]
   readonly config?: string
   readonly npx?: boolean
-  /** Variables that the server needs, by name, or `NAME=value` for what is no secret. */
+  /** Variables that the server needs, by name, or `NAME=value` for a value that is not secret. */
   readonly env: readonly string[]
 }
 
@@ -126,7 +126,7 @@ function refuseForCmd(path: string): void {
     )
 }
 
-/** A server that runs somewhere. */
+/** A running server. */
 export function remoteLaunch({ url, headers, tokenVariable, asksToken }: RemoteOptions): Launch {
   refuseUrl(url)
   const token: readonly Piece[] = [

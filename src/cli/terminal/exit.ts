@@ -19,7 +19,7 @@ export class CommandError extends Error {
   }
 }
 
-/** Something went wrong that another command line would not help. */
+/** A failure that does not depend on the command line. */
 export function failed(message: string): CommandError {
   return new CommandError(exitCodes.failed, message)
 }
@@ -38,7 +38,7 @@ export function explain(error: unknown): { readonly message: string; readonly ex
   return { message: `This is a fault of hikidashi. Please report it: ${reason}`, exitCode: exitCodes.failed }
 }
 
-/** Whether a server said that it wants a token, or another one (HTTP 401 or 403). */
+/** Whether a server requires a token, or another one (HTTP 401 or 403). */
 function isRefusal(error: unknown): boolean {
   for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++)
     if ('status' in at && (at.status === 401 || at.status === 403)) return true
