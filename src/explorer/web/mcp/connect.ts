@@ -153,7 +153,7 @@ function objectOf(value: unknown): Wire {
   return typeof value === 'object' && value !== null ? (value as Wire) : {}
 }
 
-/** @throws ResourceError for what is no base64. */
+/** @throws ResourceError for text that is not base64. */
 function bytesOfBase64(text: string): Uint8Array {
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) throw malformed('a blob is not base64')
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))

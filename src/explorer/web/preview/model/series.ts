@@ -147,9 +147,9 @@ function timeOf(cell: string): number | undefined {
   return Number.isFinite(parsed) ? parsed / 1000 : undefined
 }
 
-/** Several series over the times of all of them. */
+/** Merges several series over the times of all of them. */
 function joined(runs: readonly Run[]): Pick<Chart, 'times' | 'series'> {
-  // In a gap stands at least one time, and at none of them has the series a value: no line leads across.
+  // A gap has at least one time without a value of the series, so that no line is drawn across it.
   const middles = runs.map(({ gaps }) => gaps.map(([from, to]) => (from + to) / 2))
   const times = [...new Set([...runs.flatMap(({ points }) => points.map(([time]) => time)), ...middles.flat()])].sort(
     (a, b) => a - b,
