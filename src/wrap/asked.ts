@@ -3,7 +3,7 @@ import type { Context } from '../core/provider.ts'
 
 /** Ends requests that take longer than a time-out, with one timer for all of them. */
 export interface Overdue {
-  /** Calls back when the time is over, at most an eighth of it late, unless the returned function is called before. */
+  /** Calls back on time-out, at most an eighth of it late, unless the returned function is called before. */
   begin(onOver: (error: ResourceError) => void): () => void
 }
 
@@ -30,7 +30,7 @@ export function createOverdue(timeoutMs: number): Overdue {
       else if (running.size === 1) timer.ref()
       return () => {
         running.delete(request)
-        // The timer goes on for the next request, but does not keep the process alive.
+        // The timer stays for the next request, but does not keep the process alive.
         if (running.size === 0) timer?.unref()
       }
     },
@@ -48,7 +48,7 @@ export interface Asked {
 export function createAsked(context: Context, overdue: Overdue): Asked {
   const { signal } = context
   let ended: { readonly reason: unknown } | undefined
-  // Few sources look at the signal before they answer from memory: it is made when it is asked for.
+  // Created on first access, because few sources look at the signal before they answer from memory.
   let controller: AbortController | undefined
   let reject: (reason: unknown) => void = () => {}
   let stop = () => {}
@@ -58,7 +58,7 @@ export function createAsked(context: Context, overdue: Overdue): Asked {
     reject(reason)
   }
   const onAbort = () => end(signal.reason)
-  // It may have aborted just as a slot became free.
+  // The signal may have aborted just as a slot became free.
   if (signal.aborted) onAbort()
   else signal.addEventListener('abort', onAbort)
   const inner: Context = {
@@ -78,7 +78,7 @@ export function createAsked(context: Context, overdue: Overdue): Asked {
         reject = rejectRun
         stop = overdue.begin(end)
         work(inner).then((answer) => {
-          // A stream may go on for as long as its pieces come in time.
+          // A stream may last as long as its chunks arrive in time.
           stop()
           resolve(answer)
         }, rejectRun)
