@@ -12,9 +12,7 @@ import type { Finding } from './problem.ts'
 
 /** How clients say who they are over HTTP: the part of the schema that is about it, and what the machine must have for it. */
 
-/**
- * Whether what is behind a URL is who it says: with TLS, or on this machine. No user, query or fragment.
- */
+/** Whether a URL is secure: it uses TLS, or names this machine. It has no user, query or fragment. */
 function isTrusted(url: string): boolean {
   try {
     const { scheme, authority, query } = parseUri(url)
@@ -215,7 +213,7 @@ export interface Auth extends Omit<AuthFile, 'issuers'> {
 export interface AuthOptions {
   readonly folder: string
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Which served folder a file lies in, by the address of its mount. */
+  /** The address of the mount that serves a file, if any. */
   readonly servedBy: (file: string) => string | undefined
 }
 

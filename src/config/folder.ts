@@ -51,21 +51,18 @@ export function stateFolder(env: Readonly<Record<string, string | undefined>> = 
   return join(named !== undefined && isAbsolute(named) ? named : byDefault, 'hikidashi')
 }
 
-/**
- * The file in the state folder that keeps the store of a configuration (by the folder that it lies in), or of folders that are served
- * without one.
- */
+/** The file in the state folder with the store of a configuration (by its folder), or of folders without a configuration. */
 export function defaultStoreFile(
   folders: readonly string[],
   env?: Readonly<Record<string, string | undefined>>,
 ): string {
   const [first = ''] = folders
   const paths = folders.map((folder) => resolve(folder))
-  // Loaded when it is needed: node:crypto takes a start several milliseconds.
+  // Loaded at its first use, because loading node:crypto slows down a start.
   const { createHash } = process.getBuiltinModule('node:crypto')
   const digest = createHash('sha256').update(paths.join('\0')).digest('hex').slice(0, 8)
   return join(stateFolder(env), `${basename(first) || 'root'}-${digest}`, 'store.sqlite')
 }
 
-/** The file name of the configuration that is used when none is named. */
+/** The file name of the configuration in the current folder. */
 export const defaultConfig = 'hikidashi.json'

@@ -4,12 +4,12 @@ import { httpUrl } from '../schema/origin.ts'
 import { refusal } from '../schema/refusals.ts'
 import { auth } from './auth.ts'
 
-/** A duration of a second or more. */
+/** A duration of at least one second. */
 const seconds = duration.refine((ms) => ms >= 1000, {
   error: refusal('This is less than a second.', 'It must be at least "1s".'),
 })
 
-/** How a server is reached over HTTP, who may come, and what protects it. */
+/** The settings for HTTP: address, authentication and limits. */
 export const http = z.strictObject({
   listen: listen
     .exactOptional()

@@ -5,8 +5,8 @@ export interface HostOptions {
   /** The file that the worker runs. It posts `ready` once it is, and then one answer for each job, in order. */
   readonly file: string
   /**
-   * How long one job may take, in milliseconds. On a machine that is busy with other things it is given up to four times as
-   * long: until this process has been at work for so long.
+   * Time-out of one job, in milliseconds. On a busy machine a job has up to four times as long: until this process has used this
+   * much CPU time.
    */
   readonly deadlineMs: number
   /** How much memory the worker may use, in MiB. */

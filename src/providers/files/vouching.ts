@@ -59,7 +59,7 @@ export interface Vouching {
   close(): void
 }
 
-/** How long an answer is waited for, in milliseconds: the time of looks at the files, which is 5 µs each. */
+/** How long to wait for an answer, in milliseconds: after that, looking at the files is faster. */
 const [shortestWaitMs, longestWaitMs, lookMs] = [5, 50, 0.005]
 
 /** @param send Asks the thread for its dues once it has handled all queued events. */

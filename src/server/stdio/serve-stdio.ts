@@ -137,7 +137,7 @@ export function createWriter(output: Writable): Writer {
 
   const writeNow = async (make: () => string): Promise<void> => {
     if (gone) throw new Error('the reader of the output is gone')
-    // Messages of the same turn go out in one call of the system: with 32 reads in flight that saves a tenth of their time.
+    // Messages of the same turn of the event loop are written in one system call.
     if (!corked) {
       corked = true
       output.cork()
