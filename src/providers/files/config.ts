@@ -98,7 +98,10 @@ export const filesShape = {
   rules: z.array(rule).exactOptional().describe('Metadata of files, by glob.'),
 }
 
-/** Effects of the options that let a folder serve what does not lie in it. Links of the kind "beneath" stay within the folder. */
+/**
+ * Effects of the options that can make a folder serve files from outside of it. Links of the kind "beneath" stay within the
+ * folder.
+ */
 export const folderEffects = {
   root: path,
   include: 'none',

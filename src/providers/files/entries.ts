@@ -14,10 +14,10 @@ import { mayRead, type Position, type Walk } from './walk.ts'
 /** Entries of the files of one directory. */
 export interface Entries {
   /**
-   * Returns the entries of the names of a group that are served.
+   * Returns the served entries of the names of a group.
    *
-   * @param group Indices of names that are no directories.
-   * @param looked Facts that are known and need not be asked of the disk; new ones are added.
+   * @param group Indices of names that are not directories.
+   * @param looked Known facts, which need not be read from the disk; new ones are added.
    */
   of(
     directory: ListedDirectory,

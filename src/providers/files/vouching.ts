@@ -7,7 +7,7 @@
 /** Directories that began to be watched or changed (true), and that are not watched any more (false), by identity. */
 export type Dues = readonly (readonly [identity: string, watched: boolean])[]
 
-/** Collects in the thread of the watch what the main thread has to be told. */
+/** Collects, in the thread of the watch, the facts for the main thread. */
 export interface Ledger {
   /** Records that a directory is watched from now on, or may have changed. */
   touch(identity: string): void

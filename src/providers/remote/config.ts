@@ -107,7 +107,7 @@ interface Given {
   readonly [key: string]: unknown
 }
 
-/** Names of variables whose values are secrets, as far as names tell. */
+/** Names of variables whose values are secrets, as far as a name shows it. */
 const secretName = /(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PWD|APIKEY|KEY|CREDENTIALS?|AUTH)(?:_|$)/i
 
 /** Whether a mount says where its server is, once, and holds no secret itself. */
