@@ -94,7 +94,7 @@ type Given = {
     | 'subject']?: unknown
 }
 
-/** Whether a mount says one thing about what is served, and one about who asks. */
+/** Checks that a mount selects files in one way, and credentials in one way. */
 function checkGdrive(given: Given, context: z.RefinementCtx): void {
   const refuse = (path: string, message: string, fix: string) =>
     context.addIssue({ code: 'custom', path: [path], message: refusal(message, fix) })
@@ -115,7 +115,7 @@ function checkGdrive(given: Given, context: z.RefinementCtx): void {
 /** Name of the file with the OAuth tokens of a person, where the mount names none. */
 export const defaultTokenFile = 'gdrive-token.json'
 
-/** Finds credentials that would be served themselves: their file lies in a folder of another mount. */
+/** Finds credentials in the served folder of another mount. */
 function servedCredentials(
   { clientId, tokenFile, key }: Readonly<Record<string, unknown>>,
   { address, folder, servedBy }: FindingContext,

@@ -97,7 +97,7 @@ interface Given {
   readonly keep?: number
 }
 
-/** Whether a mount has what its source needs, and nothing that it does not know. */
+/** Checks that a mount has the options that its source needs, and no others. */
 function checkMetrics(given: Given, context: z.RefinementCtx): void {
   const refuse = (path: string, message: string, fix: string) =>
     context.addIssue({ code: 'custom', path: [path], message: refusal(message, fix) })

@@ -99,7 +99,7 @@ function shortened(value: Row['values'][number], most: number): Row['values'][nu
   return { json: JSON.stringify(text.slice(0, Math.max(1, Math.floor(most / 4)))), cut: Buffer.byteLength(text) }
 }
 
-/** Rows without a key come in the order of the table; a view is computed once for each of its pages. */
+/** Rows without a key come in the order of the table; a view is a subquery, so that each of its rows is computed once. */
 function sourceOf({ item }: Known, columns: readonly string[], key: readonly KnownKey[]): string {
   const name = quoteName(item.name)
   if (item.kind === 'view') return `(SELECT ${columns.map(quoteName).join(', ')} FROM main.${name})`
