@@ -10,7 +10,7 @@ import { resolveSecret } from '../schema/secret.ts'
 import { parseDocument } from './document.ts'
 import type { Finding } from './problem.ts'
 
-/** How clients say who they are over HTTP: the part of the schema that is about it, and what the machine must have for it. */
+/** Authorization over HTTP: its part of the schema, and the checks of what this machine must have for it. */
 
 /** Whether a URL is secure: it uses TLS, or names this machine. It has no user, query or fragment. */
 function isTrusted(url: string): boolean {

@@ -57,7 +57,7 @@ export interface MountOpening {
 export interface OpenedCatalog extends Catalog {
   /** The mounts in the order of the configuration, each with the state of its opening. Reading it opens nothing. */
   openings(): readonly MountOpening[]
-  /** Opens every mount that is not open yet, concurrently. Resolves to the addresses of those that could not be opened. */
+  /** Opens every mount that is not open yet, concurrently. Resolves to the addresses of the mounts that could not be opened. */
   openAll(): Promise<readonly string[]>
 }
 

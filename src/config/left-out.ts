@@ -16,7 +16,7 @@ export function folderOf({ config, folder }: PlannedMount): string | undefined {
 }
 
 /**
- * Opens the checker that tells why files of a mount are left out; `undefined` if it does not serve a folder.
+ * Opens the checker that tells why files of a mount are left out. `undefined` if the mount does not serve a folder.
  *
  * @throws ResourceError `invalid` for a folder that cannot be opened.
  */

@@ -65,8 +65,8 @@ export interface LoadOptions {
    */
   readonly isTrusted?: (content: Uint8Array) => Promise<boolean>
   /**
-   * Whether a configuration is valid although a folder or file of a mount is missing; {@link Config.absent} names them. By
-   * default it is refused.
+   * Whether a configuration is valid although a folder or file of a mount is missing; {@link Config.absent} names these mounts.
+   * By default the configuration is refused.
    */
   readonly admitsAbsent?: boolean
 }

@@ -32,7 +32,7 @@ const commonRules = {
 export interface MountSchemas {
   /** Validates a mount of one of these sources, and refuses every other. */
   readonly mount: z.Schema<MountConfig>
-  /** The source of a mount before validation; undefined if it names none of these. */
+  /** The source of a mount before validation; undefined if the mount names no known source. */
   sourceOf(written: unknown): AnySource | undefined
   /** Returns the effects of a mount beyond reading the folder of its configuration. */
   effectsOf(config: MountConfig, context: EffectContext): readonly Effect[]
@@ -40,7 +40,7 @@ export interface MountSchemas {
   findingsOf(written: unknown, context: FindingContext): Promise<readonly Finding[]>
 }
 
-/** Loads the schemas of sources: all of them, or those that mounts name. A start loads only those that it needs. */
+/** Loads the schemas of all sources, or only of the sources that some mounts name. A start loads only the schemas that it needs. */
 export async function loadMountSchemas(mounts?: Iterable<unknown>): Promise<MountSchemas> {
   const wanted = mounts === undefined ? undefined : new Set([...mounts].map(providerOf))
   const names = (Object.keys(sources) as SourceName[]).filter((name) => wanted?.has(name) ?? true)
@@ -70,7 +70,7 @@ export async function loadMountSchemas(mounts?: Iterable<unknown>): Promise<Moun
 
 async function loadSource(name: SourceName): Promise<AnySource> {
   const { source } = await sources[name].config()
-  // Each is typed by its own options. The source of a mount is known only at run time.
+  // Each source has a type for its own options. The source of a mount is known only at run time.
   return source as unknown as AnySource
 }
 

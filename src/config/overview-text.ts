@@ -19,7 +19,7 @@ export interface Row {
   readonly mount: PlannedMount
   readonly address: string
   readonly opening: MountOpening['state']
-  /** Whether the principal sees all of it. Otherwise a count would reveal hidden entries. */
+  /** Whether the principal sees the whole mount. Otherwise a count would reveal hidden entries. */
   readonly isWhole: boolean
   readonly reader: MountReader | undefined
   readonly progress: MountProgress | undefined

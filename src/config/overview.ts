@@ -38,13 +38,13 @@ const resource: Resource = {
 /** It changes whenever a mount is opened or indexed, and depends on the caller. */
 const cache: CacheHint = { ttlMs: 0, scope: 'private' }
 
-/** Maximum number of spellings of its URI that one client may subscribe to. */
+/** Maximum number of spellings of the overview's URI that one client may subscribe to. */
 const maxSpellings = 16
 
 /**
- * Puts an overview of the server in front of what is listed: a Markdown text that says what is mounted, how much of it there is and how
- * fresh that is, as far as it is known without opening a mount. So the list is never empty, even when nothing is mounted or no mount
- * answers. The overview is of no mount: it is neither searched nor checked nor packed.
+ * Puts an overview of the server in front of the list: a Markdown text that names the mounts, their sizes and how fresh they are.
+ * It says only what is known without opening a mount. With the overview, the list is never empty, even when nothing is mounted or
+ * no mount answers. The overview belongs to no mount, so it is not searched, checked or packed.
  */
 export function withOverview(views: Views, sources: OverviewSources): Views {
   const { opened, mounts, compareIntervalMs = 2000 } = sources

@@ -9,7 +9,7 @@ import { loadMountSchemas, type MountConfig } from './mount-schema.ts'
 import type { Finding } from './problem.ts'
 import { store } from './store.ts'
 
-/** The most secrets that open cursors at once. */
+/** The maximum number of secrets that open cursors at the same time. */
 const maxSecrets = 4
 
 /** The shortest secret that is taken, in bytes: half of the key of HMAC-SHA-256. */
@@ -27,7 +27,7 @@ interface Surroundings {
   readonly servedBy: (file: string) => string | undefined
 }
 
-/** Fetches the secrets of cursors, in their order, and finds what is wrong with them. */
+/** Fetches the secrets of cursors, in their order, and returns the problems with them. */
 export async function loadCursorSecrets(value: unknown, { folder, env, servedBy }: Surroundings) {
   const values: string[] = []
   const findings: Finding[] = []
@@ -197,7 +197,7 @@ export async function loadConfigSchema() {
   return configSchemaOf((await loadMountSchemas()).mount)
 }
 
-/** A configuration as it was written, once it is parsed: durations in milliseconds, sizes in bytes, defaults filled in. */
+/** A parsed configuration: durations in milliseconds, sizes in bytes, defaults filled in. */
 export type ConfigFile = z.output<ReturnType<typeof configSchemaOf>>
 
 export type { MountConfig } from './mount-schema.ts'

@@ -48,7 +48,7 @@ export const store = z
 interface StoreContext {
   readonly folder: string
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Which served folder a file lies in, by the address of its mount. */
+  /** The served folder that contains a file, as the address of its mount. */
   readonly servedBy: (file: string) => string | undefined
 }
 

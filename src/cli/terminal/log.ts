@@ -59,7 +59,7 @@ function cleanerOf(scrubber: Scrubber | undefined): <T extends Value>(value: T) 
   return clean as <T extends Value>(value: T) => T
 }
 
-/** An error is logged as its message and those of its causes; at level `debug`, also with its stack. */
+/** An error is logged as its message and the messages of its causes; at level `debug`, also with its stack. */
 function fieldsOf(name: string, value: unknown, detailed: boolean): readonly (readonly [string, Value])[] {
   if (value === undefined) return []
   if (value instanceof Error) {

@@ -17,7 +17,7 @@ export interface WriteOptions {
   readonly isStyled?: boolean
 }
 
-/** The sequences of `coloursFor`: colours and weights (SGR, ECMA-48), which neither move the cursor nor write. */
+/** The sequences of `coloursFor`: colours and weights (SGR, ECMA-48). They neither move the cursor nor write characters. */
 const style = new RegExp(`(${String.fromCharCode(27)}\\[\\d{1,2}(?:;\\d{1,2})?m)`)
 
 /** A text that is safe for a terminal: control characters as escapes, line ends and tabs unchanged. */

@@ -42,7 +42,7 @@ function fitting(text: string, columns: number): string {
   return line
 }
 
-/** That of standard error. A process has one, whoever writes there. */
+/** The status line of standard error. A process has only this one, and all writers share it. */
 export const statusLine = createStatusLine({
   write: (text) => void process.stderr.write(text),
   // Some terminals report no size.
