@@ -226,7 +226,7 @@ function documentOptions({ language, twins, frontMatter }: Survey): string {
     ...(twins
       ? [
           '// A read names the same document in other languages: README.ja.md beside README.md, docs/ja/ beside docs/en/.',
-          '// "languages" lists these languages; the default is Japanese and English.',
+          '// The key "languages" lists these languages; the default is Japanese and English.',
         ]
       : []),
   ]
