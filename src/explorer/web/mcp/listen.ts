@@ -29,9 +29,9 @@ export interface Heard {
 const silence = 50_000
 
 /**
- * Opens a stream of changes, and resolves once the server has acknowledged it.
+ * Opens a stream of changes, and resolves when the server has acknowledged it.
  *
- * @throws ResourceError if it is refused, or ends before.
+ * @throws ResourceError if the stream is refused, or ends before that.
  */
 export function listen(
   endpoint: Endpoint,

@@ -16,11 +16,12 @@ export interface Endpoint {
   /** The access token to send. It is kept only in memory. */
   token(): string | undefined
   /**
-   * The server wants another token than this, or any. Resolves once there is one to try; rejects where nobody gives one.
+   * Called when the server refuses this token, or demands one. Resolves when there is another token to try; rejects if nobody
+   * provides one.
    *
-   * @param challenge The scheme that the server names in `WWW-Authenticate`: `Bearer`, or `Session` where the page has to be
-   * opened by an address of its own.
-   * @param error Why, where the server says it: `reused`, where two browsers have used that address.
+   * @param challenge The scheme that the server names in `WWW-Authenticate`: `Bearer`, or `Session` if the page must be opened by
+   *   an address of its own.
+   * @param error The reason, if the server gives one: `reused` means that two browsers have used that address.
    */
   renew(challenge: string, error?: string): Promise<void>
 }
@@ -127,7 +128,7 @@ function challengeOf(header: string): readonly [scheme: string, error?: string] 
 }
 
 /**
- * `Mcp-Name` repeats the name in the body; characters that a header cannot contain are sent as base64 (2026-07-28,
+ * `Mcp-Name` repeats the name in the body. Characters that a header cannot contain are sent as base64 (2026-07-28,
  * basic/transports).
  */
 function nameHeader(method: string, params: Wire): Record<string, string> {

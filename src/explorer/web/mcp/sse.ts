@@ -15,7 +15,7 @@ export async function* messagesOf(
 ): AsyncGenerator<Wire> {
   const reader = body.getReader()
   const decoder = new TextDecoder()
-  /** The chunks of the incomplete event. They are joined once it is complete, not with every chunk. */
+  /** The chunks of the incomplete event. They are joined only when it is complete. */
   let pieces: string[] = []
   let length = 0
   try {

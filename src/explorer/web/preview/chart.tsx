@@ -8,7 +8,7 @@ import type { Chart } from './model/series.ts'
 import { Region } from './region.tsx'
 import { t } from './words.ts'
 
-/** Number of series drawn at first: more would share colours. */
+/** Maximum number of series that are drawn at first. With more, colours would repeat. */
 const mostDrawn = 12
 
 /** Time series as lines, with the values at the cursor, and as a table for readers who cannot see the chart. */

@@ -94,8 +94,9 @@ function withFrontMatter(text: string): string {
 const purify = createDOMPurify(window)
 
 /**
- * The page decides about targets of links and images: references are moved to `data-href` and `data-image`, so that
- * nothing is fetched or followed before. Of classes only the language of a block of code is kept: others are the page's own.
+ * The page decides about the targets of links and images. References are moved to `data-href` and `data-image`, so that nothing
+ * is fetched or followed before that. Of the classes only the language of a code block is kept, because the page itself uses the
+ * others.
  */
 purify.addHook('beforeSanitizeAttributes', (node) => {
   if (!(node instanceof Element)) return

@@ -16,7 +16,7 @@ interface Budget {
   isCut: boolean
 }
 
-/** Takes nodes from a budget. Returns whether it had as many. */
+/** Takes a number of nodes from a budget. Returns whether the budget had enough. */
 function take(budget: Budget, nodes: number): boolean {
   const isEnough = nodes <= budget.nodes
   budget.nodes -= isEnough ? nodes : budget.nodes
@@ -75,7 +75,7 @@ export function tagsIn(html: string): number {
   return count
 }
 
-/** Maximum number of open elements while a document is parsed: the time of a browser grows with its square. */
+/** Maximum number of open elements while a document is parsed, because the time of a browser grows with its square. */
 const maxOpen = 1000
 /** Elements without an end tag, or with an optional one. */
 const unclosed =

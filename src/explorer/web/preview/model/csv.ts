@@ -25,7 +25,7 @@ export function* parseCsv(text: string, delimiter = ','): Generator<readonly str
     row.push(cell)
     if (text[at] === delimiter) {
       at++
-      // A delimiter at the very end is followed by an empty cell.
+      // A delimiter at the end of the text is followed by an empty cell.
       if (at === end) row.push('')
       else if (text[at] === '\n' || text[at] === '\r') {
         row.push('')
@@ -92,7 +92,7 @@ function cellText(cell: string): string {
   return /[",\r\n]/.test(cell) || cell === '' ? `"${cell.replaceAll('"', '""')}"` : cell
 }
 
-/** A number as people write it into tables, or `undefined`. */
+/** Parses a number as people write it into tables; `undefined` if the text is not a number. */
 export function numberOf(cell: string): number | undefined {
   const text = cell
     .trim()

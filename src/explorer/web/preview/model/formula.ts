@@ -65,7 +65,7 @@ export function formulaOf(tex: string, isDisplayed: boolean): FormulaElement | u
     const [root] = copied(tree, budget)
     return typeof root === 'object' && root.name === 'math' && budget.left >= 0 ? root : undefined
   } catch {
-    // The library throws on unknown input, and a formula may be deeper than the stack.
+    // The library throws on unknown input, and a formula may be nested deeper than the call stack allows.
     return undefined
   }
 }

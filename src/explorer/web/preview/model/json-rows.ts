@@ -24,7 +24,7 @@ export function pointerStep(name: string): string {
   return `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
 }
 
-/** The rows of a value of which some nodes are open, in document order. */
+/** The rows of a value with some open nodes, in document order. */
 export function jsonRows(
   value: unknown,
   isOpen: (row: Pick<JsonRow, 'pointer' | 'depth' | 'siblings'>, count: number) => boolean,
