@@ -36,7 +36,7 @@ function endOf(end: number, from: number, text: string): number {
   return end > from ? end : from + ((text.codePointAt(from) ?? 0) > 0xffff ? 2 : 1)
 }
 
-/** The match with which the best stretch begins: the first of those whose stretch has most of the weight. */
+/** The match at which the snippet should begin: the first of the matches with the greatest total weight of terms in the stretch after them. */
 function bestStart(marks: readonly { readonly term: number; readonly from: number }[], { terms }: Ranker): number {
   const counts = new Int32Array(terms.length)
   const length = units.most - units.before

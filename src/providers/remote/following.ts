@@ -25,7 +25,7 @@ export interface FollowingOptions {
   readonly listing: Kept<Snapshot>
   /** The lists of prompts and tools, if they are relayed. */
   readonly sideLists: readonly SideList[]
-  /** Whether a path that is not listed is spelled in the one way that counts. */
+  /** Whether a path that is not listed has the canonical spelling. */
   readonly isSpelled: (path: string) => Promise<boolean>
   /** Interval at which the listing is compared if the server does not report changes, in milliseconds. */
   readonly refresh: number

@@ -14,7 +14,7 @@ export interface Reader {
   /** @throws ResourceError and nothing else. */
   ask(name: Question['name'], values: readonly unknown[]): Promise<unknown>
   isUsable(): boolean
-  /** Ends it at once, whatever it is doing. */
+  /** Kills the process at once. */
   close(): void
 }
 
