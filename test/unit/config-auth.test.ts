@@ -66,7 +66,12 @@ describe('http.auth', () => {
     ['no issuers', { issuers: [] }, 'http.auth.issuers', /empty/],
     ['no audiences', { issuers: [{ ...issuer, audiences: [] }] }, 'http.auth.issuers[0].audiences', /empty/],
     ['an empty audience', { issuers: [{ ...issuer, audiences: [''] }] }, 'http.auth.issuers[0].audiences[0]', /empty/],
-    ['no way to check', { issuers: [{ issuer: issuer.issuer }] }, 'http.auth.issuers[0]', /There is no way to check the tokens/],
+    [
+      'no way to check',
+      { issuers: [{ issuer: issuer.issuer }] },
+      'http.auth.issuers[0]',
+      /There is no way to check the tokens/,
+    ],
     ['an issuer twice', { issuers: [issuer, issuer] }, 'http.auth.issuers', /twice/],
     ...[
       'http://login.example.org/jwks',

@@ -52,7 +52,11 @@ describe('what is wrong is reported with its line', () => {
     [api({ routes: [] }), 6, 'This is empty.'],
     [api({ routes: [{ template: 'users/{+id}' }] }), 8, 'The route "users/{+id}" is not one'],
     [api({ routes: [{ template: 'a/{b}', list: { from: 'a', items: 'x' } }] }), 11, 'This is not a JSON pointer.'],
-    [api({ routes: [{ template: 'a/{b}', list: { from: 'a', next: 'links' } }] }), 11, 'not a way to find the next page'],
+    [
+      api({ routes: [{ template: 'a/{b}', list: { from: 'a', next: 'links' } }] }),
+      11,
+      'not a way to find the next page',
+    ],
     [api({ bearer: 'abcdef' }), 11, 'This is a literal secret.'],
     [api({ headers: { 'X-Api-Key': 'abcdef' } }), 12, 'This is a literal secret.'],
     [api({ headers: { Authorization: 'Basic abcdef' } }), 12, 'This is a literal secret.'],
