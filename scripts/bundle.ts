@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join, posix, relative, resolve } from 'node:path'
 import { build, type Plugin } from 'rolldown'
 import { chunksOfStarts } from './chunks.ts'
+import { commanderAsModules } from './commander-modules.ts'
 import { fewerModules } from './fewer-modules.ts'
 import { copyVendored, vendored } from './vendored.ts'
 
@@ -140,23 +141,6 @@ function relativePath(from: string, to: string): string {
   return path.startsWith('.') ? path : `./${path}`
 }
 
-/**
- * Has commander load `node:child_process` when it starts a program, which no command of ours has it do: a start need not wait for it.
- */
-function lazyChildProcess(): Plugin {
-  const eager = "const childProcess = require('node:child_process');"
-  return {
-    name: 'lazy-child-process',
-    transform(code, id) {
-      if (!/[\\/]commander[\\/]lib[\\/]command\.js$/.test(id)) return null
-      if (!code.includes(eager)) throw new Error('commander loads node:child_process in another way than before.')
-      const lazy =
-        "const childProcess = { spawn: (...args) => process.getBuiltinModule('node:child_process').spawn(...args) };"
-      return { code: code.replace(eager, lazy) }
-    },
-  }
-}
-
 export interface BundleOptions {
   /** The folder to write to. Its name does not matter; the folder above it stands for the root of the project. */
   readonly target: string
@@ -181,7 +165,7 @@ export async function bundle({ target, more = {} }: BundleOptions): Promise<read
     external,
     // `jsonc-parser` has its ES module under `module`; what it has under `main` cannot be bundled.
     resolve: { mainFields: ['module', 'main'] },
-    plugins: [vendored(), originalLocations(), lazyChildProcess(), directImports(), fewerModules(isOfStart)],
+    plugins: [vendored(), originalLocations(), commanderAsModules(), directImports(), fewerModules(isOfStart)],
     // A module that is imported in both ways is no fault: test/start.test.ts holds what each start loads.
     checks: { bundlerTimings: false, ineffectiveDynamicImport: false },
     output: {

@@ -49,7 +49,7 @@ async function recordedBy(recorder: string, program: readonly string[], args: re
 }
 
 /** Node's own modules that a start needs beyond those of any program: no HTTP, no threads, no child processes. */
-const ofNode = ['console', 'fs/promises', 'module', 'os', 'process', 'timers/promises'].map((name) => `node:${name}`)
+const ofNode = ['fs/promises', 'module', 'os', 'process', 'timers/promises'].map((name) => `node:${name}`)
 
 /** The URLs of what a command loads until it has written something to its standard output. */
 async function loadedBy(program: readonly string[], args: readonly string[]): Promise<readonly string[]> {

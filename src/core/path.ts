@@ -18,7 +18,7 @@ export function comparePaths(a: string, b: string): number {
 }
 
 /** C0 and C1 controls, DEL, and the two Unicode line separators: refused everywhere, since some program takes each for a line end. */
-const controls = /[\p{Cc}\u2028\u2029]/u
+const controls = /[^ -~\xa0-\u2027\u202a-\uffff]/
 
 /** Why a text cannot be a segment of a path. `not-unicode`: it has a lone surrogate. */
 export type SegmentFault = 'empty-segment' | 'dot-segment' | 'slash' | 'control-character' | 'not-unicode'

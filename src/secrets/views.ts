@@ -9,6 +9,9 @@ export interface View {
   endOf(index: number): number
 }
 
+/** A text that no change below does anything to: nothing in it is escaped, unseen, beyond ASCII, or on a further line, and no two texts are joined. */
+const isPlain = /^[^\\&%\r\n"'\u0080-\uffff]*$/
+
 /**
  * The text as it is, then what becomes of it: with its escapes read (JSON, JavaScript, XML, `%41`), without what cannot be
  * seen, with full-width forms as ASCII, and with the lines joined that were one. Each builds on the one before; one that
@@ -16,6 +19,7 @@ export interface View {
  */
 export function viewsOf(text: string): readonly View[] {
   const views: View[] = [{ text, startOf: (index) => index, endOf: (index) => index }]
+  if (isPlain.test(text)) return views
   for (const change of [readEscapes, readEscapes, readPercents, joinLines]) {
     const last = views.at(-1)
     const next = last === undefined ? undefined : change(last)

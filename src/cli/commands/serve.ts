@@ -1,4 +1,3 @@
-import { Console } from 'node:console'
 import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { OpenedCatalog } from '../../config/build.ts'
@@ -34,7 +33,7 @@ import { packageVersion } from '../operations/version.ts'
 import { exitCodeHelp, failed } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 import { createLog, logFormats, logLevels } from '../terminal/log.ts'
-import { writeError } from '../terminal/status-line.ts'
+import { standardError, writeError } from '../terminal/status-line.ts'
 
 /** How long the server waits for the first message of a client before it opens the mounts, in milliseconds. */
 const latestOpeningMs = 250
@@ -111,7 +110,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   const listen = options.stdio ? undefined : (options.http ?? local.config?.http?.listen)
   refuseUnasked(local, options, listen)
   // On stdio, stdout belongs to the protocol: redirect output of libraries to stderr.
-  if (listen === undefined) globalThis.console = new Console(process.stderr, process.stderr)
+  if (listen === undefined) sendConsoleTo(standardError)
   const stop = createStop(log)
   warnOfLargeFolders(local, log)
   const scopesOf = scopesOfMounts(local)
@@ -181,6 +180,19 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
     await auditFile?.close()
     stop.done()
   }
+}
+
+/** Redirects the console to a stream. The console and the stream are made when something is first printed. */
+function sendConsoleTo(stream: () => typeof process.stderr): void {
+  let own: Console | undefined
+  Object.defineProperty(globalThis, 'console', {
+    configurable: true,
+    get: () => {
+      const { Console } = process.getBuiltinModule('node:console')
+      own ??= new Console(stream(), stream())
+      return own
+    },
+  })
 }
 
 /** The audit log of a configuration. It must not lie in a served folder, where callers could read the requests of others. */

@@ -37,8 +37,14 @@ export function createSecrets(collect: () => Iterable<string>): Secrets {
  * such as the password in a URL. Values that occur everywhere are left out: {@link isDistinct}.
  */
 export function secretsInEnvironment(environment: Readonly<Record<string, string | undefined>>): readonly string[] {
+  // Several variables often have the same value, such as the file of certificates.
+  const within = new Map<string, readonly string[]>()
   return Object.entries(environment)
-    .flatMap(([name, value = '']) => secretsOf(name, value))
+    .flatMap(([name, value = '']) => {
+      const inside = within.get(value) ?? secretsWithin(value)
+      within.set(value, inside)
+      return isSecretWhole(name, value) ? [value, ...inside] : inside
+    })
     .filter(isDistinct)
 }
 
@@ -69,11 +75,9 @@ function secretsInHeader(header: string): readonly string[] {
 /** Returns the text after the first colon or equals sign: a password after a name. */
 const passwordIn = (text: string) => text.replace(/^[^:=]*[:=]/, '')
 
-function secretsOf(name: string, value: string): readonly string[] {
-  // Parts of an address may be secret; the name of a file is not.
-  const isWhole = kindOfKey(name) !== undefined && !/^[a-z][a-z0-9+.-]*:\/\//i.test(value) && !isFile(value)
-  return [...(isWhole ? [value] : []), ...secretsWithin(value)]
-}
+/** Whether the value of a variable is secret as a whole, by the name. Parts of an address may be secret; the name of a file is not. */
+const isSecretWhole = (name: string, value: string) =>
+  kindOfKey(name) !== undefined && !/^[a-z][a-z0-9+.-]*:\/\//i.test(value) && !isFile(value)
 
 const isFile = (value: string) => /^(?:[~./]|[A-Za-z]:\\)/.test(value) && existsSync(value)
 

@@ -1,7 +1,7 @@
 import type { Secrets } from '../operations/secrets.ts'
 import { coloursFor } from './colour.ts'
 import { createOutput, type Output } from './output.ts'
-import { statusLine, writeError } from './status-line.ts'
+import { standardError, statusLine, writeError } from './status-line.ts'
 import { escapeLines } from './text.ts'
 
 /** Input and output of a command: data goes to `out`, everything else to `say`. */
@@ -22,16 +22,16 @@ export interface ProcessIo extends Io {
 }
 
 export function createIo(secrets: Secrets): ProcessIo {
-  // Without a reader there is no one to report to.
-  process.stderr.on('error', () => {})
   const out = createOutput(process.stdout)
-  const saysToTerminal = process.stderr.isTTY === true
+  const saysToTerminal = () => standardError().isTTY === true
   const clean = (text: string) => escapeLines(secrets.scrub(text))
   return {
     out: out.isTerminal ? { ...out, write: (data, options) => cleared(() => out.write(data, options)) } : out,
     say: (text) => writeError(`${clean(text)}\n`),
-    complain: (text) => writeError(`${coloursFor(saysToTerminal).red('hikidashi:')} ${clean(text)}\n`),
-    saysToTerminal,
+    complain: (text) => writeError(`${coloursFor(saysToTerminal()).red('hikidashi:')} ${clean(text)}\n`),
+    get saysToTerminal() {
+      return saysToTerminal()
+    },
     secrets,
   }
 }

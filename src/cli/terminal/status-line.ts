@@ -42,9 +42,19 @@ function fitting(text: string, columns: number): string {
   return line
 }
 
+let hasListener = false
+
+/** Returns standard error. Node makes the stream at its first use, which would take a start a millisecond. */
+export function standardError(): typeof process.stderr {
+  // Without a reader there is no one to report to.
+  if (!hasListener) process.stderr.on('error', () => {})
+  hasListener = true
+  return process.stderr
+}
+
 /** The status line of standard error. A process has only this one, and all writers share it. */
 export const statusLine = createStatusLine({
-  write: (text) => void process.stderr.write(text),
+  write: (text) => void standardError().write(text),
   // Some terminals report no size.
   columns: () => process.stderr.columns || 80,
 })
@@ -52,5 +62,6 @@ export const statusLine = createStatusLine({
 /** Writes whole lines to standard error. A terminal gets control characters in a visible form, and colours of ours. */
 export function writeError(text: string): void {
   statusLine.clear()
-  process.stderr.write(process.stderr.isTTY === true ? forTerminal(text, { isStyled: true }) : text)
+  const stream = standardError()
+  stream.write(stream.isTTY === true ? forTerminal(text, { isStyled: true }) : text)
 }

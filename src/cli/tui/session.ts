@@ -5,6 +5,7 @@ import { defined } from '../../core/kit/defined.ts'
 import type { Source } from '../operations/source.ts'
 import { CommandError, exitCodes, explain } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
+import { standardError } from '../terminal/status-line.ts'
 import { escapeLines } from '../terminal/text.ts'
 import { createInputDecoder, type Input } from './input.ts'
 import { createLive } from './live.ts'
@@ -221,7 +222,7 @@ function openTerminal(input: ReadStream, output: WriteStream, events: TerminalEv
     }
     return () => {
       for (const [index, stream] of streams.entries()) stream.write = before[index] ?? stream.write
-      if (kept !== '') process.stderr.write(kept)
+      if (kept !== '') standardError().write(kept)
       kept = ''
     }
   }
