@@ -32,7 +32,7 @@ export interface RemoteOptions {
   readonly refreshMs?: number
   /** Maximum number of resources that the server may list. Default 200,000. */
   readonly maxResources?: number
-  /** The longest answer that is taken, in bytes of JSON. */
+  /** Maximum size of an answer, in bytes of JSON. */
   readonly maxBytes?: number
   /** Maximum memory of a command and all processes that it starts, in bytes. Default 4 GiB. */
   readonly memoryBytes?: number
