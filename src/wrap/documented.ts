@@ -156,14 +156,14 @@ export function createAlternates(
 ): FindAlternates {
   const remembered = createRecent<Known>(most)
 
-  const seen = async (folder: string, context: Context): Promise<Seen> => {
-    try {
-      return (await stat(folder, context)).version ?? unknown
-    } catch (error) {
-      if (!isResourceError(error)) throw error
-      return error.kind === 'not-found' ? absent : unknown
-    }
-  }
+  const seen = (folder: string, context: Context): Promise<Seen> =>
+    stat(folder, context).then(
+      ({ version }) => version ?? unknown,
+      (error: unknown) => {
+        if (!isResourceError(error)) throw error
+        return error.kind === 'not-found' ? absent : unknown
+      },
+    )
 
   const isSame = async ({ folders }: Known, context: Context): Promise<boolean> => {
     for (const [folder, version] of folders) if ((await seen(folder, context)) !== version) return false

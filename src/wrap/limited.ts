@@ -2,10 +2,11 @@ import { type ErrorKind, isResourceError, ResourceError } from '../core/errors.t
 import { followAbort } from '../core/kit/abort.ts'
 import { chain, type Soon } from '../core/kit/chain.ts'
 import { groupsOf, inGroups } from '../core/kit/groups.ts'
+import { createOverdue } from '../core/kit/overdue.ts'
 import { requireProvider } from '../core/kit/required.ts'
 import type { Log } from '../core/log.ts'
 import type { Content, Context, Entry, ListQuery, Provider, ReadRequest } from '../core/provider.ts'
-import { createAsked, createOverdue } from './asked.ts'
+import { createAsked } from './asked.ts'
 import { createBreaker } from './breaker.ts'
 import { createSemaphore } from './semaphore.ts'
 

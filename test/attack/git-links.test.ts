@@ -222,7 +222,7 @@ test.runIf(process.platform === 'linux')('GT18 descriptors that were opened are 
   expect(one).toBeGreaterThan(0)
   repository.git('gc', '-q')
   for (let round = 0; round < volumeOf(20, 12); round++) {
-    await answers(asked)
+    await answers(asked, ['HEAD'])
     repository.write('a.txt', `${round}\n`)
     repository.commit(`${round}`)
     repository.git('repack', '-a', '-d', '-q')

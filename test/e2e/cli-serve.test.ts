@@ -4,9 +4,11 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { main, picture, run, start, writeNotes } from '../support/cli.ts'
+import { runHere } from '../support/cli-here.ts'
 
 let home = ''
 let folder = ''
@@ -44,7 +46,7 @@ describe('serve', () => {
 
   test('is looked at over stdio just as the folder itself', async () => {
     const command = `${process.execPath} ${main} serve notes --name mine --only files`
-    const remote = (...args: readonly string[]) => run([...args, '--command', command], { cwd: home })
+    const remote = (...args: readonly string[]) => runHere([...args, '--command', command], { cwd: home })
     expect(await remote('ls')).toMatchObject({ code: 0, out: 'file:///mine\n', err: '' })
     const [first, ...listed] = (await remote('ls', '-r')).out.trim().split('\n')
     expect(first).toBe('hikidashi://overview')
@@ -60,7 +62,7 @@ describe('serve', () => {
     const server = start(['serve', '.', '--http', '0'], { cwd: folder })
     const [, url = ''] = await server.says(/serves 2 mounts at (http:\/\/127\.0\.0\.1:\d+\/mcp)\n/)
     await server.says(/Ctrl-C stops it/)
-    const remote = (...args: readonly string[]) => run([...args, '--url', url], { cwd: folder })
+    const remote = (...args: readonly string[]) => runHere([...args, '--url', url], { cwd: folder })
     expect(await remote('ls')).toMatchObject({ code: 0, out: `${uri('')}\nsearch://notes\n`, err: '' })
     expect((await remote('ls', '-l', 'docs')).out).toContain('292 B')
     expect((await remote('read', 'docs/numbers.txt', '--lines', '5')).out).toMatch(/^5\n/)
@@ -89,7 +91,7 @@ describe('serve', () => {
     )
     const server = start(['serve', '--config', 'http.json'], { cwd: home })
     const [, url = ''] = await server.says(/at (http:\S+\/here)\n/)
-    expect((await run(['ls', '--url', url], { cwd: home })).out).toBe('x://a\n')
+    expect((await runHere(['ls', '--url', url], { cwd: home })).out).toBe('x://a\n')
     server.child.kill('SIGTERM')
     expect(await server.ended).toMatchObject({ code: 0, signal: null })
     expect((await run(['serve', '--config', 'http.json', '--stdio'], { cwd: home })).err).toContain('serving on stdio')
@@ -159,13 +161,13 @@ describe('serve', () => {
       /^Unavailable for now: .*absent\.json:1:\d+: mounts\["file:\/\/\/(\w+)"\]\.root: There is no folder .*$/gm
     const named = (text: string) => [...text.matchAll(absent)].map(([, name]) => name)
 
-    const listed = await run(['ls', '--config', file], { cwd: home })
+    const listed = await runHere(['ls', '--config', file], { cwd: home })
     expect(listed).toMatchObject({ code: 0, out: 'file:///here\nfile:///later\nfile:///never\n' })
     expect(named(listed.err)).toEqual(['later', 'never'])
 
     const server = start(['serve', '--config', file, '--http', '0'], { cwd: home })
     const [, url = ''] = await server.says(/serves 3 mounts at (\S+)/)
-    const remote = (...args: readonly string[]) => run([...args, '--url', url], { cwd: home })
+    const remote = (...args: readonly string[]) => runHere([...args, '--url', url], { cwd: home })
     expect((await remote('read', 'file:///here/README.md')).out).toBe('# Notes\n')
     expect(await remote('read', 'file:///later/a.txt')).toMatchObject({ code: 1, out: '' })
     await mkdir(join(home, 'later'))
@@ -173,7 +175,10 @@ describe('serve', () => {
     // It is tried again after a pause that grows from one second.
     for (;;) {
       const { out } = await remote('read', 'file:///later/a.txt')
-      if (out === '') continue
+      if (out === '') {
+        await sleep(50)
+        continue
+      }
       expect(out).toBe('here now\n')
       break
     }
@@ -182,10 +187,10 @@ describe('serve', () => {
 
     const strict = await run(['serve', '--config', file, '--http', '0', '--strict'], { cwd: home })
     expect(strict).toMatchObject({ code: 1, err: expect.stringMatching(/1 problem:\n.*never.*There is no folder/) })
-    const checked = await run(['check', '--config', file], { cwd: home })
+    const checked = await runHere(['check', '--config', file], { cwd: home })
     expect(checked).toMatchObject({ code: 1, err: expect.stringContaining('1 of 3 mounts failed the check.') })
     expect(checked.out).toMatch(/There is no folder .*never.*\nok {5}file:\/\/\/here .*\nok {5}file:\/\/\/later/)
-    const examined = await run(['doctor', '--config', file], { cwd: home })
+    const examined = await runHere(['doctor', '--config', file], { cwd: home })
     expect(examined.out.match(/FAILED/g)).toHaveLength(1)
   })
 

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { joinCommand } from '../../src/cli/operations/command-line.ts'
 import { findProgram } from '../../src/providers/program.ts'
 import { main, run, start, writeNotes } from '../support/cli.ts'
+import { runHere } from '../support/cli-here.ts'
 import { requires } from '../support/require.ts'
 
 const execute = promisify(execFile)
@@ -108,7 +109,7 @@ test('in a pipe there is neither colour nor progress, unless FORCE_COLOR asks fo
   const nothing = await run([], { cwd: folder })
   expect(nothing).toMatchObject({ code: 2, out: '' })
   expect(nothing.err).toContain('A host starts: hikidashi serve')
-  const meant = await run(['cat', 'README.md'], { cwd: folder })
+  const meant = await runHere(['cat', 'README.md'], { cwd: folder })
   expect(meant).toMatchObject({ code: 2, out: '' })
   expect(meant.err).toContain('Did you mean read?')
 })
@@ -117,7 +118,7 @@ test('doctor finds a server of ours good, with its JSON for programs, and one th
   const serving = start(['serve', '.', '--http', '0'], { cwd: folder })
   const [, url = ''] = await serving.says(/ at (http:\S+)/)
   try {
-    const good = await run(['doctor', '--json', '--url', url], { cwd: folder })
+    const good = await runHere(['doctor', '--json', '--url', url], { cwd: folder })
     expect(good).toMatchObject({ code: 0, err: '' })
     const { ok, checks } = JSON.parse(good.out) as { ok: boolean; checks: { check: string; status: string }[] }
     expect(ok).toBe(true)
@@ -139,7 +140,7 @@ test('doctor finds a server of ours good, with its JSON for programs, and one th
     serving.child.kill('SIGTERM')
     await serving.ended
   }
-  const gone = await run(['doctor', '--url', url], { cwd: folder })
+  const gone = await runHere(['doctor', '--url', url], { cwd: folder })
   expect(gone.code).toBe(1)
   expect(gone.out).toMatch(/^FAILED {2}connect .*ECONNREFUSED.*\n +-> Start the server/m)
   expect(gone.err).toContain('1 check of 3 failed')

@@ -368,12 +368,12 @@ describe('init', () => {
     expect(written).toMatchObject({ code: 0, out: '' })
     expect(written.err).toContain('hikidashi.json')
     expect(await readFile(join(target, 'hikidashi.json'), 'utf8')).toBe(printed.out)
-    expect(await run(['check'], here)).toMatchObject({ code: 0 })
-    expect((await run(['ls'], here)).out).toBe('file:///fresh\nsearch://fresh\n')
-    expect((await run(['read', 'README.md'], here)).out).toBe('# Fresh\n')
+    expect(await runHere(['check'], here)).toMatchObject({ code: 0 })
+    expect((await runHere(['ls'], here)).out).toBe('file:///fresh\nsearch://fresh\n')
+    expect((await runHere(['read', 'README.md'], here)).out).toBe('# Fresh\n')
 
     await writeFile(join(target, 'hikidashi.json'), 'mine')
-    const again = await run(['init'], here)
+    const again = await runHere(['init'], here)
     expect(again).toMatchObject({ code: 1, out: '' })
     expect(again.err).toContain('--force')
     expect(await readFile(join(target, 'hikidashi.json'), 'utf8')).toBe('mine')
@@ -397,21 +397,21 @@ describe('init', () => {
     // 「設定ファイルを変更した後は、必ずサービスを再起動してください。」, in Shift_JIS.
     const sentence = 'kN2S6IN0g0CDQ4OLgvCVz41YgrWCvYzjgs2BQZVLgriDVIFbg3KDWILwjcSLTpOugrWCxIKtgr6Cs4KigUI='
     await writeFile(join(target, 'docs', 'ja', 'guide.md'), Buffer.from(sentence, 'base64'))
-    const { out } = await run(['init', '--json'], here)
+    const { out } = await runHere(['init', '--json'], here)
     expect(JSON.parse(out)).toMatchObject({
       mounts: ['file:///project', 'git://project', 'config://project', 'env://project', 'search://project'],
     })
-    expect(await run(['check'], here)).toMatchObject({ code: 0 })
-    expect((await run(['read', 'config://project/.env'], here)).out).toBe('TOKEN=[redacted]\n')
-    expect((await run(['read', 'env://project/TOKEN'], here)).out).toBe('[redacted]')
-    expect((await run(['ls', '-l', 'docs/en'], here)).out).toContain('The guide')
-    expect((await run(['init', '--stdout'], here)).out).toMatch(/^ +"language": "ja",$/m)
+    expect(await runHere(['check'], here)).toMatchObject({ code: 0 })
+    expect((await runHere(['read', 'config://project/.env'], here)).out).toBe('TOKEN=[redacted]\n')
+    expect((await runHere(['read', 'env://project/TOKEN'], here)).out).toBe('[redacted]')
+    expect((await runHere(['ls', '-l', 'docs/en'], here)).out).toContain('The guide')
+    expect((await runHere(['init', '--stdout'], here)).out).toMatch(/^ +"language": "ja",$/m)
   })
 
   test('names commands that a shell takes, whatever the folder is called', async () => {
     const target = join(home, "two words 'ja'")
     await mkdir(target)
-    const { err } = await run(['init'], { cwd: target })
+    const { err } = await runHere(['init'], { cwd: target })
     expect(err).toContain(`hikidashi check --config '${join(home, "two words '\\''ja'\\''", 'hikidashi.json')}'\n`)
   })
 

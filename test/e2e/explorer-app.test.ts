@@ -61,7 +61,10 @@ requires(
     })
     host = await startAppHost(tabs, ['--config', `${folder.root}/hikidashi.json`], folder.outside)
   }, 60_000)
-  afterAll(() => host.end())
+  afterAll(async () => {
+    await host.end()
+    folder.remove()
+  })
 
   test('shows the tree and a preview, asking only through the host', async () => {
     const { app, uri, meta, seen } = await host.open()

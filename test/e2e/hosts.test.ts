@@ -14,6 +14,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Entry, type Options, open, type ZipFile } from 'yauzl'
 import { bundled } from '../support/bundled.ts'
 import { run, writeNotes } from '../support/cli.ts'
+import { runHere } from '../support/cli-here.ts'
 
 let root = ''
 let folder = ''
@@ -34,7 +35,9 @@ const own = () => ({
   XDG_CONFIG_HOME: join(home, '.config'),
   ...{ CLAUDE_CONFIG_DIR: '', CODEX_HOME: '', GEMINI_CLI_HOME: '' },
 })
-const cli = (...args: readonly string[]) => run(args, { cwd: folder, env: own() })
+/** In the process of the test: only what it writes matters. */
+const cli = (...args: readonly string[]) => runHere(args, { cwd: folder, env: own() })
+const started = (...args: readonly string[]) => run(args, { cwd: folder, env: own() })
 
 async function listed(command: string, args: readonly string[]): Promise<readonly string[]> {
   const client = new Client({ name: 'host', version: '1' })
@@ -67,7 +70,7 @@ describe('hikidashi in a host', () => {
     expect(dry).toMatchObject({ code: 0, err: '' })
     expect(dry.out).toMatch(/^--- .*settings\.json\n\+\+\+ .*\n@@ -1,4 \+1,16 @@\n/)
     expect(await readFile(file, 'utf8')).toBe(before)
-    const added = await cli('add', 'zed', '--json')
+    const added = await started('add', 'zed', '--json')
     expect(JSON.parse(added.out)).toMatchObject({
       host: 'zed',
       scope: 'user',
@@ -79,7 +82,7 @@ describe('hikidashi in a host', () => {
     const { command, args } = JSON.parse(text.replace(/\/\/.*$/gm, '').replace(/,(\s*\})/g, '$1')).context_servers
       .hikidashi
     expect(await listed(command, args)).toContain(`file://${folder}/README.md`)
-    expect(JSON.parse((await cli('add', 'zed', '--json')).out)).toMatchObject({ status: 'unchanged' })
+    expect(JSON.parse((await started('add', 'zed', '--json')).out)).toMatchObject({ status: 'unchanged' })
     const taken = await cli('add', 'zed', 'docs')
     expect(taken).toMatchObject({ code: 1, out: '' })
     expect(taken.err).toContain('another entry named hikidashi')
@@ -89,7 +92,7 @@ describe('hikidashi in a host', () => {
       files: [{ scope: 'user', file, exists: true, servers: [{ name: 'hikidashi', transport: 'stdio' }] }, {}],
     })
     expect((await cli('hosts')).out).toMatch(/^HOST +FOUND +SCOPE +HIKIDASHI +FILE\n/)
-    expect(await cli('remove', 'zed')).toMatchObject({ code: 0, out: '' })
+    expect(await started('remove', 'zed')).toMatchObject({ code: 0, out: '' })
     expect(await readFile(file, 'utf8')).toBe(before)
     expect(await cli('remove', 'zed')).toMatchObject({ code: 4 })
   })
@@ -171,7 +174,7 @@ type Done = (error: Error | null, stream: Readable) => void
 
 test('a bundle has all that it needs to be started by a host', { timeout: 120_000 }, async () => {
   const file = join(root, 'hikidashi.mcpb')
-  const made = await cli('bundle', 'mcpb', '--output', file, '--json')
+  const made = await started('bundle', 'mcpb', '--output', file, '--json')
   expect(made).toMatchObject({ code: 0, err: '' })
   expect(JSON.parse(made.out)).toMatchObject({ file, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) })
   expect(await cli('bundle', 'mcpb', '--output', file)).toMatchObject({ code: 1 })
@@ -202,7 +205,7 @@ test('a bundle has all that it needs to be started by a host', { timeout: 120_00
   const sqliteWords = [join(target, server.entry_point), 'serve', '--config', config, '--stdio']
   expect(await listed(process.execPath, sqliteWords)).toContain('sqlite://shop/customer/schema')
   const everywhere = join(root, 'everywhere')
-  const all = await cli('bundle', 'mcpb', '--output', `${everywhere}.mcpb`, '--all-platforms', '--json')
+  const all = await started('bundle', 'mcpb', '--output', `${everywhere}.mcpb`, '--all-platforms', '--json')
   expect(all).toMatchObject({ code: 0, err: '' })
   expect(JSON.parse(all.out).bytes).toBeGreaterThan(JSON.parse(made.out).bytes)
   await unpack(`${everywhere}.mcpb`, everywhere)

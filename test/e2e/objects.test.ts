@@ -5,6 +5,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Bucket, startBucket } from '../support/buckets.ts'
 import { main, run, start } from '../support/cli.ts'
+import { runHere } from '../support/cli-here.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
 import type { GcsStandIn } from '../support/gcs-stand-in.ts'
 import type { S3StandIn } from '../support/s3-stand-in.ts'
@@ -121,7 +122,7 @@ describe.each(['s3', 'gcs'] as const)('a bucket of %s', (provider) => {
   test('that does not answer is a problem that says what to do, and nothing of the credentials', async () => {
     const mount = { ...bucket.mount, endpoint: 'http://127.0.0.1:1' }
     folder.write({ 'gone.json': JSON.stringify({ mounts: { [`${provider}://gone`]: mount } }) })
-    const checked = await run(['check', '--config', 'gone.json'], { cwd: folder.root })
+    const checked = await runHere(['check', '--config', 'gone.json'], { cwd: folder.root })
     expect(checked.code).not.toBe(0)
     expect(checked.out).toContain('Nothing listens at the endpoint. Start the store, or correct "endpoint".')
     expect(checked.out + checked.err).not.toMatch(/canary-secret|PRIVATE KEY/)

@@ -5,6 +5,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { main, type Running, run, start } from '../support/cli.ts'
+import { runHere } from '../support/cli-here.ts'
 import { type Database, readerPassword, startDatabase } from '../support/database.ts'
 import { eventually } from '../support/watching.ts'
 
@@ -119,7 +120,7 @@ describe('hikidashi check', () => {
       STRONG: database.superuserUrl,
       AWAY: 'postgres://reader:the-lost-password@127.0.0.1:1/app',
     }
-    const { code, out, err } = await run(['check', '--config', bad], { cwd: folder, env })
+    const { code, out, err } = await runHere(['check', '--config', bad], { cwd: folder, env })
     expect(code).toBe(1)
     expect(out).toMatch(/postgres:\/\/a[\s\S]*refused the role or its password/)
     expect(out).toMatch(/postgres:\/\/b[\s\S]*could do more than read[\s\S]*hikidashi init --sql postgres/)
@@ -131,7 +132,7 @@ describe('hikidashi check', () => {
 
 describe('hikidashi init', () => {
   test('prints statements that make a role that is taken, and a trigger that tells', async () => {
-    const { code, out } = await run(['init', '--sql', 'postgres'], { cwd: folder })
+    const { code, out } = await runHere(['init', '--sql', 'postgres'], { cwd: folder })
     expect(code).toBe(0)
     await database.run(out)
     await database.run("ALTER ROLE hikidashi_reader PASSWORD 'made-by-init'")
@@ -141,16 +142,16 @@ describe('hikidashi init', () => {
       made,
       JSON.stringify({ mounts: { 'postgres://made': { provider: 'postgres', url: { file: 'made' } } } }),
     )
-    const checked = await run(['check', '--config', made], { cwd: folder })
+    const checked = await runHere(['check', '--config', made], { cwd: folder })
     expect([checked.code, checked.out]).toEqual([0, expect.stringContaining('ok')])
-    expect((await run(['init', '--sql', 'oracle'], { cwd: folder })).code).toBe(2)
+    expect((await runHere(['init', '--sql', 'oracle'], { cwd: folder })).code).toBe(2)
   }, 120_000)
 
   test('notices a database in .env, and does not print its URL', async () => {
     const own = mkdtempSync(join(tmpdir(), 'hikidashi-e2e-init-'))
     try {
       writeFileSync(join(own, '.env'), 'PORT=1\nDATABASE_URL="postgres://app:secret-of-env@db.internal/shop"\n')
-      const { code, out, err } = await run(['init', '--stdout'], { cwd: own })
+      const { code, out, err } = await runHere(['init', '--stdout'], { cwd: own })
       expect(code).toBe(0)
       expect(out).toContain('"url": { "env": "DATABASE_URL" }')
       expect(out + err).not.toMatch(/secret-of-env|db\.internal/)

@@ -5,8 +5,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { docx } from '../fixtures/documents/office.ts'
 import { japanesePdf } from '../fixtures/documents/pdf.ts'
 import { main, type Running, run, start } from '../support/cli.ts'
+import { runHere } from '../support/cli-here.ts'
 import { type EraClient, eras, type Place } from '../support/era-clients.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
+import { volumeOf } from '../support/volume.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const project = 'examples/project.json'
@@ -58,7 +60,9 @@ describe('one configuration over the repository of this project', () => {
   const { list, read, complete, templates } = served(() => root.replace(/\/$/, ''), project)
 
   test('is found good by check', async () => {
-    const { code, out, err } = await run(['check', '--config', project, '--limit', '20'], { cwd: root })
+    const { code, out, err } = await run(['check', '--config', project, '--limit', String(volumeOf(20, 5))], {
+      cwd: root,
+    })
     expect({ code, out, err }).toMatchObject({ code: 0 })
     expect(out.match(/^ok /gm)).toHaveLength(5)
   }, 120_000)
@@ -166,7 +170,7 @@ describe('one configuration over a folder of Japanese documents', () => {
   const docs = 'docs://notes/%E6%89%8B%E5%BC%95%E3%81%8D'
 
   test('is found good by check', async () => {
-    expect(await run(['check'], { cwd: folder.root })).toMatchObject({ code: 0 })
+    expect(await runHere(['check'], { cwd: folder.root })).toMatchObject({ code: 0 })
   }, 120_000)
 
   test.each(transports)('serves texts in other encodings and the text of documents over %s', async (transport) => {

@@ -7,6 +7,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Authorized, ask, serveAuthorized } from '../support/authorized.ts'
 import { main, run } from '../support/cli.ts'
+import { runHere } from '../support/cli-here.ts'
 import { analysisOf } from '../support/results.ts'
 
 // Several processes: slow where the machine is busy.
@@ -350,19 +351,19 @@ describe('hikidashi results put', () => {
     const lines = [analysisOf('l1', { id: 'l1' }), analysisOf('l2', { id: 'l2' })].map((one) => JSON.stringify(one))
     await writeFile(join(home, 'lines.jsonl'), `${lines.join('\n')}\n\n`)
     const words = ['--mount', `${address}/`]
-    const kept = await run(['results', 'put', 'lines.jsonl', ...words], { cwd: home })
+    const kept = await runHere(['results', 'put', 'lines.jsonl', ...words], { cwd: home })
     expect([kept.code, kept.out]).toEqual([0, `created  ${address}/results/l1\ncreated  ${address}/results/l2\n`])
     const input = JSON.stringify([analysisOf('l1', { id: 'l1' }), analysisOf('l3', { id: 'l3' })])
     const array = await run(['results', 'put', '-', ...words], { cwd: home, input })
     expect([array.code, array.out]).toEqual([0, `unchanged  ${address}/results/l1\ncreated    ${address}/results/l3\n`])
     await writeFile(join(home, 'bad.jsonl'), `${JSON.stringify(analysisOf('l4', { id: 'l4' }))}\n{"prompt":"x"}\n`)
-    const wrong = await run(['results', 'put', 'bad.jsonl', ...words], { cwd: home })
+    const wrong = await runHere(['results', 'put', 'bad.jsonl', ...words], { cwd: home })
     expect([wrong.code, wrong.out]).toEqual([1, ''])
     expect(wrong.err).toContain('bad.jsonl:2: taskType: It must be one of')
-    const listed = await run(['ls', '-r'], { cwd: home })
+    const listed = await runHere(['ls', '-r'], { cwd: home })
     expect(listed.out).toContain(`${address}/results/l3\n`)
     expect(listed.out).not.toContain('l4')
-    expect((await run(['check'], { cwd: home })).code).toBe(0)
+    expect((await runHere(['check'], { cwd: home })).code).toBe(0)
   })
 
   test('says what is missing', async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { run } from '../support/cli.ts'
+import { runHere as run } from '../support/cli-here.ts'
 
 const home = realpathSync(mkdtempSync(join(tmpdir(), 'hikidashi-rows-')))
 const env = { XDG_STATE_HOME: join(home, 'state') }

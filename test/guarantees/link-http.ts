@@ -4,7 +4,7 @@ import { authority } from '../support/database-tls.ts'
 import { upstreamHeader } from '../support/reverse-proxy.ts'
 import { clientInfo, type Ear, type Json, type Link, type Message, newest, requestOf } from './link.ts'
 
-interface Opened {
+export interface Opened {
   pause(): void
   resume(): void
   destroy(): void
@@ -23,13 +23,13 @@ interface Sent {
 }
 
 /** Sends a request, over TLS where the URL says so. */
-function httpRequest(url: string, { agent, ...sent }: Sent, answered: (response: IncomingMessage) => void) {
+export function httpRequest(url: string, { agent, ...sent }: Sent, answered: (response: IncomingMessage) => void) {
   if (!url.startsWith('https:')) return plainRequest(url, { agent, ...sent }, answered)
   return secureRequest(url, { agent, ca: authority, ...sent }, answered)
 }
 
-/** Opens a stream of events. `take` gets the id and the message of each. */
-function openEvents(
+/** Opens a stream of events. `take` gets the id and the message of each, `endpoint` the address of HTTP+SSE. */
+export function openEvents(
   url: string,
   method: 'GET' | 'POST',
   headers: Readonly<Record<string, string>>,
@@ -37,6 +37,7 @@ function openEvents(
   take: (message: Message, id: string | undefined) => void,
   ended: () => void,
   by: (upstream: string) => void,
+  endpoint: (address: string) => void = () => {},
 ): Opened {
   let response: IncomingMessage | undefined
   let paused = false
@@ -60,7 +61,9 @@ function openEvents(
       rest = events.pop() ?? ''
       for (const event of events) {
         const data = /^data: (.*)$/m.exec(event)?.[1]
-        if (data !== undefined && !over) take(JSON.parse(data) as Message, /^id: (.*)$/m.exec(event)?.[1])
+        if (data === undefined || over) continue
+        if (/^event: endpoint$/m.test(event)) endpoint(data)
+        else take(JSON.parse(data) as Message, /^id: (.*)$/m.exec(event)?.[1])
       }
     })
     incoming.on('close', () => {

@@ -14,6 +14,7 @@ import { type Client, createClient, makeTrouble } from './client.ts'
 import { createHistory, createPatience, createRandom, type Fact, type Random } from './history.ts'
 import { address, type Items, kinds, routes, serveItems, versionOf } from './items.ts'
 import { openHttp } from './link-http.ts'
+import { openSse } from './link-sse.ts'
 import { principals } from './sources.ts'
 import { type Rules, validate } from './validate.ts'
 
@@ -62,7 +63,7 @@ export const rules: Rules = {
  */
 export const violationsIn = (facts: readonly Fact[]) => validate(facts, rules).filter(({ check }) => check !== 'V8')
 
-const revisions = ['2026-07-28', '2025-11-25', '2026-07-28', '2025-06-18', '2026-07-28', '2025-03-26']
+const revisions = ['2026-07-28', '2025-11-25', '2026-07-28', '2025-06-18', '2026-07-28', '2025-03-26', '2024-11-05']
 const names = ['a', 'b', 'c']
 let runs = 0
 
@@ -115,10 +116,12 @@ export async function runReplicas(options: ReplicasOptions): Promise<readonly Fa
         const revision = revisions[number % revisions.length] ?? ''
         const by = (upstream: string) =>
           at.set(client, names.find((name) => upstream.endsWith(`:${portOf(name)}`)) ?? '')
-        if (proxy !== undefined) return openHttp(`${proxy.url}/mcp`, agent, revision, by, token)
+        const openLink = (url: string, told?: typeof by) =>
+          revision === '2024-11-05' ? openSse(url, agent, told, token) : openHttp(url, agent, revision, told, token)
+        if (proxy !== undefined) return openLink(`${proxy.url}/mcp`, by)
         const replica = own.pick([...replicas.values()])
         at.set(client, replica.name)
-        return openHttp(replica.url, agent, revision, undefined, token)
+        return openLink(replica.url)
       },
       wish: () => {
         const some = own.some(items.uris, options.asked)
@@ -315,7 +318,7 @@ function configOf(items: Items, schema: string, tokens: string) {
     store: { postgres: { env: 'STORE' }, schema, connections: 4 },
     cursorSecret: { env: 'CURSORS' },
     http: {
-      ...{ listen: '127.0.0.1:0', allowedHosts: ['localhost'], auth: { tokens } },
+      ...{ listen: '127.0.0.1:0', allowedHosts: ['localhost'], auth: { tokens }, sse: true },
       limits: {
         ...{ newConnections: 0, badTokens: 0, connectionsPerAddress: 1024, sessions: 1000 },
         // The three principals are those of hundreds of clients.

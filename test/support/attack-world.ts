@@ -124,6 +124,8 @@ export function createWorld(filesInMany = 20): World {
     environment: {
       PATH: process.env.PATH ?? '',
       HOME: dir,
+      // What a server leaves that is killed goes with the run.
+      TMPDIR: tmpdir(),
       LANG: 'C.UTF-8',
       API_TOKEN: canaries.plant('environment'),
       AWS_SECRET_ACCESS_KEY: canaries.plant('aws'),

@@ -10,11 +10,17 @@ export const bundlesFolder = join(home, 'node_modules/.hikidashi-test')
 /** The environment variable that tells the processes of a test run where its bundle is. */
 export const bundleVariable = 'HIKIDASHI_TEST_BUNDLE'
 
-/** The state folder (XDG) of a test run, by the id of the run's process. It lies outside of every folder that tests serve. */
-export const stateFolderOf = (pid: number) => join(tmpdir(), `hikidashi-test-state-${pid}`)
+/** The folder of a test run, by the id of its process: it holds all that the run leaves in the folder for temporary files. */
+export const runFolderOf = (pid: number) => join(tmpdir(), `hikidashi-test-${pid}`)
+
+/** The folder for temporary files of a test run: `TMPDIR` of its processes. So nothing is left over, even if a test fails or is killed. */
+export const temporaryFolderOf = (pid: number) => join(runFolderOf(pid), 'tmp')
+
+/** The state folder (XDG) of a test run. It lies outside of every folder that tests serve. */
+export const stateFolderOf = (pid: number) => join(runFolderOf(pid), 'state')
 
 /** The environment variable that tells the files of a test run where they keep what is made once for all of them. */
 export const sharedVariable = 'HIKIDASHI_TEST_SHARED'
 
-/** The folder that `sharedVariable` names, by the id of the run's process. */
-export const sharedFolderOf = (pid: number) => join(tmpdir(), `hikidashi-test-shared-${pid}`)
+/** The folder that `sharedVariable` names. */
+export const sharedFolderOf = (pid: number) => join(runFolderOf(pid), 'shared')

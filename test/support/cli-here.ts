@@ -1,11 +1,8 @@
 import { PassThrough } from 'node:stream'
+import { pathToFileURL } from 'node:url'
 import { vi } from 'vitest'
-import { createSecrets, secretsInArguments, secretsInEnvironment } from '../../src/cli/operations/secrets.ts'
-import { run as runCommand } from '../../src/cli/run.ts'
 import type { ProcessIo } from '../../src/cli/terminal/io.ts'
-import { createOutput } from '../../src/cli/terminal/output.ts'
-import { writeError } from '../../src/cli/terminal/status-line.ts'
-import { escapeLines } from '../../src/cli/terminal/text.ts'
+import { bundled } from './bundled.ts'
 import type { Result, RunOptions } from './cli.ts'
 
 /**
@@ -13,6 +10,8 @@ import type { Result, RunOptions } from './cli.ts'
  * which a process for each would cost more than everything else. Not for one beside another, nor for commands that do not end.
  */
 export async function runHere(words: readonly string[], { cwd, env = {} }: Omit<RunOptions, 'input'>): Promise<Result> {
+  const { createOutput, createSecrets, escapeLines, runCommand, secretsInArguments, secretsInEnvironment, writeError } =
+    await parts()
   const out: Buffer[] = []
   const err: Buffer[] = []
   const stdout = new PassThrough().on('data', (chunk: Buffer) => void out.push(chunk))
@@ -46,3 +45,5 @@ export async function runHere(words: readonly string[], { cwd, env = {} }: Omit<
     process.chdir(folder)
   }
 }
+
+const parts = (): Promise<typeof import('./cli-parts.ts')> => import(pathToFileURL(bundled('tests/cli-parts')).href)

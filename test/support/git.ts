@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   realpathSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -14,6 +15,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Content, Context, Entry, ListQuery, Provider } from '../../src/core/provider.ts'
+import { sharedVariable } from './bundle-folder.ts'
 
 /** A folder for a test, with real repositories in it. */
 export interface GitFolder {
@@ -69,18 +71,30 @@ function makeRepository(dir: string, { bare = false, format = 'sha1' }: Reposito
 
 const emptyRepositories = new Map<string, string>()
 
-/** A repository that `git init` made once for this process. A copy of it is a new repository, without a process of git for each. */
+/** A repository that `git init` made once for a run of tests. A copy of it is a new repository, without a process of git for each. */
 function emptyRepository(bare: boolean, format: string): string {
-  const kind = `${format}${bare ? ' bare' : ''}`
+  const kind = `git-${format}${bare ? '-bare' : ''}`
   const known = emptyRepositories.get(kind)
   if (known !== undefined) return known
-  const dir = mkdtempSync(join(tmpdir(), 'hikidashi-test-git-empty-'))
-  process.once('exit', () => rmSync(dir, { recursive: true, force: true }))
-  const flags = ['-q', '-b', 'main', `--object-format=${format}`, ...(bare ? ['--bare'] : [])]
-  execFileSync('git', ['init', ...flags], { cwd: dir, env: plainEnvironment })
-  // Samples that nothing uses, and that are most of its files.
-  const hooks = join(dir, bare ? 'hooks' : '.git/hooks')
-  for (const name of readdirSync(hooks)) rmSync(join(hooks, name))
+  const shared = process.env[sharedVariable]
+  if (shared === undefined) throw new Error(`${sharedVariable} is not set: run this with vitest, which sets it.`)
+  const dir = join(shared, kind)
+  if (!existsSync(dir)) {
+    mkdirSync(shared, { recursive: true })
+    const made = mkdtempSync(join(shared, 'making-'))
+    const flags = ['-q', '-b', 'main', `--object-format=${format}`, ...(bare ? ['--bare'] : [])]
+    execFileSync('git', ['init', ...flags], { cwd: made, env: plainEnvironment })
+    // Samples that nothing uses, and that are most of its files.
+    const hooks = join(made, bare ? 'hooks' : '.git/hooks')
+    for (const name of readdirSync(hooks)) rmSync(join(hooks, name))
+    try {
+      renameSync(made, dir)
+    } catch (error) {
+      // Another file of tests was first.
+      if (!existsSync(dir)) throw error
+      rmSync(made, { recursive: true, force: true })
+    }
+  }
   emptyRepositories.set(kind, dir)
   return dir
 }

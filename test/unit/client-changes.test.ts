@@ -1,8 +1,8 @@
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ReadableStream } from 'node:stream/web'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { createNames } from '../../src/client/names.ts'
 import { readEvents } from '../../src/client/standing.ts'
 import { pause, until } from '../support/live.ts'
@@ -191,7 +191,9 @@ describe('a connection is over', () => {
   })
 
   test('when its command ends again and again', async () => {
-    const flag = join(mkdtempSync(join(tmpdir(), 'hikidashi-live-')), 'once')
+    const folder = mkdtempSync(join(tmpdir(), 'hikidashi-live-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const flag = join(folder, 'once')
     const script = `import { existsSync, writeFileSync } from 'node:fs'
       if (existsSync(process.argv[3])) process.exit(1)
       writeFileSync(process.argv[3], '')

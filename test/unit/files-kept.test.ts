@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Context, Provider } from '../../src/core/provider.ts'
 import { createFiles, type FilesOptions } from '../../src/providers/files/index.ts'
+import { createKept } from '../../src/providers/files/kept.ts'
+import type { Place } from '../../src/providers/files/place.ts'
 import { createFolder, type Folder, openBelow } from '../support/folder.ts'
 
 const context: Context = { principal: { id: 'someone', roles: [] }, signal: new AbortController().signal }
@@ -167,5 +169,58 @@ describe.runIf(process.platform === 'linux')('an answer that is asked for many t
     expect(await keepAnswers(provider, path)).toBe(0)
     await provider.close?.()
     expect(await readOf(provider, path)).toMatch(/closed/)
+  })
+})
+
+describe('an answer about what lies on a network', () => {
+  let folder: Folder
+  beforeEach(() => {
+    folder = createFolder()
+  })
+  afterEach(() => folder.remove())
+
+  /** Asks often for an answer from these places. Returns how often it was made, and whose ignore rules were looked at. */
+  const askOften = async (places: readonly Place[]) => {
+    const looked: string[] = []
+    const ignoreRulesIn = ({ at }: Place) => {
+      looked.push(at)
+      return undefined
+    }
+    const nowMs = Date.now() + 600_000
+    const kept = createKept<string>(ignoreRulesIn, () => nowMs)
+    let made = 0
+    for (let time = 0; time < 4; time++)
+      await kept.answer('a/note.md', async (route) => {
+        made++
+        for (const place of places) route?.add({ place, links: 0 })
+        return 'answer'
+      })
+    kept.close()
+    return { made, looked }
+  }
+
+  const placesOf = (statNow: { readonly root: boolean; readonly below: boolean }): readonly Place[] => {
+    folder.write({ 'a/note.md': '# One\n' })
+    return ['', 'a', 'a/note.md'].map((name) => {
+      const at = join(folder.root, name)
+      const look = () => fs.lstatSync(at, { bigint: true })
+      const isLocal = name === '' ? statNow.root : statNow.below
+      const rest = { at, stats: look(), local: isLocal, mount: undefined, keep: () => {}, close: () => {} }
+      return isLocal ? { ...rest, statNow: look } : rest
+    })
+  }
+
+  test('is kept with the ignore rules of its directories when all of them are local', async () => {
+    const { made, looked } = await askOften(placesOf({ root: true, below: true }))
+    // The first question is answered plainly, the second one's answer is kept.
+    expect(made).toBe(2)
+    expect(new Set(looked)).toEqual(new Set([folder.root, join(folder.root, 'a')]))
+  })
+
+  test.each([
+    ['its root', { root: false, below: false }],
+    ['a folder below a local root', { root: true, below: false }],
+  ])('is made anew each time, and no ignore rules are looked at on this thread: %s', async (_, statNow) => {
+    expect(await askOften(placesOf(statNow))).toEqual({ made: 4, looked: [] })
   })
 })

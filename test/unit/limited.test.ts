@@ -230,6 +230,31 @@ describe('limited', () => {
     expect(text).toEqual({ text: '3' })
   })
 
+  test('ends a request at once that is aborted just as it gets a slot, and does not ask the source for it', async () => {
+    const asked: string[] = []
+    let answer = () => {}
+    const provider = limited(
+      reading((path) => {
+        asked.push(path)
+        return path === 'b' ? never : new Promise((resolve) => (answer = () => resolve(path)))
+      }),
+      { concurrent: 1 },
+    )
+    const controller = new AbortController()
+    const reason = new Error('gone')
+    // This runs after the first request has handed its slot on, and before the second one goes on with it.
+    const first = read(provider, 'a').then(() => controller.abort(reason))
+    const second = read(provider, 'b', controller.signal)
+    answer()
+    await first
+    await expect(second).rejects.toBe(reason)
+    // The slot is free again.
+    const third = read(provider, 'c')
+    answer()
+    expect(await third).toEqual([{ text: 'c' }])
+    expect(asked).toEqual(['a', 'c'])
+  })
+
   test('ends a stream that stops in the middle', async () => {
     const provider = limited(
       {

@@ -2,15 +2,16 @@ import { PassThrough, Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Provider } from '../../src/core/provider.ts'
-import { createWriter, readLines, serveStdio } from '../../src/server/stdio/serve-stdio.ts'
+import { createWriter, readLines } from '../../src/server/stdio/lines.ts'
+import { serveStdio } from '../../src/server/stdio/serve-stdio.ts'
 import { memory } from '../support/memory.ts'
 
 const never = new AbortController().signal
 
 async function linesOf(chunks: readonly (string | Buffer)[], limit = 100) {
   const lines: string[] = []
-  for await (const line of readLines(Readable.from(chunks.map((chunk) => Buffer.from(chunk))), limit, never))
-    lines.push(line === 'too-long' ? '<too long>' : Buffer.from(line).toString())
+  for await (const read of readLines(Readable.from(chunks.map((chunk) => Buffer.from(chunk))), limit, never))
+    lines.push(...read.map((line) => (line === 'too-long' ? '<too long>' : Buffer.from(line).toString())))
   return lines
 }
 

@@ -1,3 +1,4 @@
+import { createOverdue } from '../../core/kit/overdue.ts'
 import type { Log } from '../../core/log.ts'
 import { hasTelemetry, type TraceContext, traceContextIn } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
@@ -134,6 +135,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
   let initialized = false
   /** Cancels each request in flight. */
   const inFlight = new Set<() => void>()
+  const overdue = createOverdue(timeoutMs)
 
   const revision = () => (era === 'modern' ? modern : handshake?.revision)
 
@@ -226,7 +228,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       const end = (response: Response | undefined) => {
         if (ended) return
         ended = true
-        clearTimeout(timer)
+        stopClock()
         signal?.removeEventListener('abort', cancel)
         if (cancellation !== undefined) cancellation.onCancel = undefined
         inFlight.delete(cancel)
@@ -236,11 +238,11 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
         end(undefined)
         controller.abort()
       }
-      const timer = setTimeout(() => {
+      const stopClock = overdue.begin(() => {
         log('warn', 'a request took too long', { method: message.method, timeout: timeoutMs })
         end(failure(message.id, timedOut))
         controller.abort()
-      }, timeoutMs)
+      })
       signal?.addEventListener('abort', cancel, { once: true })
       if (cancellation !== undefined) cancellation.onCancel = cancel
       inFlight.add(cancel)

@@ -88,6 +88,7 @@ export function createConnection(
   // A mutex: each batch holds many answers in memory.
   const batches = createGate(1, Number.POSITIVE_INFINITY)
   const channels = new Map<string, Promise<Channel>>()
+  const opened = new Map<string, Channel>()
   const inFlight = new Map<string, Cancellation>()
   let listening = 0
   // Do not replace this by a closure made where requests are answered: it would keep the last of them in memory.
@@ -98,6 +99,10 @@ export function createConnection(
     if (channel === undefined) {
       channel = open(era)
       channels.set(era, channel)
+      void channel.then(
+        (ready) => opened.set(era, ready),
+        () => {},
+      )
     }
     return channel
   }
@@ -115,7 +120,8 @@ export function createConnection(
     try {
       let channel: Channel
       try {
-        channel = await channelFor(claims ? 'modern' : 'legacy')
+        const era = claims ? 'modern' : 'legacy'
+        channel = opened.get(era) ?? (await channelFor(era))
       } catch (error) {
         return failure(request.id, wireError(error, claims ? modern : assumed, undefined, server.log))
       }
@@ -184,17 +190,16 @@ export function createConnection(
     channel.notify(notification)
   }
 
-  const receiveOne = async (value: unknown, options: ReceiveOptions): Promise<Response | undefined> => {
+  const receiveOne = (value: unknown, options: ReceiveOptions): Promise<Response | undefined> => {
     const inbound = classify(value)
     switch (inbound.kind) {
       case 'faulty':
-        return inbound.answer
+        return Promise.resolve(inbound.answer)
       case 'response':
         // The server sends no requests to clients, so it expects no answers.
-        return undefined
+        return Promise.resolve(undefined)
       case 'notification':
-        await hear(inbound.message)
-        return undefined
+        return hear(inbound.message).then(() => undefined)
       case 'request':
         return answer(inbound.message, options)
     }
@@ -227,7 +232,7 @@ export function createConnection(
   }
 
   return {
-    receive: async (value, options = {}) =>
+    receive: (value, options = {}) =>
       Array.isArray(value) ? receiveBatch(value, options) : receiveOne(value, options),
     drain: () => closing.abort(),
     retell: () => {

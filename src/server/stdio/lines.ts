@@ -1,0 +1,185 @@
+import type { Readable, Writable } from 'node:stream'
+import type { Soon } from '../../core/kit/chain.ts'
+
+/** Writes texts to a stream one after the other, with back-pressure. */
+export interface Writer {
+  /**
+   * Calls `make` when its turn comes, so that a waiting text is not held twice: at once, unless another text waits for the reader. Rejects
+   * when the reader is gone.
+   */
+  write(make: () => string): Soon<void>
+  /** Resolves when the reader is gone. */
+  readonly failed: Promise<void>
+  /** From now on, a reader that takes nothing for `patience` milliseconds counts as gone. */
+  hurry(patience: number): void
+  /** Resolves when everything was handed to the reader, or the reader is gone. */
+  end(): Promise<void>
+}
+
+export function createWriter(output: Writable): Writer {
+  /** Resolves when the texts so far are written. Undefined: nothing waits. */
+  let tail: Promise<void> | undefined
+  let gone = output.destroyed
+  let announce = () => {}
+  let timer: NodeJS.Timeout | undefined
+  const failed = new Promise<void>((resolve) => {
+    announce = resolve
+  })
+  const fail = () => {
+    gone = true
+    announce()
+  }
+  // Keep the listener: a write that fails late must not end the process.
+  output.on('error', fail).on('close', fail)
+  if (gone) announce()
+
+  let corked = false
+  const uncork = () => {
+    if (corked) output.uncork()
+    corked = false
+  }
+
+  const requireReader = () => {
+    if (gone) throw new Error('the reader of the output is gone')
+  }
+
+  /** Resolves when the reader has taken enough for the next text. */
+  const drained = async (): Promise<void> => {
+    await Promise.race([failed, new Promise<void>((resolve) => output.once('drain', resolve))])
+    requireReader()
+  }
+
+  const writeNow = (make: () => string): Soon<void> => {
+    requireReader()
+    // Messages of the same turn go out in one call of the system: with 32 reads in flight that saves a tenth of their time.
+    if (!corked) {
+      corked = true
+      output.cork()
+      process.nextTick(uncork)
+    }
+    if (output.write(make())) return
+    uncork()
+    return drained()
+  }
+
+  /** Has the texts that come meanwhile wait for one. */
+  const queue = (written: Promise<void>): Promise<void> => {
+    const end = written.then(
+      () => {},
+      () => {},
+    )
+    tail = end
+    void end.then(() => {
+      if (tail === end) tail = undefined
+    })
+    return written
+  }
+
+  return {
+    failed,
+    write: (make) => {
+      if (tail !== undefined) return queue(tail.then(() => writeNow(make)))
+      try {
+        const written = writeNow(make)
+        return written instanceof Promise ? queue(written) : written
+      } catch (error) {
+        return Promise.reject(error)
+      }
+    },
+    hurry: (patience) => {
+      timer ??= setTimeout(fail, patience)
+      output.on('drain', () => timer?.refresh())
+    },
+    end: async () => {
+      await tail
+      if (!gone && output.writableLength > 0)
+        await Promise.race([failed, new Promise<void>((resolve) => output.write('', () => resolve()))])
+      clearTimeout(timer)
+    },
+  }
+}
+
+const newline = 0x0a
+
+/**
+ * Yields the lines of a byte stream, those of each chunk together, without their ends (LF or CRLF) and without empty ones. A line longer than `limit` bytes is
+ * discarded as it arrives, so it costs no memory, and `too-long` is yielded in its place. A last line without an end counts. Ends
+ * with the stream, or with the signal.
+ */
+export async function* readLines(
+  input: Readable,
+  limit: number,
+  signal: AbortSignal,
+): AsyncGenerator<readonly (Uint8Array | 'too-long')[]> {
+  let parts: Buffer[] = []
+  let length = 0
+  let discarding = false
+  const take = (end: Buffer): Uint8Array | 'too-long' | undefined => {
+    const line = parts.length === 0 ? end : Buffer.concat([...parts, end])
+    const tooLong = discarding || line.length > limit
+    parts = []
+    length = 0
+    discarding = false
+    if (tooLong) return 'too-long'
+    const body = line.at(-1) === 0x0d ? line.subarray(0, -1) : line
+    return body.length === 0 ? undefined : body
+  }
+
+  for await (const chunk of chunksOf(input, signal)) {
+    const lines: (Uint8Array | 'too-long')[] = []
+    let start = 0
+    for (let at = chunk.indexOf(newline); at !== -1; at = chunk.indexOf(newline, start)) {
+      const line = take(chunk.subarray(start, at))
+      start = at + 1
+      if (line !== undefined) lines.push(line)
+    }
+    const rest = chunk.subarray(start)
+    length += rest.length
+    if (length > limit) {
+      discarding = true
+      parts = []
+    } else if (rest.length > 0) parts.push(rest)
+    if (lines.length > 0) yield lines
+  }
+  const last = take(Buffer.alloc(0))
+  if (last !== undefined && !signal.aborted) yield [last]
+}
+
+/** Yields the chunks of a stream until it ends, fails or the signal aborts. It does not destroy the stream. */
+async function* chunksOf(input: Readable, signal: AbortSignal): AsyncGenerator<Buffer> {
+  const chunks: Buffer[] = []
+  let ended = input.readableEnded || input.destroyed
+  let wake = () => {}
+  const onData = (chunk: Buffer | string) => {
+    chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
+    input.pause()
+    wake()
+  }
+  const onEnd = () => {
+    ended = true
+    wake()
+  }
+  const onAbort = () => wake()
+  input.on('data', onData).on('end', onEnd).on('close', onEnd).on('error', onEnd)
+  signal.addEventListener('abort', onAbort)
+  try {
+    for (;;) {
+      if (signal.aborted) return
+      const chunk = chunks.shift()
+      if (chunk !== undefined) {
+        yield chunk
+        continue
+      }
+      if (ended) return
+      input.resume()
+      await new Promise<void>((resolve) => {
+        wake = resolve
+        if (chunks.length > 0 || ended || signal.aborted) resolve()
+      })
+    }
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+    input.off('data', onData).off('end', onEnd).off('close', onEnd)
+    input.pause()
+  }
+}
