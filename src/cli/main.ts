@@ -4,19 +4,19 @@ import nodeModule from 'node:module'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 
-/** Node from 22.8 on has this; the types are those of the oldest Node that is supported. */
+/** Node has this from 22.8 on; the types are those of the oldest supported Node. */
 const { enableCompileCache } = nodeModule as { readonly enableCompileCache?: (folder: string) => unknown }
 
 /**
- * The folder where Node keeps what it compiled: that of NODE_COMPILE_CACHE, else one of the user's own (XDG Base Directory
- * Specification). Node's default lies in the temporary folder, where another user could have put something.
+ * The folder of Node's compile cache: NODE_COMPILE_CACHE, else a folder of the user (XDG Base Directory Specification). Node's
+ * default is in the temporary folder, where another user could have put files.
  */
 const { NODE_COMPILE_CACHE: named, XDG_CACHE_HOME: cacheHome } = process.env
 const folder = named || join(cacheHome || join(homedir(), '.cache'), 'hikidashi', 'compiled')
 
 /**
- * Makes the folders of the cache that are missing, at most three. It does not make them with `recursive`: Node 22.23 never returns
- * from that where /proc is named. Answers whether the folder is there.
+ * Creates the missing folders of the cache, at most three. It does not use `recursive`: on a path below /proc, Node 22.23 never
+ * returns from that. Returns whether the folder exists.
  */
 function makeFolder(): boolean {
   const missing = [folder, dirname(folder), dirname(dirname(folder))].filter((path) => !existsSync(path)).reverse()
@@ -28,9 +28,9 @@ function makeFolder(): boolean {
   }
 }
 
-// It obeys NODE_DISABLE_COMPILE_CACHE. Without a folder, the start is as it was before Node had a cache.
+// NODE_DISABLE_COMPILE_CACHE turns the cache off. Without a folder, there is no cache.
 if (enableCompileCache !== undefined && makeFolder()) enableCompileCache(folder)
 
-// After the cache is enabled: a static import would be compiled before.
+// A dynamic import, because a static one would be compiled before the cache is enabled.
 const { runProcess } = await import('./run.ts')
 await runProcess()

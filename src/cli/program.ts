@@ -18,39 +18,39 @@ interface NamedCommand {
 /** Every command. The module of a command is loaded when the command is named. */
 export const commands: Readonly<Record<string, NamedCommand>> = {
   serve: {
-    summary: 'serve folders, or what a configuration mounts, to MCP clients',
+    summary: 'serve folders, or the mounts of a configuration, to MCP clients',
     load: () => import('./commands/serve.ts'),
   },
   ui: {
-    summary: 'open the explorer in a browser: what is here, or on a server',
+    summary: 'open the explorer in a browser, for this folder or a server',
     load: () => import('./commands/ui.ts'),
   },
   tui: { summary: 'browse, search and pick resources in the terminal', load: () => import('./commands/tui.ts') },
   ls: { summary: 'list resources', load: () => import('./commands/ls.ts') },
-  tree: { summary: 'show what there is as a tree, with sizes and tokens', load: () => import('./commands/tree.ts') },
-  stat: { summary: 'tell what is known of a URI', load: () => import('./commands/stat.ts') },
-  read: { summary: 'print what is at a URI', load: () => import('./commands/read.ts') },
+  tree: { summary: 'show resources as a tree, with sizes and tokens', load: () => import('./commands/tree.ts') },
+  stat: { summary: 'show the metadata of a URI', load: () => import('./commands/stat.ts') },
+  read: { summary: 'print the content of a URI', load: () => import('./commands/read.ts') },
   search: { summary: 'find resources by words', load: () => import('./commands/search.ts') },
   pack: { summary: 'assemble a context that fits a budget of tokens', load: () => import('./commands/pack.ts') },
-  watch: { summary: 'print what changes, as it does', load: () => import('./commands/watch.ts') },
+  watch: { summary: 'print changes as they happen', load: () => import('./commands/watch.ts') },
   templates: { summary: 'list resource templates', load: () => import('./commands/templates.ts') },
   complete: { summary: 'complete a variable of a template', load: () => import('./commands/complete.ts') },
-  status: { summary: 'tell what is mounted, and how far it is indexed', load: () => import('./commands/status.ts') },
+  status: { summary: 'show the mounts, and the progress of their index', load: () => import('./commands/status.ts') },
   check: { summary: 'check the configuration, and every source in it', load: () => import('./commands/check.ts') },
   doctor: { summary: 'find out why something does not work', load: () => import('./commands/doctor.ts') },
   trust: {
-    summary: 'allow a configuration that was found to do more than read',
+    summary: 'trust a configuration that does more than read its folder',
     load: () => import('./commands/trust.ts'),
   },
-  why: { summary: 'tell why a file is served, or left out', load: () => import('./commands/why.ts') },
+  why: { summary: 'tell why a file is served or left out', load: () => import('./commands/why.ts') },
   access: { summary: 'explain who may see what', load: () => import('./commands/access.ts') },
   token: { summary: 'add, list and revoke tokens for clients over HTTP', load: () => import('./commands/token.ts') },
-  auth: { summary: 'let hikidashi read what is yours elsewhere (gdrive)', load: () => import('./commands/auth.ts') },
-  results: { summary: 'keep results of analyses', load: () => import('./commands/results.ts') },
+  auth: { summary: 'let hikidashi read your files at a service (gdrive)', load: () => import('./commands/auth.ts') },
+  results: { summary: 'store results of analyses', load: () => import('./commands/results.ts') },
   add: { summary: 'add hikidashi to a host, such as Claude Code or VS Code', load: () => import('./commands/add.ts') },
-  remove: { summary: 'take hikidashi out of a host', load: () => import('./commands/remove.ts') },
+  remove: { summary: 'remove hikidashi from a host', load: () => import('./commands/remove.ts') },
   hosts: {
-    summary: 'tell which hosts are here, and whether hikidashi is in them',
+    summary: 'list the hosts on this machine, and whether hikidashi is in them',
     load: () => import('./commands/hosts.ts'),
   },
   bundle: {
@@ -63,7 +63,7 @@ export const commands: Readonly<Record<string, NamedCommand>> = {
   },
   init: { summary: 'write a hikidashi.json for a folder', load: () => import('./commands/init.ts') },
   completion: {
-    summary: 'print a script that has a shell complete words',
+    summary: 'print a completion script for a shell',
     load: () => import('./commands/completion.ts'),
   },
 }
@@ -96,15 +96,15 @@ export async function createProgram(
     })
     .commandsGroup(otherCommands)
     .helpCommand('help [command]', 'show the help of a command')
-    .showHelpAfterError('How it is used: hikidashi --help')
+    .showHelpAfterError('For help: hikidashi --help')
     .addHelpText(
       'after',
       `
 Examples:
-  hikidashi ui                          look at what is in this folder, in a browser
-  hikidashi add claude-code             have a host use it
+  hikidashi ui                          look at this folder in a browser
+  hikidashi add claude-code             let a host use it
   hikidashi serve . --http 8787         serve it at http://127.0.0.1:8787/mcp
-  hikidashi tree --depth 2              what is served, as a tree
+  hikidashi tree --depth 2              the served resources, as a tree
   hikidashi read README.md              one resource
   hikidashi doctor                      find out why something does not work
 
@@ -116,7 +116,7 @@ ${exitCodeHelp}`,
   for (const [name, { summary, load }] of listed) {
     const command = program.command(name).summary(summary).helpOption('-h, --help', 'show this help')
     command.helpGroup(groupOf(name))
-    command.showHelpAfterError(`How it is used: hikidashi ${name} --help`)
+    command.showHelpAfterError(`For help: hikidashi ${name} --help`)
     if (!isNamed(name)) continue
     const toFile = createFileOutput(io)
     const module = await load()
@@ -126,28 +126,16 @@ ${exitCodeHelp}`,
   return program
 }
 
-/** Headings of a help stand out on a terminal: those that we write ourselves, too. */
+/** Makes the headings of a help bold on a terminal, also headings in our own texts. */
 function withHeadings(text: string, isTerminal: boolean): string {
   return text.replace(/^(?:Examples|Exit codes):/gm, coloursFor(isTerminal).bold)
 }
 
-/** Under which heading the help lists which commands. */
+/** The commands under each heading of the help. */
 const groups: Readonly<Record<string, readonly string[]>> = {
-  'Look at what is here:': [
-    'ui',
-    'tui',
-    'ls',
-    'tree',
-    'stat',
-    'read',
-    'search',
-    'pack',
-    'watch',
-    'templates',
-    'complete',
-  ],
-  'Serve it to hosts:': ['init', 'serve', 'add', 'remove', 'hosts', 'bundle', 'registry'],
-  'Find out what is wrong:': ['doctor', 'check', 'status', 'access', 'trust'],
+  'Look at resources:': ['ui', 'tui', 'ls', 'tree', 'stat', 'read', 'search', 'pack', 'watch', 'templates', 'complete'],
+  'Serve resources to hosts:': ['init', 'serve', 'add', 'remove', 'hosts', 'bundle', 'registry'],
+  'Find faults:': ['doctor', 'check', 'status', 'access', 'trust'],
 }
 const otherCommands = 'Other commands:'
 
@@ -189,7 +177,7 @@ const synonyms: Readonly<Record<string, string>> = {
   completions: 'completion',
 }
 
-/** The command that is meant by a word that is none, where another program calls it that. */
+/** The command that is meant by an unknown word, if another program has a command of that name. */
 export function meantBy(word: string): string | undefined {
   if (Object.hasOwn(commands, word) || !Object.hasOwn(synonyms, word)) return undefined
   const command = synonyms[word]
@@ -201,24 +189,19 @@ export function welcome(isTerminal: boolean): string {
   const { bold } = coloursFor(isTerminal)
   const begin = isTerminal
     ? [`hikidashi ${packageVersion()} serves any data as Model Context Protocol resources. To begin:`]
-    : ['hikidashi: no command is given. A host starts: hikidashi serve DIR. What people begin with:']
+    : ['hikidashi: no command is given. A host starts: hikidashi serve DIR. People begin with:']
   const first: readonly (readonly [string, string])[] = [
-    ['hikidashi ui', 'look at what is in this folder, in a browser'],
-    ['hikidashi add claude-code', 'have a host use it; which there are: hikidashi hosts'],
-    ['hikidashi pack "what I ask"', 'put together what helps with a question, for any chat'],
+    ['hikidashi ui', 'look at this folder in a browser'],
+    ['hikidashi add claude-code', 'let a host use it; to list hosts: hikidashi hosts'],
+    ['hikidashi pack "what I ask"', 'collect the texts that help with a question, for any chat'],
   ]
   const lines = first.map(([command, what]) => `  ${bold(command.padEnd(29))}${what}`)
-  return [
-    ...begin,
-    '',
-    ...lines,
-    '',
-    'Every command: hikidashi --help. Why something does not work: hikidashi doctor',
-    '',
-  ].join('\n')
+  return [...begin, '', ...lines, '', 'For all commands: hikidashi --help. To find faults: hikidashi doctor', ''].join(
+    '\n',
+  )
 }
 
-/** Returns what commander complains of in plain words. */
+/** Rewrites messages of commander in plain words. */
 function plainly(text: string): string {
   return text
     .trimEnd()

@@ -6,10 +6,10 @@ import { createIo, type ProcessIo } from './terminal/io.ts'
 import { outputClosed } from './terminal/output.ts'
 import { writeError } from './terminal/status-line.ts'
 
-/** Runs a command line. The commands are in commands.ts. Answers the exit code. */
+/** Runs a command line. The commands are in program.ts. Returns the exit code. */
 export async function run(words: readonly string[], io: ProcessIo): Promise<number> {
   const [first] = words
-  // Nothing goes to stdout, which a host would take for the protocol.
+  // Write nothing to stdout, which a host would parse as the protocol.
   if (first === undefined) {
     writeError(welcome(io.saysToTerminal))
     return exitCodes.usage
@@ -30,7 +30,7 @@ export async function run(words: readonly string[], io: ProcessIo): Promise<numb
     return exitCodes.ok
   } catch (error) {
     if (error === outputClosed) return exitCodes.ok
-    // commander has printed what it has to say.
+    // commander has already printed its message.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
     const { message, exitCode } = explain(error)
     io.complain(message)
@@ -44,7 +44,7 @@ export async function runProcess(): Promise<never> {
   const secrets = createSecrets(() => [...secretsInArguments(words), ...secretsInEnvironment(process.env)])
 
   const io = createIo(secrets)
-  // Errors that nothing awaited, unless the command handles them: Node would print them with all details.
+  // Errors that no caller awaited, unless the command handles them: Node would print them with all details.
   for (const event of ['uncaughtException', 'unhandledRejection'] as const)
     process.on(event, (error: unknown) => {
       if (process.listenerCount(event) > 1) return
@@ -52,6 +52,6 @@ export async function runProcess(): Promise<never> {
       process.exit(exitCodes.failed)
     })
 
-  // All output is written. Open sockets or timers of libraries do not delay the end.
+  // All output is written. Do not wait for open sockets or timers of libraries.
   return process.exit(await run(words, io))
 }

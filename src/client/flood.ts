@@ -24,7 +24,10 @@ const perSecond = 200
 const burst = 2000
 /** Maximum number of messages beyond the spent budget. The connection is cut after them. */
 const maxExcess = 20_000
-/** A server over its budget is read a quarter of the time: the pause after each piece of work is this many times as long. */
+/**
+ * Pause after each piece of work of a server over its budget, as a multiple of the time of that work: the server is then read a
+ * quarter of the time.
+ */
 const restTimes = 3
 const maxRestMs = 100
 /** Maximum number of lines that one turn of the event loop handles. An event of a stream has about four lines. */

@@ -10,11 +10,9 @@ import { resolveSecret } from '../schema/secret.ts'
 import { parseDocument } from './document.ts'
 import type { Finding } from './problem.ts'
 
-/** How clients say who they are over HTTP: the part of the schema that is about it, and what the machine must have for it. */
+/** Authorization over HTTP: its part of the schema, and the checks of what this machine must have for it. */
 
-/**
- * Whether what is behind a URL is who it says: with TLS, or on this machine. No user, query or fragment.
- */
+/** Whether a URL is secure: it uses TLS, or names this machine. It has no user, query or fragment. */
 function isTrusted(url: string): boolean {
   try {
     const { scheme, authority, query } = parseUri(url)
@@ -28,7 +26,7 @@ function isTrusted(url: string): boolean {
 
 const endpoint = text.refine(isTrusted, {
   error: refusal(
-    'This is not a URL that can be trusted.',
+    'This URL is not secure.',
     'Write one that begins with https:// (http:// is for this machine, such as http://127.0.0.1:9000/), without a query.',
   ),
 })
@@ -38,11 +36,11 @@ const role = text.describe('The name of a role.')
 const roleRule = z.strictObject({
   claim: z
     .union([text, z.array(text).min(1)])
-    .describe('The name of a claim, or the names that lead to one within others: ["realm_access", "roles"].'),
+    .describe('The name of a claim, or the path of a nested claim: ["realm_access", "roles"].'),
   map: z
     .record(text, z.union([role, z.array(role).min(1)]))
     .exactOptional()
-    .describe('The roles for each value of the claim. Without this, a value is the name of a role.'),
+    .describe('The roles for each value of the claim. Without this key, a value is itself the name of a role.'),
 })
 
 const roles = z
@@ -78,53 +76,55 @@ const algorithm = z.enum([
 
 const issuer = z
   .strictObject({
-    issuer: endpoint.describe('Its identifier, exactly as it stands in the claim `iss` of its tokens.'),
+    issuer: endpoint.describe('The identifier of the server, exactly as in the claim `iss` of its tokens.'),
     audiences: z
       .array(text)
       .min(1)
       .exactOptional()
-      .describe('What the claim `aud` of a token must name, exactly: one of these. By default the resource.'),
-    jwks: endpoint.exactOptional().describe('Where its keys are (JWKS), for access tokens that are JWTs.'),
+      .describe(
+        'Accepted audiences: the claim `aud` of a token must contain one of these, exactly. By default the resource.',
+      ),
+    jwks: endpoint.exactOptional().describe('The URL of the keys (JWKS), for access tokens that are JWTs.'),
     introspection: z
       .strictObject({
         url: endpoint.describe('The introspection endpoint (RFC 7662).'),
-        clientId: text.describe('The client that hikidashi is there.'),
-        clientSecret: secret.describe('Where the secret of this client is: { "env": "NAME" } or { "file": "path" }.'),
+        clientId: text.describe('The client id of hikidashi at this server.'),
+        clientSecret: secret.describe('The secret of this client, as { "env": "NAME" } or { "file": "path" }.'),
       })
       .exactOptional()
-      .describe('Where it is asked about opaque access tokens. One issuer at most can have this.'),
+      .describe('Token introspection, for opaque access tokens. At most one issuer can have this.'),
     allowAddresses: allowAddresses.describe(
-      'Addresses that the names in "jwks" and "introspection" may lead to though they are not on the internet, such as "10.0.0.0/8". An address there, and localhost, need none. By default none.',
+      'Addresses outside the internet to which the names in "jwks" and "introspection" may lead, such as "10.0.0.0/8". An IP address there and localhost are always allowed. By default none.',
     ),
     algorithms: z
       .array(algorithm)
       .min(1)
       .exactOptional()
-      .describe('The algorithms that its tokens may be signed with. By default every asymmetric one.'),
+      .describe('Allowed signature algorithms. By default all asymmetric algorithms.'),
     types: z
       .array(z.enum(['at+jwt', 'JWT']))
       .min(1)
       .exactOptional()
       .describe(
-        'The types of JWT that are taken. "JWT" is for issuers that do not say "at+jwt", as RFC 9068 has it. By default ["at+jwt"].',
+        'Accepted types of JWT. "JWT" is for issuers that do not use the type "at+jwt" of RFC 9068. By default ["at+jwt"].',
       ),
     clients: z
       .array(text)
       .min(1)
       .exactOptional()
-      .describe('The only clients (`client_id`, `azp`) whose tokens are taken. By default all.'),
+      .describe('Accepts only tokens of these clients (`client_id`, `azp`). By default all clients.'),
     maxAge: duration
       .exactOptional()
-      .describe('How long ago a token may have been issued. By default as long as it lasts.'),
+      .describe('Maximum age of a token since it was issued. By default until the token expires.'),
     roles: roles
       .exactOptional()
       .describe(
-        'Which roles its tokens give: names of roles that all of them give, or claims and what their values give. By default none.',
+        'The roles that tokens give: names of roles that all tokens give, or claims whose values give roles. By default none.',
       ),
   })
   .refine(({ jwks, introspection }) => jwks !== undefined || introspection !== undefined, {
     error: refusal(
-      'Nothing says how its tokens are checked.',
+      'There is no way to check the tokens.',
       'Add "jwks" for JWTs, or "introspection" for opaque tokens.',
     ),
   })
@@ -134,22 +134,22 @@ export const auth = z
     resource: endpoint
       .exactOptional()
       .describe(
-        'The URL of the MCP endpoint as clients reach it, such as "https://context.example.org/mcp". Tokens are for it. Needed for issuers beyond the loopback; there, by default, it is where `serve` listens.',
+        'The URL of the MCP endpoint for clients, such as "https://context.example.org/mcp"; it is the audience of tokens. Required with issuers beyond the loopback interface. On the loopback interface the default is the address at which `serve` listens.',
       ),
     issuers: z
       .array(issuer)
       .min(1)
       .refine((issuers) => new Set(issuers.map((one) => one.issuer)).size === issuers.length, {
-        error: refusal('An issuer is there twice.', 'Leave one of the two.'),
+        error: refusal('An issuer is listed twice.', 'Remove one of the two.'),
       })
       .refine((issuers) => issuers.filter((one) => one.introspection !== undefined).length < 2, {
         error: refusal(
-          'Two issuers have introspection: an opaque token does not say whose it is, and nobody but its issuer may see it.',
-          'Leave it with one of them, and use "jwks" for the other.',
+          'Two issuers have introspection. An opaque token does not name its issuer, and no other server may see it.',
+          'Keep "introspection" for one of them, and use "jwks" for the other.',
         ),
       })
       .exactOptional()
-      .describe('The authorization servers whose access tokens are taken.'),
+      .describe('The authorization servers whose access tokens are accepted.'),
     scopes: z
       .array(
         z.union(
@@ -162,7 +162,7 @@ export const auth = z
           ],
           {
             error: refusal(
-              'This needs no scope.',
+              'This is not a scope.',
               'Write the name of a scope, or { "scopes": ["watch"], "methods": ["subscriptions/listen"] }.',
             ),
           },
@@ -170,18 +170,20 @@ export const auth = z
       )
       .transform((rules) => rules.map((rule) => (typeof rule === 'string' ? { scopes: [rule] } : rule)))
       .exactOptional()
-      .describe('The scopes that tokens of issuers need, for every request or for some methods. Mounts can need more.'),
+      .describe(
+        'The scopes that tokens of issuers need, for every request or for some methods. Mounts can require more.',
+      ),
     implies: z
       .record(scope, scopes)
       .exactOptional()
-      .describe('The narrower scopes that a broader one stands for: { "admin": ["files:read", "files:watch"] }.'),
+      .describe('The scopes that a broader scope includes: { "admin": ["files:read", "files:watch"] }.'),
     tokens: text
       .exactOptional()
-      .describe('The file of tokens that `hikidashi token` keeps, relative to the configuration file.'),
+      .describe('The file in which `hikidashi token` keeps tokens, relative to the configuration file.'),
   })
   .refine(({ issuers, tokens }) => issuers !== undefined || tokens !== undefined, {
     error: refusal(
-      'Nothing says who may ask.',
+      'There is no way to authenticate.',
       'Add "issuers", or "tokens" with the name of a file for `hikidashi token add`.',
     ),
   })
@@ -211,7 +213,7 @@ export interface Auth extends Omit<AuthFile, 'issuers'> {
 export interface AuthOptions {
   readonly folder: string
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Which served folder a file lies in, by the address of its mount. */
+  /** The address of the mount that serves a file, if any. */
   readonly servedBy: (file: string) => string | undefined
 }
 

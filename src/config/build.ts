@@ -12,7 +12,7 @@ import { hasTools, type PlannedMount } from './plan.ts'
 import type { MountConfig } from './schema.ts'
 import { keptKey } from './search.ts'
 
-/** The key for the versions of redacted contents. An index compares them with those of an earlier start: then it is kept. */
+/** The key for the versions of redacted contents. With the same key after a restart, an index stays valid. */
 function createVersionKey(
   planned: readonly PlannedMount[],
   cursorSecret: string | undefined,
@@ -39,25 +39,25 @@ export interface CatalogSettings extends Omit<MountSettings, 'store' | 'versionK
   readonly changes?: Config['changes']
   readonly spill?: Config['spill']
   readonly cursorSecret?: string
-  /** Cursors that these sealed still open. */
+  /** Earlier secrets of cursors: their cursors are still accepted. */
   readonly earlierCursorSecrets?: readonly string[]
-  /** Whether other processes serve the same: they tell each other of changes through the store. */
+  /** Whether other processes serve the same configuration: they notify each other of changes through the store. */
   readonly replicas?: boolean
-  /** Whether a mount is opened at its first use. By default all are opened here, and one that cannot be opened is an error. */
+  /** Whether a mount is opened at its first use. By default all are opened here, and a mount that cannot be opened is an error. */
   readonly lazily?: boolean
 }
 
-/** How far the opening of a mount is. */
+/** The state of the opening of a mount. */
 export interface MountOpening {
   readonly mount: PlannedMount
   readonly state: OpeningState
 }
 
-/** A catalog whose mounts may still have to be opened. */
+/** A catalog whose mounts may not be open yet. */
 export interface OpenedCatalog extends Catalog {
-  /** The mounts in the order of the configuration, each with how far its opening is. Asking opens none. */
+  /** The mounts in the order of the configuration, each with the state of its opening. Reading it opens nothing. */
   openings(): readonly MountOpening[]
-  /** Opens every mount that is not open yet, side by side. Answers the addresses of those that could not be opened. */
+  /** Opens every mount that is not open yet, concurrently. Resolves to the addresses of the mounts that could not be opened. */
   openAll(): Promise<readonly string[]>
 }
 
@@ -144,7 +144,7 @@ export async function openCatalog(mounted: readonly PlannedMount[], settings: Ca
   }
 }
 
-/** Creates the place for long results of tools, and its mount. Replicas keep them in the store that they share. */
+/** Creates the storage of long results of tools, and its mount. Replicas keep them in their shared store. */
 async function openSpill(settings: Config['spill'] = {}, store?: LazyStore) {
   const [{ createSpill }, { sliced }, { limited }] = await Promise.all([
     import('../wrap/spill.ts'),
@@ -168,7 +168,7 @@ async function sharedResults(store: LazyStore): Promise<(bounds: LongResultBound
   return (bounds) => lazyResults(store, bounds)
 }
 
-/** A mount whose source is looked at once, however many need to know what was found. */
+/** Surveys the source of a mount once, for all callers that need the result. */
 function refinedOnce(planned: PlannedMount): PlannedMount {
   const { refine } = planned
   if (refine === undefined) return planned

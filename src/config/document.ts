@@ -1,7 +1,10 @@
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
 import { type ConfigProblem, type Document, type Finding, formatKey, type Position, type Step } from './problem.ts'
 
-/** Result of parsing: the document as far as it could be parsed, the syntax faults and the duplicate keys. */
+/**
+ * Result of parsing: the value (of a document with faults, the part that could be parsed), the syntax faults and the duplicate
+ * keys.
+ */
 export interface Parsed {
   readonly document: Document
   readonly faults: readonly ConfigProblem[]

@@ -9,7 +9,7 @@ import { hidesPaths } from './hidden-paths.ts'
 
 type DocumentOptions = Partial<z.output<z.Members<typeof documentsShape>>> & Pick<MountOptions, 'access'>
 
-/** Makes documents of the files of a provider, as its mount says. */
+/** Adds the document wrappers to a provider, as its mount configures them. */
 export async function withDocuments(
   provider: Provider,
   options: DocumentOptions,
@@ -18,7 +18,7 @@ export async function withDocuments(
 ): Promise<Provider> {
   const { language, encodings, frontMatter = usual, readings = true, redact = 'off' } = options
   const languages = languagesOf(options, findsTwins)
-  // Loaded where secrets are looked for: the detectors are much code.
+  // Loaded only with redaction, because the detectors are large.
   const redacting = redact === 'off' ? undefined : await import('../wrap/redacted.ts')
   const hidden = redacting === undefined ? {} : { ...(await redaction()), ...defined({ except }) }
   const limits = typeof readings === 'boolean' ? {} : readings
@@ -34,15 +34,14 @@ export async function withDocuments(
       ? {}
       : { through: (whole) => redacting.redacted(whole, { ...hidden, mode: redact }) }),
   })
-  // It parses front matter: loaded where there are skills.
+  // Loaded only with skills, because it parses front matter.
   if (options.skills === undefined || options.skills === false) return made
   return (await import('../skills/index.ts')).describedSkills(made)
 }
 
 /**
- * The languages that documents are told apart by. None, where rules hide some paths: a document would name what not everybody may see.
- * Elsewhere than in files there are none either, unless the mount names
- * some: looking for twins takes a request for each.
+ * The languages of documents. None if rules hide some paths, because a document would name hidden ones. Outside of files also
+ * none by default, because looking for twins takes a request for each.
  */
 function languagesOf({ languages, access = [] }: DocumentOptions, findsTwins: boolean): readonly string[] | undefined {
   if (hidesPaths(access)) return []

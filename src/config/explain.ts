@@ -8,7 +8,7 @@ export type Issue = z.core.$ZodIssue
 /** Result of zod for a value: the output or all issues. */
 export type Explained<Output> = { readonly data: Output } | { readonly issues: readonly Issue[] }
 
-/** Judges a value that a schema has refused by the same schema of zod, which has the last word. */
+/** Judges a value that a schema has refused with the same schema in zod, whose verdict is final. */
 export function explain<Output>(schema: Schema<Output>, value: unknown): Explained<Output> {
   const { success, data, error } = toZod(schema).safeParse(value, { error: describeIssue })
   return success ? { data: data as Output } : { issues: error.issues }
@@ -16,7 +16,7 @@ export function explain<Output>(schema: Schema<Output>, value: unknown): Explain
 
 const converted = new WeakMap<object, z.ZodType>()
 
-/** The schema of zod that was written down: every function and method that made it is called again, on zod. */
+/** Rebuilds a recorded schema in zod: every function and method that made it is called again. */
 export function toZod(schema: Schema<unknown>): z.ZodType {
   const known = converted.get(schema)
   if (known !== undefined) return known

@@ -8,7 +8,7 @@ import type { Issue } from './explain.ts'
 import type { Finding } from './problem.ts'
 import { postPath } from './writing.ts'
 
-/** A finding that may be about a key rather than its value. */
+/** A finding about a key, or about its value. */
 export type Placed = Finding & { readonly at?: 'key' | 'value' }
 
 /** Converts an issue of the schema library to findings, with their places in the document. */
@@ -19,7 +19,7 @@ export function findingsOf(issue: Issue): readonly Placed[] {
     return issue.keys.map((key) => ({ path: [...path, key], ...unknownKey(key, known), at: 'key' }))
   }
   if (issue.code === 'invalid_union' && issue.discriminator === undefined) {
-    // The branch whose type was right has more to say than that the value is none of several types.
+    // The branch whose type matched gives a better message than "none of several types".
     const branch = issue.errors.find((inner) => inner.some(({ path: [first] }) => first !== undefined))
     if (branch !== undefined)
       return branch.flatMap((inner) => findingsOf({ ...inner, path: [...issue.path, ...inner.path] } as Issue))
@@ -58,7 +58,7 @@ export function addressFindings(addresses: readonly string[]): readonly Finding[
   return findings
 }
 
-/** Mounts that lie where the server puts its overview. */
+/** Mounts at the address of the server's overview. */
 export function overviewFindings(config: unknown, addresses: readonly string[]): readonly Finding[] {
   if (isRecord(config) && config.overview === false) return []
   const own = parseAddress(overviewUri)
@@ -71,7 +71,7 @@ export function overviewFindings(config: unknown, addresses: readonly string[]):
     }))
 }
 
-/** Mounts that would be written to at the same place over HTTP. */
+/** Mounts whose paths for posting over HTTP would be the same. */
 export function postingFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] {
   const seen = new Map<string, string>()
   return [...mounts].flatMap(([address, mount]) => {
@@ -85,7 +85,7 @@ export function postingFindings(mounts: ReadonlyMap<string, unknown>): readonly 
   })
 }
 
-/** Finds searches over addresses that are not mounted, or over other searches. */
+/** Finds searches over missing mounts, or over other searches. */
 export function searchFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] {
   const textOf = (address: string) => (isAddress(address) ? parseAddress(address).text : undefined)
   const providers = new Map([...mounts].map(([address, mount]) => [textOf(address), providerOf(mount)]))
@@ -110,7 +110,7 @@ function providerOf(mount: unknown): unknown {
   return typeof mount === 'object' && mount !== null && 'provider' in mount ? mount.provider : undefined
 }
 
-/** Finds addresses in the profiles of clients at which nothing is mounted. Such a client would see empty lists. */
+/** Finds addresses in client profiles without a mount. Such a client would see empty lists. */
 export function clientFindings(config: unknown, addresses: readonly string[]): readonly Finding[] {
   const { data } = clients.safeParse(isRecord(config) ? config.clients : undefined)
   const known = new Set(addresses.filter(isAddress).map((address) => parseAddress(address).text))
@@ -146,13 +146,13 @@ function isAddress(text: string): boolean {
   }
 }
 
-/** The members without which replicas have nothing in common, and how to write each. */
+/** The members that replicas must share, and how to write each. */
 const needed = {
   store: 'Name the database that they share: "store": { "postgres": { "env": "NAME" } }.',
   cursorSecret: 'Name the secret that they share: "cursorSecret": { "env": "NAME" }.',
 } as const
 
-/** Finds what a configuration for several replicas lacks. */
+/** Finds the members that a configuration for several replicas lacks. */
 export function replicasFindings(value: unknown): readonly Finding[] {
   const document = Object(value) as Readonly<Record<string, unknown>>
   if (document.replicas !== true) return []

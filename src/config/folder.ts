@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 import { basename, isAbsolute, join, resolve } from 'node:path'
 import type { Finding } from './problem.ts'
 
-/** Checks a file to serve and returns findings at its key; none when the file exists. */
+/** Checks a file to serve. Returns findings at its key, or no findings when the file exists. */
 export async function checkFile(path: string, key: Finding['path']): Promise<readonly Finding[]> {
   const finding = (message: string, fix: string) => [{ path: key, message, fix }]
   try {
@@ -16,7 +16,7 @@ export async function checkFile(path: string, key: Finding['path']): Promise<rea
   }
 }
 
-/** Checks a folder to serve and returns findings at its key; none when the folder exists. */
+/** Checks a folder to serve. Returns findings at its key, or no findings when the folder exists. */
 export async function checkFolder(path: string, key: Finding['path']): Promise<readonly Finding[]> {
   const finding = (message: string, fix: string) => [{ path: key, message, fix }]
   try {
@@ -40,9 +40,9 @@ function isMissing(code: string): boolean {
 }
 
 /**
- * The folder in which hikidashi keeps what it remembers for this user: `$XDG_STATE_HOME/hikidashi`, by default
- * `~/.local/state/hikidashi`; on Windows `%LOCALAPPDATA%\hikidashi`. A relative value is ignored, as the XDG Base Directory
- * Specification demands: it would name a folder in whatever folder is current.
+ * The state folder of hikidashi for this user: `$XDG_STATE_HOME/hikidashi`, by default `~/.local/state/hikidashi`; on Windows
+ * `%LOCALAPPDATA%\hikidashi`. A relative value is ignored, as the XDG Base Directory Specification demands, because its meaning
+ * would depend on the current folder.
  */
 export function stateFolder(env: Readonly<Record<string, string | undefined>> = process.env): string {
   const isWindows = process.platform === 'win32'
@@ -51,21 +51,18 @@ export function stateFolder(env: Readonly<Record<string, string | undefined>> = 
   return join(named !== undefined && isAbsolute(named) ? named : byDefault, 'hikidashi')
 }
 
-/**
- * The file in the state folder that keeps the store of a configuration (by the folder that it lies in), or of folders that are served
- * without one.
- */
+/** The file in the state folder with the store of a configuration (by its folder), or of folders without a configuration. */
 export function defaultStoreFile(
   folders: readonly string[],
   env?: Readonly<Record<string, string | undefined>>,
 ): string {
   const [first = ''] = folders
   const paths = folders.map((folder) => resolve(folder))
-  // Loaded when it is needed: node:crypto takes a start several milliseconds.
+  // Loaded at its first use, because loading node:crypto slows down a start.
   const { createHash } = process.getBuiltinModule('node:crypto')
   const digest = createHash('sha256').update(paths.join('\0')).digest('hex').slice(0, 8)
   return join(stateFolder(env), `${basename(first) || 'root'}-${digest}`, 'store.sqlite')
 }
 
-/** The file name of the configuration that is used when none is named. */
+/** The file name of the configuration in the current folder. */
 export const defaultConfig = 'hikidashi.json'

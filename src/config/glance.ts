@@ -4,19 +4,19 @@ import { delimiter, join } from 'node:path'
 import { createFormats } from '../providers/settings/formats.ts'
 import { defaultConfig } from './folder.ts'
 
-/** The sources that a folder has, as far as the names at its top tell. */
+/** The sources in a folder, judged by the names at its top. */
 export interface Glance {
-  /** The names right in the folder. */
+  /** The direct children of the folder. */
   readonly names: readonly string[]
-  /** Whether it is the top of a git repository. */
+  /** Whether it is the root of a git repository. */
   readonly git: boolean
-  /** Whether there are configuration files right in it. */
+  /** Whether it directly contains configuration files. */
   readonly settings: boolean
-  /** Whether there is a file `.env`. (A folder of that name is one of Python's environments.) */
+  /** Whether there is a file `.env`. (A folder of that name is a Python environment.) */
   readonly dotenv: boolean
-  /** Folders of prompts, as tools name them. */
+  /** Usual folders of prompts that exist. */
   readonly prompts: readonly string[]
-  /** Folders of skills, as agents name them. */
+  /** Usual folders of skills that exist. */
   readonly skills: readonly string[]
 }
 
@@ -26,7 +26,7 @@ const promptFolders = ['prompts', '.github/prompts', '.claude/commands']
 /** Folders in which coding agents look for skills. */
 const skillFolders = ['.claude/skills', '.agents/skills', 'skills']
 
-/** Looks at the names at the top of a folder. Rejects as `readdir` does for one that cannot be read. */
+/** Examines the names at the top of a folder. Rejects like `readdir` if it cannot be read. */
 export async function glanceAt(folder: string): Promise<Glance> {
   const entries = await readdir(folder, { withFileTypes: true })
   const formatOf = createFormats({})
@@ -47,7 +47,7 @@ function isRepository(path: string): boolean {
   return stats.isFile() || (stats.isDirectory() && isThere(join(path, 'HEAD')))
 }
 
-/** Whether a program of this name lies in a folder of PATH. */
+/** Whether a folder of PATH contains a program of this name. */
 function isInPath(program: string): boolean {
   const file = process.platform === 'win32' ? `${program}.exe` : program
   for (const folder of (process.env.PATH ?? '').split(delimiter))
@@ -55,7 +55,7 @@ function isInPath(program: string): boolean {
   return false
 }
 
-/** Asks at once, without a way through the thread pool: a start waits for up to a dozen of these. */
+/** Synchronous, without the thread pool: a start waits for up to a dozen of these calls. */
 function isThere(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined
@@ -64,7 +64,7 @@ function isThere(path: string): boolean {
   }
 }
 
-/** The folders of prompts that hold Markdown. */
+/** The folders of prompts that contain Markdown. */
 async function promptsIn(folder: string, entries: readonly Dirent[]): Promise<readonly string[]> {
   const found: string[] = []
   for (const name of promptFolders) {
@@ -76,7 +76,7 @@ async function promptsIn(folder: string, entries: readonly Dirent[]): Promise<re
   return found
 }
 
-/** The folders of skills that hold a skill. One behind a symbolic link is left out, since the link may lead anywhere. */
+/** The folders of skills that contain a skill. A folder behind a symbolic link is left out, because the link may lead anywhere. */
 async function skillsIn(folder: string, entries: readonly Dirent[]): Promise<readonly string[]> {
   const found: string[] = []
   for (const name of skillFolders) {

@@ -6,15 +6,15 @@ import { sourceNamed } from '../providers/index.ts'
 import type { PlannedMount } from './plan.ts'
 import type { MountConfig } from './schema.ts'
 
-/** How many words the guide has at most. With the note on the limits of a host, the instructions have 120 at most. */
+/** Maximum number of words of the guide. With the note on the limits of a host, the instructions have at most 120. */
 export const maxGuideWords = 100
-/** How many mounts are named. Of more, the kinds are counted. */
+/** Maximum number of mounts that are named. If there are more, they are counted by kind. */
 const maxNamed = 5
-/** How long the name of a mount is at most, in words and in characters. */
+/** Maximum length of the name of a mount, in words and in characters. */
 const maxTitle = { words: 4, length: 40 }
-/** The same as `[\p{Cc}\u2028\u2029]+`. Node compiles a set of Unicode properties three times as long, and a start waits for this one. */
+/** The same as `[\p{Cc}\u2028\u2029]+`, which Node takes three times as long to compile. A start waits for it. */
 const controls = /[^ -~\xa0-\u2027\u202a-\uffff]+/g
-/** How long an address is at most, in characters. A longer one is left out. */
+/** Maximum length of an address, in characters. A longer one is left out. */
 const maxAddress = 100
 
 /**

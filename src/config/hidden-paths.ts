@@ -1,6 +1,6 @@
 import type { MountConfig } from './schema.ts'
 
-/** Whether access rules make a difference between the paths of a mount. */
+/** Whether access rules distinguish between paths of a mount. */
 export function hidesPaths(access: NonNullable<MountConfig['access']>): boolean {
   return access.some(({ match }) => match !== undefined)
 }

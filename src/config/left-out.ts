@@ -3,7 +3,7 @@ import type { PlannedMount } from './plan.ts'
 
 export type { LeftOut, LeftOutCounts, LeftOutFiles, LeftOutReason } from '../providers/files/index.ts'
 
-/** The folder that a mount serves; `undefined` for a mount of something else. */
+/** The served folder of a mount; `undefined` if the mount does not serve a folder. */
 export function folderOf({ config, folder }: PlannedMount): string | undefined {
   switch (config.provider) {
     case 'files':
@@ -16,7 +16,7 @@ export function folderOf({ config, folder }: PlannedMount): string | undefined {
 }
 
 /**
- * Opens what tells why files of a mount are left out; `undefined` where it serves no folder.
+ * Opens the checker that tells why files of a mount are left out. `undefined` if the mount does not serve a folder.
  *
  * @throws ResourceError `invalid` for a folder that cannot be opened.
  */

@@ -2,12 +2,12 @@ import type { Principal } from '../core/provider.ts'
 import type { OverviewSources } from './overview.ts'
 import { adviceOn, mountName, plainText, type Row, rowsFor } from './overview-text.ts'
 
-/** How many mounts are listed. */
+/** Maximum number of listed mounts. */
 const maxMounts = 1000
 
 /**
- * Writes `/llms.txt` (llmstxt.org) for a principal: the mounts that the principal may see something of, with their addresses. It opens
- * no mount.
+ * Writes `/llms.txt` (llmstxt.org) for a principal: the mounts in which the principal may see something, with their addresses. It
+ * opens no mount.
  *
  * @param endpoint URL of the MCP endpoint.
  */

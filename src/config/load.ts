@@ -26,14 +26,14 @@ import { type ConfigFile, configSchemaOf, loadConfigSchema, loadCursorSecrets } 
 import { loadStore } from './store.ts'
 import { type Withheld, withheldParts, withoutParts } from './untrusted.ts'
 
-/** A configuration that was found good: it can be built. */
+/** A valid configuration, ready to be built. */
 export interface Config extends Omit<ConfigFile, 'cursorSecret' | '$schema' | 'store'> {
   /** Its absolute path. */
   readonly file: string
   /** The folder that it is in: relative paths start there. */
   readonly folder: string
   readonly cursorSecret?: string
-  /** Secrets that cursors were made with before: they still open. */
+  /** Earlier secrets of cursors: their cursors are still accepted. */
   readonly earlierCursorSecrets?: readonly string[]
   readonly store: StoreOptions
   /** Every secret that it refers to: the scrubber removes them from all output. */
@@ -42,11 +42,11 @@ export interface Config extends Omit<ConfigFile, 'cursorSecret' | '$schema' | 's
   readonly auth?: Auth
   /** The parts that are left out, because the user has not trusted the configuration. */
   readonly withheld: readonly Withheld[]
-  /** The mounts whose folder or file is not there now. Their opening is tried again when they are asked. */
+  /** The mounts without their folder or file. Opening them is tried again at each use. */
   readonly absent: readonly Absence[]
 }
 
-/** A mount whose folder or file is not there, and the problem to tell. */
+/** A mount without its folder or file, and the problem to report. */
 export interface Absence {
   readonly address: string
   readonly problem: ConfigProblem
@@ -65,8 +65,8 @@ export interface LoadOptions {
    */
   readonly isTrusted?: (content: Uint8Array) => Promise<boolean>
   /**
-   * Whether a configuration is good although a folder or file that it mounts is not there now; {@link Config.absent} names them. By
-   * default it is refused.
+   * Whether a configuration is valid although a folder or file of a mount is missing; {@link Config.absent} names these mounts.
+   * By default the configuration is refused.
    */
   readonly admitsAbsent?: boolean
 }
@@ -91,7 +91,7 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   const parsed = await judge(document.value, schemas)
   const isWhole = isTrusted === undefined || (await isTrusted(content))
   const withheld = isWhole ? [] : withheldParts(document.value, folder, schemas)
-  // Only of this are secrets fetched and paths looked at.
+  // Secrets are fetched and paths are checked only for the trusted parts.
   const used = withoutParts(Object(document.value) as object, withheld)
   const mounts = mountsIn(used)
   const servedBy = (path: string) => [...written].find(([, mount]) => isServed(path, mount, folder, schemas))?.[0]
@@ -137,7 +137,7 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   return { config: { ...config, ...rest, ...sealing, ...auth } }
 }
 
-/** Judges a configuration. zod is loaded only for one that is refused: it says why. */
+/** Validates a configuration. zod is loaded only for a refused one, to find the reasons. */
 async function judge(value: unknown, { mount }: MountSchemas): Promise<Explained<ConfigFile>> {
   const { data } = configSchemaOf(mount).safeParse(value)
   if (data !== undefined) return { data }
@@ -160,7 +160,7 @@ function unreadable(file: string, error: unknown): ConfigProblem {
   }
 }
 
-/** Folders and files that are not there. Each is checked, also if its mount has other faults. */
+/** Missing folders and files. Each is checked, even if its mount has other faults. */
 async function absences(
   mounts: ReadonlyMap<string, unknown>,
   folder: string,
@@ -178,7 +178,7 @@ async function absences(
   return (await Promise.all(looked)).flat()
 }
 
-/** The files and folders that a mount needs, as far as their names are good. */
+/** The files and folders that a mount needs, if their names are valid. */
 function pathsOf(mount: unknown, schemas: MountSchemas) {
   const { needs = {}, shape = {} } = schemas.sourceOf(mount) ?? {}
   return Object.entries(needs).flatMap(([key, kind]) => {
@@ -187,7 +187,7 @@ function pathsOf(mount: unknown, schemas: MountSchemas) {
   })
 }
 
-/** An audit log that others could read, or that would be told as a change with each record. */
+/** Finds an audit log in a served folder: others could read it, and each record would be notified as a change. */
 function auditFindings(
   config: unknown,
   folder: string,
@@ -205,7 +205,7 @@ function auditFindings(
   ]
 }
 
-/** Faults that only the source of a mount can find. */
+/** Faults that only the source of a mount can detect. */
 async function sourceFindings(
   mounts: ReadonlyMap<string, unknown>,
   schemas: MountSchemas,
@@ -217,7 +217,7 @@ async function sourceFindings(
   return found.flat()
 }
 
-/** Twins that would be named to those who may not see them. */
+/** Finds languages of documents in a mount with access rules: a document would name hidden ones. */
 function twinFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] {
   return [...mounts].flatMap(([address, mount]) => {
     const { data: rules } = accessSchema.safeParse(memberOf(mount, 'access'))
@@ -231,7 +231,7 @@ function twinFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] 
 }
 
 async function resolveSecrets(config: ConfigFile, options: { folder: string; env: Env }): Promise<readonly string[]> {
-  // `audit` has a member `file`, as a secret has. It is no secret, and the file may be very long.
+  // `audit` has a member `file`, like a secret, but it is not a secret, and the file may be very long.
   const { audit: _, ...others } = config
   const found = await Promise.all(secretSourcesIn(others).map((source) => resolveSecret(source, options)))
   return found.flatMap((secret) => ('value' in secret ? [secret.value] : []))
@@ -252,7 +252,7 @@ function listenFindings(config: unknown): readonly Finding[] {
   ]
 }
 
-/** Whether a file lies in the folder whose files a mount serves. */
+/** Whether a mount serves the folder of a file. */
 function isServed(file: string, mount: unknown, folder: string, schemas: MountSchemas): boolean {
   return pathsOf(mount, schemas).some(
     ({ kind, name }) => kind === 'served folder' && isInside(file, resolveFolder(name, folder)),

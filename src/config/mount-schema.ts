@@ -8,15 +8,15 @@ import { mountShape } from '../schema/mount.ts'
 type ConfigModule<Name extends SourceName> = Awaited<ReturnType<(typeof sources)[Name]['config']>>
 type Flat<Type> = { [Key in keyof Type]: Type[Key] }
 
-/** A mount of a configuration, once it is parsed. The keys that it has depend on its source, which is `provider`. */
+/** A parsed mount of a configuration. Its keys depend on its source, which is `provider`. */
 export type MountConfig = {
   [Name in SourceName]: Flat<{ provider: Name } & OptionsOf<ConfigModule<Name>['source']['shape']>>
 }[SourceName]
 
-/** The declaration of a source whose name is known at run time alone. */
+/** The declaration of a source that is known only at run time. */
 export type AnySource = SourceConfig<z.Shape>
 
-/** Options that every mount has: none does more than read. */
+/** Options of every mount: they have no effect beyond reading. */
 const commonRules = {
   title: 'none',
   description: 'none',
@@ -28,19 +28,19 @@ const commonRules = {
   limits: 'none',
 } as const satisfies Rules<z.output<z.Members<typeof mountShape>>>
 
-/** The schemas of the sources that are loaded, and what else these tell of mounts. */
+/** The schemas of the loaded sources, and their other declarations about mounts. */
 export interface MountSchemas {
-  /** Judges a mount of one of these sources. It refuses every other. */
+  /** Validates a mount of one of these sources, and refuses every other. */
   readonly mount: z.Schema<MountConfig>
-  /** The source of a mount as it is written; undefined where it names none of these. */
+  /** The source of a mount before validation; undefined if the mount names no known source. */
   sourceOf(written: unknown): AnySource | undefined
   /** Returns the effects of a mount beyond reading the folder of its configuration. */
   effectsOf(config: MountConfig, context: EffectContext): readonly Effect[]
-  /** Finds faults of a mount, as it is written, that only its source can find. */
+  /** Finds faults of a mount, before validation, that only its source can detect. */
   findingsOf(written: unknown, context: FindingContext): Promise<readonly Finding[]>
 }
 
-/** Loads the schemas of sources: all of them, or those that mounts name. A start loads none that it does not need. */
+/** Loads the schemas of all sources, or only of the sources that some mounts name. A start loads only the schemas that it needs. */
 export async function loadMountSchemas(mounts?: Iterable<unknown>): Promise<MountSchemas> {
   const wanted = mounts === undefined ? undefined : new Set([...mounts].map(providerOf))
   const names = (Object.keys(sources) as SourceName[]).filter((name) => wanted?.has(name) ?? true)
@@ -70,13 +70,13 @@ export async function loadMountSchemas(mounts?: Iterable<unknown>): Promise<Moun
 
 async function loadSource(name: SourceName): Promise<AnySource> {
   const { source } = await sources[name].config()
-  // Each is typed by its own options. Which source a mount has is known at run time alone.
+  // Each source has a type for its own options. The source of a mount is known only at run time.
   return source as unknown as AnySource
 }
 
 const made = new Map<SourceName, z.Schema<MountConfig>>()
 
-/** The schema of a mount: the options of its source, and those that every mount has unless the source has its own. */
+/** The schema of a mount: the options of its source, and the common options that the source does not define itself. */
 function schemaOf(name: SourceName, { about, shape, check }: AnySource): z.Schema<MountConfig> {
   const known = made.get(name)
   if (known !== undefined) return known

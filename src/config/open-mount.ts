@@ -35,7 +35,7 @@ export async function openMount(planned: PlannedMount, settings: MountSettings):
 /** A mount that is opened at its first use. */
 export type DeferredMount = Mount & Pick<Deferred, 'open' | 'openingState'>
 
-/** A mount that is opened at its first use. Until it can be opened, what asks it gets `unavailable`. */
+/** A mount that is opened at its first use. Until it is open, requests get `unavailable` if it cannot be opened. */
 function deferMount(planned: PlannedMount, settings: MountSettings): DeferredMount {
   const { address, config, folder } = planned
   const log: Log = (level, message, fields) => settings.log(level, message, { mount: address, ...fields })
@@ -64,7 +64,7 @@ async function openSource(planned: PlannedMount, settings: MountSettings): Promi
   return withReplicas(provider, config, { address: planned.address, changes })
 }
 
-/** An open provider as a mount: within the limits of its configuration, with its access rules. */
+/** An open provider as a mount: with the limits of its configuration, and its access rules. */
 function mountOf({ address, config }: PlannedMount, opened: Provider, settings: MountSettings): Mount {
   const { title, description, link, access, scopes, cache, limits } = config
   const log: Log = (level, message, fields) => settings.log(level, message, { mount: address, ...fields })
@@ -81,7 +81,7 @@ function mountOf({ address, config }: PlannedMount, opened: Provider, settings: 
   }
 }
 
-/** Pages of a history are no files at a forge. */
+/** Pages of a git history are not files on a forge. */
 const historyPage = /^(?:branches|tags|log|status|commits|diff|blame)(?:\/|$)/
 
 function exceptionsOf({ provider }: MountConfig) {
@@ -93,7 +93,7 @@ function scopeOf({ provider, cache }: MountConfig): 'public' | 'private' {
   return provider === 'search' ? 'private' : (cache?.scope ?? 'private')
 }
 
-/** A mount that is opened at its first use. Results are opened at once, where that succeeds: others write into them. */
+/** A mount that is opened at its first use. A results mount is opened at once, if possible, because callers write into it. */
 export async function openLazily(
   planned: PlannedMount,
   settings: MountSettings,
@@ -106,7 +106,7 @@ export async function openLazily(
   return mount ?? deferMount(planned, settings)
 }
 
-/** Counts what comes of the questions to a mount, where something is measured. Its address is not told: it may be a path. */
+/** Counts the outcomes of requests to a mount, if measurements are on. Its address is not a label, because it may be a path. */
 export function observed(
   provider: SourceName,
   { measurements, place = 0 }: { readonly measurements?: Measurements; readonly place?: number },

@@ -8,7 +8,7 @@ import { polled } from '../wrap/polled.ts'
 import { withDocuments } from './documents.ts'
 import type { MountConfig } from './schema.ts'
 
-/** Opens the provider of a mount, in the wrappers that belong to it. */
+/** Opens the provider of a mount, with its wrappers. */
 export async function openProvider(
   address: string,
   config: MountConfig,
@@ -16,12 +16,12 @@ export async function openProvider(
   settings: MountSettings,
 ): Promise<Provider> {
   const { open } = await sources[config.provider].open()
-  // The compiler cannot see that a source and its own options belong together.
+  // TypeScript cannot see that a source and its options belong together.
   const openSource = open as (options: MountConfig, context: OpenContext) => Promise<Provider>
   return openSource(config, openContext(address, config, folder, settings))
 }
 
-/** Returns what a source is given to open a mount. */
+/** Returns the context with which a source opens a mount. */
 export function openContext(
   address: string,
   config: MountConfig,
@@ -39,7 +39,7 @@ export function openContext(
   }
 }
 
-/** @throws ResourceError `invalid` for a source that needs no polling, or that never changes. */
+/** @throws ResourceError `invalid` for a source that reports changes by itself, or never changes. */
 export async function withPolling(provider: Provider, config: MountConfig): Promise<Provider> {
   const { poll } = config
   // These providers poll by themselves: their list has no versions to compare.

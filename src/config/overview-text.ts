@@ -9,23 +9,23 @@ import type { OverviewSources } from './overview.ts'
 import { type PlannedMount, tellsOfChanges } from './plan.ts'
 import { searchesOf } from './searches.ts'
 
-/** How many mounts have a line of their own. */
+/** Maximum number of mounts with their own line. */
 const maxRows = 200
 /** How long the overview waits for the progress of the indexes, in milliseconds. */
 const statusTimeoutMs = 1000
 
-/** One mount, as far as a principal may know of it. */
+/** The visible facts of one mount for a principal. */
 export interface Row {
   readonly mount: PlannedMount
   readonly address: string
   readonly opening: MountOpening['state']
-  /** Whether the principal sees all of it. Counts would tell the others of things that they may not see. */
+  /** Whether the principal sees the whole mount. Otherwise a count would reveal hidden entries. */
   readonly isWhole: boolean
   readonly reader: MountReader | undefined
   readonly progress: MountProgress | undefined
 }
 
-/** Writes the overview for a principal. It opens no mount, and asks only the indexes that are open how far they are. */
+/** Writes the overview for a principal. It opens no mount, and asks only open indexes for their progress. */
 export async function writeOverview(sources: OverviewSources, principal: Principal): Promise<string> {
   const { name } = sources
   const rows = await rowsFor(sources, principal)
@@ -48,7 +48,7 @@ export async function writeOverview(sources: OverviewSources, principal: Princip
   ].join('\n')
 }
 
-/** The mounts that a principal may see something of. */
+/** The mounts in which a principal may see something. */
 export async function rowsFor({ mounts, opened }: OverviewSources, principal: Principal): Promise<readonly Row[]> {
   const catalog = opened()
   return catalog === undefined ? rowsBefore(mounts, principal) : rowsOf(catalog, principal)
@@ -80,7 +80,7 @@ async function rowsOf(catalog: OpenedCatalog, principal: Principal): Promise<rea
   })
 }
 
-/** How far each mount is indexed. */
+/** The progress of the index of each mount. */
 async function progressOf(catalog: OpenedCatalog): Promise<ReadonlyMap<string, MountProgress>> {
   const isOpen = new Set(catalog.openings().flatMap(({ mount, state }) => (state === 'open' ? [mount.address] : [])))
   const searches = searchesOf(catalog).filter(({ address }) => isOpen.has(address))
@@ -149,7 +149,7 @@ function changesOf({ config }: PlannedMount, progress: MountProgress | undefined
   return progress?.changes === 'compared' ? 'compared now and then' : 'read when it is asked for'
 }
 
-/** How to get at the mounts, with an address of this server in each example. */
+/** How to use the mounts, with an address of this server in each example. */
 export function adviceOn(rows: readonly Row[]): readonly string[] {
   const search = rows.find(({ mount }) => mount.config.provider === 'search')
   const files = rows.find(({ mount }) => mount.config.provider === 'files')
@@ -161,7 +161,7 @@ export function adviceOn(rows: readonly Row[]): readonly string[] {
   ]
 }
 
-/** A text in which nothing is Markdown. */
+/** Escapes Markdown in a text. */
 export function plainText(text: string): string {
   return cleanText(text).replace(/[\\`*_[\]<>|#]/g, '\\$&')
 }

@@ -19,11 +19,11 @@ import type { PlannedMount } from './plan.ts'
 export interface OverviewSources {
   /** The name of the server. */
   readonly name: string
-  /** The mounts, as far as they are known before the catalog is open. */
+  /** The mounts that are known before the catalog is open. */
   readonly mounts: readonly PlannedMount[]
   /** The catalog. `undefined`: it is not open yet. */
   readonly opened: () => OpenedCatalog | undefined
-  /** How often the overview is compared while somebody listens to it, in milliseconds. Default 2,000. */
+  /** Interval at which the overview is compared while a client listens to it, in milliseconds. Default 2,000. */
   readonly compareIntervalMs?: number
 }
 
@@ -35,16 +35,16 @@ const resource: Resource = {
   mimeType: 'text/markdown',
 }
 
-/** It changes whenever a mount is opened or indexed, and depends on who asks. */
+/** It changes whenever a mount is opened or indexed, and depends on the caller. */
 const cache: CacheHint = { ttlMs: 0, scope: 'private' }
 
-/** How many spellings of its URI one client may listen to. */
+/** Maximum number of spellings of the overview's URI that one client may subscribe to. */
 const maxSpellings = 16
 
 /**
- * Puts an overview of the server in front of what is listed: a Markdown text that says what is mounted, how much of it there is and how
- * fresh that is, as far as it is known without opening a mount. So the list is never empty, even when nothing is mounted or no mount
- * answers. The overview is of no mount: it is neither searched nor checked nor packed.
+ * Puts an overview of the server in front of the list: a Markdown text that names the mounts, their sizes and how fresh they are.
+ * It says only what is known without opening a mount. With the overview, the list is never empty, even when nothing is mounted or
+ * no mount answers. The overview belongs to no mount, so it is not searched, checked or packed.
  */
 export function withOverview(views: Views, sources: OverviewSources): Views {
   const { opened, mounts, compareIntervalMs = 2000 } = sources
@@ -53,7 +53,7 @@ export function withOverview(views: Views, sources: OverviewSources): Views {
     return writeOverview(sources, principal)
   }
   const watch = createWatch(textFor, compareIntervalMs)
-  /** The mounts that a list without any of them names as missing. */
+  /** The mounts that a list names as unavailable. */
   const addressesFor = (principal: Principal) => {
     const catalog = opened()
     if (catalog === undefined) return []
@@ -104,7 +104,7 @@ export function withOverview(views: Views, sources: OverviewSources): Views {
   }
 }
 
-/** Whether a URI is that of the overview, in any spelling. */
+/** Whether a URI names the overview, in any spelling. */
 function isOverview(uri: string): boolean {
   if (!/^hikidashi:/i.test(uri)) return false
   try {

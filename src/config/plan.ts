@@ -26,10 +26,10 @@ export function planConfig(config: Config): readonly PlannedMount[] {
 }
 
 /**
- * The mounts of folders: each is at `file://` and its absolute path, so that a host on the same machine can open what it
- * reads. A single one can be called by a name instead: `file:///NAME`.
+ * The mounts of folders. The address of each is `file://` and its absolute path, so that a host on the same machine can open the
+ * files that it reads. A single folder can have a name instead: `file:///NAME`.
  *
- * @throws ResourceError `invalid` for a name beside several folders, or one that no address can have.
+ * @throws ResourceError `invalid` for a name beside several folders, or for a name that no address can have.
  */
 export function planFolders(
   folders: readonly string[],
@@ -65,14 +65,14 @@ export function abilitiesOf(mounts: readonly PlannedMount[]): Abilities {
   }
 }
 
-/** Whether the provider of a mount has `watch`, once it is open. */
+/** Whether the provider of a mount will have `watch` when it is open. */
 export function tellsOfChanges(config: MountConfig): boolean {
   if (config.poll !== undefined) return true
   const { watch } = sourceNamed(config.provider) ?? {}
   return watch === 'option' ? (config as { readonly watch?: boolean }).watch !== false : watch === 'always'
 }
 
-/** The optional methods that the provider of a mount has once it is open, from its configuration alone. */
+/** The optional methods that the provider of a mount will have when it is open, from its configuration alone. */
 export function methodsOf(config: MountConfig): DeferredAbilities {
   return {
     watch: tellsOfChanges(config),
@@ -83,7 +83,7 @@ export function methodsOf(config: MountConfig): DeferredAbilities {
   }
 }
 
-/** Whether a mount has prompts: those of its files, or separate ones of another server. */
+/** Whether a mount has prompts, and whether they are `separate`: prompts of another server rather than of its own files. */
 function promptsIn(config: MountConfig): DeferredAbilities['prompts'] {
   if (config.provider === 'prompts') return true
   return config.provider === 'remote' && config.prompts !== false ? 'separate' : false
@@ -107,7 +107,7 @@ export function takesWriting(mounts: readonly PlannedMount[]): boolean {
 }
 
 /**
- * The OAuth scopes that a token needs for what is at a URI, from the configuration alone: none for what lies in no mount.
+ * Returns the OAuth scopes that a token needs for a URI, from the configuration alone. A URI outside all mounts needs no scopes.
  *
  * @throws ResourceError `invalid` for addresses that overlap.
  */

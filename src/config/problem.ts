@@ -5,10 +5,10 @@ export type { Finding, Step } from '../schema/finding.ts'
 /** Something wrong in a configuration file, and where. */
 export interface ConfigProblem {
   readonly file: string
-  /** From 1 up; 0 where the file as a whole is meant. */
+  /** The line, from 1 up; 0 if the problem is about the file as a whole. */
   readonly line: number
   readonly column: number
-  /** The path of the key, such as `mounts["file:///docs"].root`; empty where the file as a whole is meant. */
+  /** The path of the key, such as `mounts["file:///docs"].root`; empty if the problem is about the file as a whole. */
   readonly key: string
   /** The fault, in one sentence. */
   readonly message: string
@@ -37,7 +37,7 @@ export function formatKey(path: readonly Step[]): string {
   return parts.join('').replace(/^\./, '')
 }
 
-/** A configuration file: its value, and where everything in it stands. */
+/** A configuration file: its value, and the positions of its keys and values. */
 export interface Document {
   readonly file: string
   readonly value: unknown

@@ -5,15 +5,15 @@ import type { View } from '../core/view.ts'
 import type { ClientsConfig } from './clients.ts'
 
 /**
- * Hosts in which a model lists, reads and searches resources by itself, by what they call themselves. A host is named here when a
- * run has shown all three (docs/hosts.md). `hikidashi` is the client of this project.
+ * Hosts in which a model lists, reads and searches resources by itself, by the names that the hosts send as clients. A host is
+ * named here when a run has shown all three (docs/hosts.md). `hikidashi` is the client of this project.
  */
 const withResources: readonly string[] = ['codex-mcp-client*', 'hikidashi']
 
 /** Hosts that look for tools named `search` and `fetch`. */
 const withConnectors: readonly string[] = ['ChatGPT*', 'openai-mcp*']
 
-/** The explorer asks by tools for what resources alone do not tell: tokens, suggestions, what a search found. */
+/** The explorer calls tools for the information that resources do not carry: token counts, suggestions, search results. */
 const explorer = 'hikidashi-explorer'
 
 /** Limit of a host on lists, by the name of the host. docs/hosts.md describes how each limit was found. */

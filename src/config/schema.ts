@@ -9,7 +9,7 @@ import { loadMountSchemas, type MountConfig } from './mount-schema.ts'
 import type { Finding } from './problem.ts'
 import { store } from './store.ts'
 
-/** The most secrets that open cursors at once. */
+/** The maximum number of secrets that open cursors at the same time. */
 const maxSecrets = 4
 
 /** The shortest secret that is taken, in bytes: half of the key of HMAC-SHA-256. */
@@ -27,7 +27,7 @@ interface Surroundings {
   readonly servedBy: (file: string) => string | undefined
 }
 
-/** Fetches the secrets of cursors, in their order, and finds what is wrong with them. */
+/** Fetches the secrets of cursors, in their order, and returns the problems with them. */
 export async function loadCursorSecrets(value: unknown, { folder, env, servedBy }: Surroundings) {
   const values: string[] = []
   const findings: Finding[] = []
@@ -57,104 +57,114 @@ export async function loadCursorSecrets(value: unknown, { folder, env, servedBy 
 
 /** The settings of a configuration beside its mounts. */
 export const settingsShape = {
-  $schema: z.string().exactOptional().describe('Where this schema is, for editors.'),
-  name: text.exactOptional().describe('What the server calls itself to clients. By default "hikidashi".'),
+  $schema: z.string().exactOptional().describe('The path or URL of the JSON schema, for editors.'),
+  name: text.exactOptional().describe('The name of the server that clients see. By default "hikidashi".'),
   instructions: text
     .exactOptional()
     .describe(
-      'What clients may tell a model about this server and how to use it. By default what is mounted, and how to search and read it, in at most 120 words.',
+      'The text that clients may give to a model about this server. By default a text of at most 120 words: which mounts there are, and how to search and read them.',
     ),
   overview: z
     .boolean()
     .exactOptional()
     .describe(
-      'Whether the list of resources begins with hikidashi://overview, which says what is mounted, how much of it there is and how fresh that is. By default true.',
+      'Lists hikidashi://overview first: a resource that describes the mounts, their size and how current they are. By default true.',
     ),
-  http: http.exactOptional().describe('How it is served over HTTP.'),
-  clients: clients.exactOptional().describe('What clients are given by what they call themselves.'),
+  http: http.exactOptional().describe('Settings for HTTP.'),
+  clients: clients.exactOptional().describe('Settings for clients, by the name that they send.'),
   context: z
     .strictObject({
       prompt: z
         .boolean()
         .exactOptional()
         .describe(
-          'Whether there is a prompt `assemble_context`, which asks a question with what helps with it. By default true.',
+          'Offers the prompt `assemble_context`, which asks a question together with the resources that help with it. By default true.',
         ),
     })
     .exactOptional()
-    .describe('How contexts are assembled for clients.'),
+    .describe('Contexts that are assembled for clients.'),
   roles: z
     .array(text)
     .exactOptional()
     .describe(
-      'The roles of whoever asks where nobody is asked to say who they are: on stdio, and over HTTP without `http.auth`. By default none.',
+      'The roles of callers that do not authenticate: on stdio, and over HTTP without `http.auth`. By default none.',
     ),
   audit: z
     .strictObject({
-      file: text.describe('The file that records go to, one a line. A relative path starts at this file.'),
+      file: text.describe(
+        'The file of the records, one record a line. A relative path starts at the configuration file.',
+      ),
       maxBytes: size
         .exactOptional()
-        .describe('How long it may become before it is put aside, as FILE.1. By default "64MiB".'),
-      keep: z.int().min(0).exactOptional().describe('How many of those are kept. By default 5.'),
+        .describe('Size at which the file is renamed to FILE.1 and a new one begins. By default "64MiB".'),
+      keep: z.int().min(0).exactOptional().describe('How many renamed files are kept. By default 5.'),
     })
     .exactOptional()
-    .describe('Keeps a record of who asked for what, and what came of it: never of content, and never of tokens.'),
+    .describe('The audit log: a record of each access with caller, URI and outcome, without content and tokens.'),
   pages: z
     .strictObject({
-      first: count.exactOptional().describe('How many entries the first page of a list has. By default 250.'),
-      most: count.exactOptional().describe('Each next page has 32 times as many, up to this. By default 16000.'),
-      bytes: size.exactOptional().describe('About how long a page may be. By default "4MiB".'),
-      scan: count.exactOptional().describe('How many entries are looked at for one page at most. By default 100000.'),
+      first: count.exactOptional().describe('Number of entries on the first page of a list. By default 250.'),
+      most: count
+        .exactOptional()
+        .describe('Each next page has 32 times as many entries, up to this number. By default 16000.'),
+      bytes: size.exactOptional().describe('Approximate maximum size of a page. By default "4MiB".'),
+      scan: count
+        .exactOptional()
+        .describe('Maximum number of entries that are looked at for one page. By default 100000.'),
     })
     .exactOptional()
-    .describe('How long the pages of lists are.'),
+    .describe('The length of the pages of lists.'),
   changes: z
     .strictObject({
       perSubscription: count
         .exactOptional()
         .describe(
-          'How many URIs one subscription may have: one `subscriptions/listen`, or all of a session or pipe. By default 1000.',
+          'Maximum number of URIs of one subscription: one `subscriptions/listen`, or all of a session or pipe. By default 1000.',
         ),
       perPrincipal: count
         .exactOptional()
-        .describe('How many URIs all subscriptions of one principal may have together. By default 20000.'),
-      total: count.exactOptional().describe('How many URIs all subscriptions may have together. By default 200000.'),
-      subscriptions: count.exactOptional().describe('How many subscriptions one principal may have. By default 1000.'),
-      totalSubscriptions: count.exactOptional().describe('How many subscriptions there may be. By default 10000.'),
+        .describe('Maximum number of URIs of all subscriptions of one principal. By default 20000.'),
+      total: count.exactOptional().describe('Maximum number of URIs of all subscriptions. By default 200000.'),
+      subscriptions: count
+        .exactOptional()
+        .describe('Maximum number of subscriptions of one principal. By default 1000.'),
+      totalSubscriptions: count.exactOptional().describe('Maximum number of subscriptions. By default 10000.'),
     })
     .exactOptional()
-    .describe('How much clients may listen to.'),
+    .describe('Limits of subscriptions.'),
   spill: z
     .strictObject({
       tokens: count
         .exactOptional()
         .describe(
-          'About how many tokens the result of a tool may have before it is kept as a resource. By default 8000.',
+          'Approximate number of tokens above which the result of a tool is kept as a resource. By default 8000.',
         ),
-      keep: interval.exactOptional().describe('For how long such a result is kept. By default "1h".'),
+      keep: interval.exactOptional().describe('How long such a result is kept. By default "1h".'),
       maxResults: count
         .exactOptional()
-        .describe('How many are kept for one principal; the oldest make room. By default 100.'),
-      maxBytes: size.exactOptional().describe('How large those of one principal may be together. By default "16MiB".'),
-      maxTotalBytes: size.exactOptional().describe('How large those of all may be together. By default "64MiB".'),
+        .describe('Maximum number of results of one principal; the oldest are dropped. By default 100.'),
+      maxBytes: size.exactOptional().describe('Maximum size of all results of one principal. By default "16MiB".'),
+      maxTotalBytes: size
+        .exactOptional()
+        .describe('Maximum size of all results of all principals. By default "64MiB".'),
     })
     .exactOptional()
     .describe(
-      'Long results of the tools of other servers ("tools" of a remote mount): they are kept in memory, or with "replicas" in the store, at spill://results.',
+      'Long results of the tools of other servers ("tools" of a remote mount). They are kept at spill://results: in memory, or with "replicas" in the store.',
     ),
   store: store
     .exactOptional()
-    .describe('Where what the server itself remembers is kept: results, its own measurements, and what is searched.'),
+    .describe('The database of the server itself: results, its own measurements, and the index of searches.'),
   replicas: z
     .boolean()
     .exactOptional()
     .describe(
-      'Whether several processes serve this configuration at once. Then they tell each other of changes through the store, and one at a time polls a source that has to be polled. They need the same "store" and the same "cursorSecret". By default false.',
+      'Set this if several processes serve this configuration at once. They tell each other of changes through the store, and one at a time polls each source. They need the same "store" and the same "cursorSecret". By default false.',
     ),
   cursorSecret: cursorSecrets
     .exactOptional()
     .describe(
-      'Where the secret is that authenticates the cursors of lists: { "env": "NAME" } or { "file": "path" }. A list of up to four: the first makes cursors, and all of them take them, so that a secret can be replaced while clients hold cursors. Replicas share it. By default a new one at each start, which ends the cursors that clients hold.',
+      'The secret that authenticates the cursors of lists, as { "env": "NAME" } or { "file": "path" }. In a list of up to four, the first secret makes cursors and all of them verify cursors, so that you can replace a secret while clients hold cursors. Replicas need the same secret. By default a new secret at each start, which invalidates the cursors that clients hold.',
     ),
 }
 
@@ -169,7 +179,7 @@ function mountsOf(mount: z.Schema<MountConfig>) {
       ),
     })
     .describe(
-      'What is served: an address (a URI prefix, such as "file:///docs" or "docs://manual") for each source. No address lies at or under another.',
+      'The sources that are served, each with an address: a URI prefix such as "file:///docs" or "docs://manual". No address may equal another or lie below it.',
     )
 }
 
@@ -187,7 +197,7 @@ export async function loadConfigSchema() {
   return configSchemaOf((await loadMountSchemas()).mount)
 }
 
-/** A configuration as it was written, once it is parsed: durations in milliseconds, sizes in bytes, defaults filled in. */
+/** A parsed configuration: durations in milliseconds, sizes in bytes, defaults filled in. */
 export type ConfigFile = z.output<ReturnType<typeof configSchemaOf>>
 
 export type { MountConfig } from './mount-schema.ts'

@@ -28,7 +28,10 @@ export function deferredSearch(open: () => Promise<Search>, log: Log): Search & 
   }
 }
 
-/** A key that is made once and kept in the store. `undefined`: the store does not answer, and it is another one this time. */
+/**
+ * Returns a key that is made once and kept in the store. Returns `undefined` if the store does not answer; then this run uses
+ * another key.
+ */
 export async function keptKey(store: LazyStore): Promise<Uint8Array | undefined> {
   try {
     const keys = (await store.open()).collection('keys')

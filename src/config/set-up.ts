@@ -25,8 +25,8 @@ export interface SetUpOptions {
 }
 
 /**
- * The mounts that a folder gets: its files, history, settings, environment, prompts, skills and databases, as far as it has them. The
- * search over them is apart ({@link searchMount}), since one search covers several folders. `hikidashi init` writes down the same.
+ * The mounts that a folder gets: its files, history, settings, environment, prompts, skills and databases, if it has them. The
+ * search is separate ({@link searchMount}), since one search covers several folders. `hikidashi init` writes the same mounts.
  */
 export function setUpMounts(
   { names, git, settings, dotenv, prompts, skills }: Glance,
@@ -150,7 +150,7 @@ function escapeGlob(name: string): string {
 
 /** Mounts of folders that are served without a configuration. */
 export interface FolderPlan {
-  /** The mounts, as far as the names at the top of the folders tell. */
+  /** The mounts that the names at the top of the folders show. */
   readonly mounts: readonly PlannedMount[]
   /** The mounts with the databases that are found below. It takes longer: for when the mounts are opened. */
   complete(): Promise<readonly PlannedMount[]>
@@ -215,7 +215,7 @@ function plannedIn(root: string, { address, config }: SetUpMount): PlannedMount 
   }
 }
 
-/** A plain name for each folder; those that several would have get a number. */
+/** A plain name for each folder. Folders with the same name get a number. */
 function distinctNames(roots: readonly string[]): readonly string[] {
   const used = new Set<string>()
   return roots.map((root) => {

@@ -16,8 +16,8 @@ export interface SkillSources {
 const ownAddress = 'skill://hikidashi'
 
 /**
- * Gives views their skills: those of the mounts that say so, and those that hikidashi brings itself, which are in no list of
- * resources. Nothing is loaded or looked for before somebody asks.
+ * Gives views their skills: the skills of mounts with `skills`, and hikidashi's own skills, which are in no list of resources.
+ * Skills are looked for and loaded at the first request for them.
  */
 export function withMountedSkills(views: Views, { mounts, log }: SkillSources): Views {
   const isTaken = mounts.some(({ address }) => overlap(parseAddress(address), parseAddress(ownAddress)))
@@ -61,7 +61,7 @@ function rootsOf(address: string, config: MountConfig): readonly string[] {
   return skills === true ? [mounted.text] : [skills].flat().map((path) => formatUri(mounted, path))
 }
 
-/** A view in which what is at the address of our own skills is read from there. */
+/** A view that reads hikidashi's own skills at their address, and everything else as before. */
 function withOwn(view: View, own: () => Promise<View>): View {
   const isOwn = (uri: string) => /^skill:\/\/hikidashi(?:[/?]|$)/i.test(uri)
   return {

@@ -15,26 +15,26 @@ export const store = z
     sqlite: text
       .exactOptional()
       .describe(
-        'The file of an SQLite database, which is made where it is missing. A relative path starts at this file. By default one in the state folder of the user, for the folder that this file is in.',
+        'The file of an SQLite database; it is created if it is missing. A relative path starts at the configuration file. By default a file in the state folder of the user, for the folder of the configuration file.',
       ),
     postgres: secret
       .exactOptional()
       .describe(
-        'Where the URL of a PostgreSQL database is, which replicas share: { "env": "NAME" } or { "file": "path" }.',
+        'The URL of a PostgreSQL database, which replicas can share, as { "env": "NAME" } or { "file": "path" }.',
       ),
     schema: z
       .string()
       .regex(/^[a-z_][a-z0-9_]{0,62}$/, {
-        error: refusal('This is no name of a schema.', 'Write one of a-z, 0-9 and _, such as "hikidashi".'),
+        error: refusal('This is not the name of a schema.', 'Write one of a-z, 0-9 and _, such as "hikidashi".'),
       })
       .exactOptional()
-      .describe('The schema in PostgreSQL that the tables are in. By default "hikidashi".'),
+      .describe('The PostgreSQL schema of the tables. By default "hikidashi".'),
     connections: z
       .int()
       .min(1)
       .max(100)
       .exactOptional()
-      .describe('How many connections to PostgreSQL there are at most, besides the one that listens. By default 8.'),
+      .describe('Maximum number of connections to PostgreSQL, besides the one that listens. By default 8.'),
   })
   .refine(({ sqlite, postgres }) => sqlite === undefined || postgres === undefined, {
     error: refusal('There are two stores.', 'Remove "sqlite" or "postgres".'),
@@ -48,7 +48,7 @@ export const store = z
 interface StoreContext {
   readonly folder: string
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Which served folder a file lies in, by the address of its mount. */
+  /** The served folder that contains a file, as the address of its mount. */
   readonly servedBy: (file: string) => string | undefined
 }
 

@@ -43,7 +43,7 @@ const languageOfLabel: Readonly<Record<string, SurveyedLanguage>> = {
   'euc-kr': 'ko',
 }
 
-/** Looks at the first documents of a folder, those near the top first. */
+/** Looks at the first documents of a folder, beginning with those near its top. */
 export async function surveyDocuments(folder: string): Promise<DocumentSurvey> {
   const paths = await filesIn(folder, documents, maxDocuments)
   const found = new Set<SurveyedLanguage>()
@@ -85,7 +85,7 @@ function postgresIn(dotenv: Buffer): string | undefined {
   return names.find((name) => name === 'DATABASE_URL') ?? names[0]
 }
 
-/** Databases of SQLite, told by their first bytes; those of hikidashi itself are left out. */
+/** SQLite databases, recognized by their first bytes. Databases of hikidashi itself are left out. */
 export async function sqliteIn(folder: string): Promise<readonly string[]> {
   const found: string[] = []
   for (const path of await filesIn(folder, /\.(?:db|db3|s3db|sqlite|sqlite3)$/i, maxDatabases)) {
@@ -96,7 +96,7 @@ export async function sqliteIn(folder: string): Promise<readonly string[]> {
   return found
 }
 
-/** Some files, by their paths in the folder, those near the top first. */
+/** Returns some files, by their paths in the folder, beginning with those near its top. */
 async function filesIn(folder: string, pattern: RegExp, most: number): Promise<readonly string[]> {
   const found: string[] = []
   let level = ['']
@@ -118,7 +118,7 @@ async function filesIn(folder: string, pattern: RegExp, most: number): Promise<r
   return found
 }
 
-/** The beginning of a file; nothing of one that cannot be read. */
+/** The beginning of a file; empty if the file cannot be read. */
 async function startOf(file: string): Promise<Buffer> {
   const buffer = Buffer.alloc(sampleBytes)
   try {

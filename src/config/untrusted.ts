@@ -9,18 +9,18 @@ export interface Withheld {
   /** The address of a mount, or the name of a setting such as `audit`. */
   readonly name: string
   readonly part: 'mount' | 'setting'
-  /** Why: what it would do. */
+  /** The effects for which the part is withheld. */
   readonly effects: readonly Effect[]
 }
 
 type Raw = Readonly<Record<string, unknown>>
 
 /**
- * The parts of a configuration that do more than read its folder, and those that depend on them. It is judged as it was written: a part
- * that does not keep to the schema is withheld as well, since nobody can tell what it would do.
+ * Returns the parts of a configuration that do more than read its folder, and the parts that depend on them. The configuration is
+ * judged as it was written: a part that violates the schema is withheld as well, because its effects are unknown.
  *
- * @param folder The absolute path of the folder that the configuration lies in.
- * @param schemas Those of all sources that the mounts name.
+ * @param folder The absolute path of the folder that contains the configuration.
+ * @param schemas The schemas of all sources that the mounts name.
  */
 export function withheldParts(document: unknown, folder: string, schemas: MountSchemas): readonly Withheld[] {
   const { mounts: written, ...others } = recordOf(document)
@@ -60,7 +60,7 @@ function mountOf(
   return effects.length === 0 ? [] : [{ ...part, effects }]
 }
 
-/** Searches over nothing but mounts that are left out. */
+/** Searches whose mounts are all left out. */
 function emptySearches(mounts: Raw, gone: ReadonlySet<string>): readonly Withheld[] {
   return Object.entries(mounts).flatMap(([name, value]) => {
     const { provider, over } = recordOf(value)
@@ -148,12 +148,12 @@ const settings: Rules<Omit<ConfigFile, 'mounts'>> = {
   changes: 'none',
   spill: 'none',
   store: (value, context) => effectsBy(store, value, context),
-  // It makes nothing but rows in the store, and what the store does is judged there.
+  // Replicas only write rows in the store, and the store is judged by its own rule.
   replicas: 'none',
   cursorSecret: secrets,
 }
 
-/** Every rule for settings outside mounts, by key; those of `http` and `http.auth` likewise. */
+/** The rules for all settings outside mounts, by key, including the settings of `http` and `http.auth`. */
 export const settingEffects = { settings, http, auth, store } as const
 
 /** Returns the effects of settings outside `mounts` beyond reading the folder of the configuration. */

@@ -63,7 +63,7 @@ export function postPath(address: string): string {
   return `${postsUnder}${parseAddress(address).text.replace(/^[^:]*:\/\/\/?/, '')}`
 }
 
-/** Whether a URI can hold an id as it is. Any other is refused for what it is. */
+/** Whether an id is the same inside of a URI, without an escape. Any other id is refused, with its own reason. */
 function isWrittenAlike(id: string): boolean {
   return /^[A-Za-z0-9][\w.~-]{0,127}$/.test(id)
 }

@@ -8,16 +8,22 @@ export interface Shingles {
   readonly all: Uint32Array
 }
 
-/** How many words a shingle has; how much of two texts is the same where they say the same; how few shingles say nothing. */
+/**
+ * Number of words of a shingle; share of common shingles from which two texts are copies; number of shingles below which a text
+ * is not compared.
+ */
 const size = { words: 5, alike: 0.9, least: 20, signature: 16 }
 
 /** Number of words examined before the task yields to the event loop. */
 const slice = 8192
 
-/** Shingles by the digest of their text, since most texts are compared again by the next call. In bytes, with what an entry takes besides. */
+/**
+ * Cache of shingles by the digest of their text, because most texts are compared again by the next call. Sizes in bytes, with the
+ * overhead of an entry.
+ */
 const recent = createRecent<Shingles>(12 * 2 ** 20, ({ all }) => all.byteLength + 400)
 
-/** The hashes of all stretches of five words. Texts without spaces are taken character by character. */
+/** The hashes of all sequences of five words. Texts without spaces are taken character by character. */
 export async function shinglesOf(text: string, sha256: string): Promise<Shingles> {
   const known = recent.get(sha256)
   if (known !== undefined) return known
@@ -58,9 +64,9 @@ function hashOf(word: string): number {
   return hash
 }
 
-/** Remembers texts, and tells which of them a text says the same as. */
+/** Stores texts, and finds the stored text of which a text is a copy. */
 export interface Collapse {
-  /** The first that it is a copy of, or nearly. `undefined`: none, and it is remembered. */
+  /** The first text of which it is a copy, or nearly. `undefined`: there is none, and the text is stored. */
   add(uri: string, shingles: Shingles): string | undefined
   remember(uri: string, shingles: Shingles): void
 }
@@ -82,7 +88,7 @@ export function createCollapse(): Collapse {
       const same = byHash.get(shingles.sha256)
       if (same !== undefined) return same
       if (shingles.all.length >= size.least) {
-        // Two that are nearly the same have nearly the same smallest hashes.
+        // Nearly equal texts have nearly the same smallest hashes.
         const near = new Set([...smallestOf(shingles)].flatMap((hash) => [...(bySmallest.get(hash) ?? [])]))
         for (const index of [...near].sort((a, b) => a - b)) {
           const other = known[index]

@@ -13,7 +13,9 @@ import { createReader } from './reader.ts'
 import { timeOf } from './render.ts'
 import { type AssembleOptions, type Candidate, defaultLimits, type Explanation, type OmittedItem } from './types.ts'
 
-/** How much one answer has at most: what was left out, and UTF-16 units of text. How much is read to suggest something. */
+/**
+ * Limits of one answer: number of omitted resources, and UTF-16 units of text. Number of resources that are read for suggestions.
+ */
 const most = { omitted: 50, text: 8_000_000, suggested: 500 }
 
 /** Returns the answer to a call of `assemble_context`. */
@@ -125,7 +127,7 @@ async function measured(view: View, options: AssembleOptions): Promise<ToolAnswe
   }
 }
 
-/** Facts of a resource that a basket shows. */
+/** Metadata of a resource for a basket. */
 function factsOf({ name, title, mimeType, size, modified }: Resource): JsonObject {
   const at = timeOf(modified)
   return {
@@ -144,7 +146,7 @@ function omittedToJson({ uri, reason, of, tokens, explanation }: OmittedItem): J
   }
 }
 
-/** Digits that nobody looks at are left out. */
+/** Rounds off insignificant digits. */
 function shortened({ score, factors }: Explanation): JsonObject {
   const round = (value: number) => Math.round(value * 10_000) / 10_000
   return { score: round(score), factors: factors.map((factor) => ({ ...factor, value: round(factor.value) })) }

@@ -5,7 +5,7 @@ import type { JsonObject } from '../core/tool.ts'
 import { encodings } from './tokens.ts'
 import { type AssembleOptions, formats, levels, type ManifestEntry, type Pin } from './types.ts'
 
-/** How much may be asked for. */
+/** Limits of the arguments. */
 export const most = {
   ...{ query: 4000, pins: 500, excludes: 500, mounts: 100, uri: 8192, budget: 1_000_000, suggested: 100 },
   ...{ earlier: 999, ranges: 1000 },
@@ -140,7 +140,7 @@ function budgetIn(value: unknown): number {
   throw invalid(`budget: It is not a number of tokens from 0 to ${most.budget}, such as 8000 or "8k".`, 'argument')
 }
 
-/** A budget such as `8000`, `32k`, `1.5k` or `1m`, in tokens. `undefined` where it is none. */
+/** Parses a budget such as `8000`, `32k`, `1.5k` or `1m`, in tokens. `undefined` if it is invalid. */
 export function parseBudget(text: string): number | undefined {
   const [, digits, unit] = /^(\d{1,12}(?:\.\d{1,6})?)([km]?)$/i.exec(text.trim().replaceAll('_', '')) ?? []
   if (digits === undefined) return undefined
@@ -168,7 +168,7 @@ function pinIn(value: unknown, name: string): string | Pin {
   return { uri: uriIn(uri, `${name}.uri`), ...defined({ level: wanted }) }
 }
 
-/** Of an entry of an earlier manifest, what tells whether the same can be shown again. The rest of it makes no difference. */
+/** The members of an entry of an earlier manifest that decide whether the same text can be shown again. */
 function entryIn(value: unknown, name: string): ManifestEntry {
   if (typeof value !== 'object' || value === null) throw invalid(`${name}: It is no entry of a manifest.`, 'argument')
   const { uri, level, ranges = [], prefix } = value as Readonly<Record<string, unknown>>

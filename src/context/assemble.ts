@@ -22,7 +22,7 @@ import type {
   OmittedItem,
 } from './types.ts'
 
-/** The share of the budget that one resource takes at most while there are others. Figures: decision 21. */
+/** Maximum share of the budget for one resource while others fit. Figures: decision 21. */
 const capShare = 0.6
 
 /**
@@ -37,7 +37,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   requireKeys('assemble(view, options)', { options }, { options: 'an object' })
   const { encoding = 'o200k_base', format = 'markdown', reserve = 0.03, signal } = options
   const limits = checked(options)
-  // While that is loaded, what there is is listed and read.
+  // While the encoding is loaded, resources are listed and read.
   const opening = openCounter(encoding)
   opening.catch(() => {})
   const renderer = rendererOf(format)
@@ -152,7 +152,7 @@ function manifestOf({ candidate, form, reading }: Chosen, prefix: string | undef
   }
 }
 
-/** The tokens of the front that this text and an earlier one have in common, up to the end of a resource. */
+/** The number of tokens at the beginning that this text and an earlier one have in common, up to the end of a resource. */
 function reusedOf(now: readonly ManifestEntry[], earlier: readonly ManifestEntry[], headTokens: number): number {
   const common = commonEntries(
     earlier,

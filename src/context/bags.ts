@@ -1,17 +1,17 @@
 import type { TermCounts } from '../text/bm25.ts'
 import { termsOf, wordsIn } from '../text/terms.ts'
 
-/** How often each term is in a text: the hashes of its terms in ascending order, and how often each is there. */
+/** The frequencies of the terms of a text: the hashes of its terms in ascending order, and the number of each. */
 export interface Bag {
   readonly hashes: Uint32Array
   readonly counts: Uint32Array
-  /** How many terms there are in all. */
+  /** The number of all terms. */
   readonly length: number
-  /** How long the text is, in UTF-16 units. */
+  /** The length of the text, in UTF-16 units. */
   readonly units: number
 }
 
-/** The hashes of the terms of words: most words come again and again. */
+/** Cache of the hashes of words, because most words repeat. */
 const remembered = new Map<string, Uint32Array>()
 const most = { words: 50_000, length: 24 }
 
@@ -47,13 +47,13 @@ export function bagOf(text: string): Bag {
   return { hashes, counts: hashes.map((hash) => found.get(hash) ?? 0), length, units: text.length }
 }
 
-/** Counts terms in bags. Two terms have the same hash in one of some thousand millions of cases: they are then counted as one. */
+/** Counts terms in bags. In one of some thousand millions of cases two terms have the same hash; they are then counted as one. */
 export function createBagCount(terms: readonly string[]): (bag: Bag) => TermCounts {
   const wanted = terms.map(hashOf)
   return ({ hashes, counts, length }) => ({ counts: wanted.map((hash) => counts[placeOf(hashes, hash)] ?? 0), length })
 }
 
-/** By binary search. -1: it is not there. */
+/** Binary search. -1: not found. */
 function placeOf(hashes: Uint32Array, wanted: number): number {
   let low = 0
   let high = hashes.length - 1

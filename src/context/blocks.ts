@@ -3,10 +3,10 @@ import type { EmbeddedText } from '../core/tool.ts'
 import type { Resource } from '../core/view.ts'
 import type { Annotations, ContentBlock } from './types.ts'
 
-/** A content block in the words of the core. */
+/** A content block in the types of the core. */
 export type Piece = { readonly text: string } | { readonly resource: EmbeddedText } | { readonly link: Resource }
 
-/** Content blocks as tools and prompts hand them on to whoever writes them for a revision of the protocol. */
+/** Content blocks in the form of tools and prompts, from which the server writes each revision of the protocol. */
 export function piecesOf(blocks: readonly ContentBlock[]): readonly Piece[] {
   return blocks.map((block) => {
     if (block.type === 'text') return { text: block.text }

@@ -3,9 +3,9 @@ import { encodings } from './tokens.ts'
 import { type AssembleOptions, defaultLimits, formats, type Limits, levels } from './types.ts'
 
 /**
- * The limits, once the options are without fault.
+ * Validates the options and returns the limits.
  *
- * @throws ResourceError `invalid`, which names each.
+ * @throws ResourceError `invalid`, which names each fault.
  */
 export function checked(options: AssembleOptions): Limits {
   const { budget, reserve = 0.03, cap = 1, encoding = 'o200k_base', format = 'markdown', now, halfLife = 1 } = options

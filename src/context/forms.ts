@@ -9,7 +9,7 @@ import type { Counter } from './tokens.ts'
 import type { Candidate, Format, Level, LevelTokens, LineRange } from './types.ts'
 import { windowsOf } from './windows.ts'
 
-/** A resource at one level, as it would be shown, and what that takes. */
+/** A resource at one level, as it would be shown, and its tokens. */
 export interface Form {
   readonly part: Part
   readonly tokens: number
@@ -20,28 +20,31 @@ export interface Form {
 export interface Formed {
   readonly candidate: Candidate
   readonly reading?: Reading
-  /** Smallest level first. One alone for what is required. */
+  /** Smallest level first. A required resource has only one. */
   readonly forms: readonly Form[]
-  /** About how many tokens the whole text has, within bounds: a longer text holds more of the places that are looked for. */
+  /** Approximate number of tokens of the whole text, within bounds: a longer text contains more of the searched places. */
   readonly size: number
   readonly notes: readonly string[]
-  /** Counts what each level takes, where that is asked for. */
+  /** Counts the tokens of each level, if requested. */
   readonly levels?: () => Promise<LevelTokens>
 }
 
 /**
- * The share of the whole text that each level is worth; windows are worth more by the share of the scores that they have. Figures: decision 21.
+ * The value of each level as a share of the whole text; the value of windows grows with their share of the scores. Figures:
+ * decision 21.
  */
 const worth: Readonly<Record<Level, number>> = { link: 0.01, outline: 0.05, windows: 0.15, full: 1 }
 const worthOfScores = 0.75
 
 /**
- * About how many tokens a text counts for: a byte of any script is about a quarter of a token. One that was not read counts for as many as a
- * short one. Figures: decision 21.
+ * Approximate number of tokens of a text: a byte of any script is about a quarter of a token. An unread text counts as a short
+ * one. Figures: decision 21.
  */
 const sizes = { bytesPerToken: 4, least: 300, most: 4000 }
 
-/** The sizes of windows in UTF-16 units: of the leading candidates, of which there are so many; of the others; and where windows are required. */
+/**
+ * The sizes of windows in UTF-16 units: for the leading candidates, with their number; for the others; and for required windows.
+ */
 const windowSizes = { leaders: 20, ofLeaders: [2000, 6000, 16_000], ofOthers: [2000], required: [6000] }
 
 export interface Forming {
@@ -51,18 +54,18 @@ export interface Forming {
   readonly terms: ReadonlySet<string>
   /** Maximum number of tokens of a form. Larger forms are dropped, unless the resource is required. */
   readonly most: number
-  /** Whether what is required is counted at the other levels, too. */
+  /** Whether a required resource is counted at the other levels, too. */
   readonly countLevels?: boolean | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** No token of any encoding here is longer, in bytes. */
+/** Maximum length of a token in any encoding, in bytes. */
 export const longestToken = 128
 
 /**
- * All the forms that a resource can be taken in. Of what was not read, or is no text, there is a link alone.
+ * All forms of a resource. An unread or binary resource has only a link.
  *
- * @param place The place of the candidate among all, from 0: the leaders have larger windows.
+ * @param place The index of the candidate, from 0: the leaders have larger windows.
  */
 export async function formsOf(
   candidate: Candidate,
@@ -76,7 +79,7 @@ export async function formsOf(
   const counted = wanted === undefined || given.countLevels === true ? bodies : [wanted]
   const forms: Form[] = []
   const all = Number.POSITIVE_INFINITY
-  // It would take long to count what cannot fit in any case.
+  // Skip counting a form that cannot fit, because counting takes long.
   const countable = counted.filter((one) => one === wanted || !isLonger(one.body ?? '', longestToken * given.most))
   const partOf = ({ level, body }: Body): Part => ({ resource, level, ...defined({ body }) })
   for (const one of wanted === undefined ? countable : [wanted]) {
@@ -132,7 +135,7 @@ interface Body {
   readonly ranges?: readonly LineRange[]
   /** Digest of the text and the settings that determine the body. Undefined when the body depends on the query. */
   readonly digest?: string
-  /** Its share of the worth of the whole; left out where the level says it. */
+  /** Its value as a share of the whole; undefined if the level determines it. */
   readonly worth?: number
 }
 
@@ -143,12 +146,15 @@ function isLonger(text: string, bytes: number): boolean {
 
 interface Count {
   readonly tokens: number
-  /** Whether the counting was stopped there, since there were too many. */
+  /** Whether counting was stopped, because there were too many tokens. */
   readonly isStopped: boolean
   readonly bytes: number
 }
 
-/** Outlines and numbers of tokens, for the calls that come next. Both follow from a text alone, whoever may see it. In bytes. */
+/**
+ * Cache of outlines and numbers of tokens for later calls. Both follow from the text alone, so callers share them. Sizes in
+ * bytes.
+ */
 const outlines = createRecent<string>(8 * 2 ** 20, (outline) => 2 * outline.length + 200)
 const counts = createRecent<Count>(8 * 2 ** 20, ({ bytes }) => bytes)
 
@@ -159,13 +165,13 @@ function outlineFor({ text, sha256 }: TextReading, path: string, mimeType: strin
   return { body, digest }
 }
 
-/** The tokens of a part as it is shown; where there are more than `most`, any number above it. */
+/** The tokens of a part; if there are more than `most`, any number above it. */
 async function tokensOf(part: Part, digest: string | undefined, given: Forming, most: number): Promise<number> {
   const { counter, renderer, format, signal } = given
   const count = () => counter.count(renderer.part(part, 1), signal, most)
   if (digest === undefined) return count()
   const { resource, level } = part
-  // All that is shown beside the body is in what is shown without it.
+  // Everything beside the body is also in the form without a body.
   const key = JSON.stringify([counter.encoding, format, level, digest, renderer.part({ resource, level }, 1)])
   const known = counts.get(key)
   if (known !== undefined && (!known.isStopped || known.tokens > most)) return known.tokens
@@ -196,7 +202,7 @@ function bodiesOf(
   return bodies
 }
 
-/** The level that was asked for, or the next below it that there is. */
+/** The requested level, or the next lower one that exists. */
 function nearest(bodies: readonly Body[], level: Level): Body {
   const wanted = worth[level]
   return bodies.filter((body) => worth[body.level] <= wanted).at(-1) ?? { level: 'link' }

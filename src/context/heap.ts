@@ -1,4 +1,4 @@
-/** Values, of which the one that precedes all others comes out first. */
+/** A binary heap: the value that precedes all others is removed first. */
 export interface Heap<T> {
   push(value: T): void
   pop(): T | undefined

@@ -4,7 +4,7 @@ import { rankAll } from './rank.ts'
 import { createReader } from './reader.ts'
 import { type AssembleOptions, type Candidate, defaultLimits } from './types.ts'
 
-/** A prompt's context out of a view: what helps with a query, within a budget of tokens. */
+/** Assembles a context for a prompt from a view: the resources that help with a query, within a budget of tokens. */
 export { assemble } from './assemble.ts'
 export { type Difference, differences, type Manifest, manifestFor, parseBasket, parseManifest } from './manifest.ts'
 export { type Measured, type MeasuredItem, measure } from './measure.ts'

@@ -13,21 +13,21 @@ const batch = 64
 const slice = 65_536
 
 export interface Lexical {
-  /** Resources by what they are called. */
+  /** Resources with words in their names. */
   readonly names: readonly Scored[]
-  /** Resources by what they say. */
+  /** Resources with words in their texts. */
   readonly contents: readonly Scored[]
-  /** How rare each term is in what was read. */
+  /** The rarity of each term among the texts that were read. */
   readonly rarity: readonly number[]
   readonly notes: readonly string[]
 }
 
 /**
- * Looks for words in what resources are called, and in what they say: of those that may be read, as many as the limits allow, first those
- * whose names match.
+ * Searches words in the names and texts of resources. It reads as many texts as the limits allow; those with matching names come
+ * first.
  *
- * @param memory What is remembered of resources: these are not read again.
- * @param minTermsOf How many different terms a resource must have, in its name and its text together, to match.
+ * @param memory Cache of resources, which are not read again.
+ * @param minTermsOf Minimum number of different terms that a resource must have, in its name and its text together, to match.
  */
 export async function matchWords(
   resources: readonly Resource[],
@@ -107,7 +107,7 @@ function hasTerm(found: TermCounts | undefined, term: number): boolean {
   return (found?.counts[term] ?? 0) > 0
 }
 
-/** Reads what comes next while what was read is looked at. */
+/** Reads the next texts while these are examined. */
 async function* ahead(
   uris: readonly string[],
   reader: Reader,

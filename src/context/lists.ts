@@ -11,17 +11,20 @@ import { bestSection, type Section, sectionsOf } from './sections.ts'
 import type { Limits } from './types.ts'
 
 /**
- * The shares of the ways in which resources are looked for: names, and texts: as a whole, and by the best section of the leading ones. Of what a
- * search covers, the search has half of the share of the texts. Figures: decision 21.
+ * Weights of the lists: names; texts as a whole; the best section of the leading texts. For resources that a search covers, the
+ * search has half of the weight of the texts. Figures: decision 21.
  */
 const weights = { search: 0.3, name: 0.4, words: 0.3, section: 0.3, wordsBesideSearch: 0.15, sectionBesideSearch: 0.15 }
-/** Number of resources whose sections are compared, and of those that a search found whose texts are. */
+/** Number of resources whose sections are compared, and number of hits of a search whose texts are compared. */
 const sectioned = 64
-/** The shares of its score that a candidate gives to those that it refers to, and to those in its folder; and how many candidates do. */
+/**
+ * The shares of its score that a candidate passes to the resources that it refers to, and to those in its folder; and the number
+ * of candidates that do.
+ */
 const nearness = { referred: 0.1, folder: 0.05, seeds: 10 }
 /**
- * Of resources that no search covers, where a search covers others: what they weigh, and how many different terms of the
- * query they must have. One alone, such as `cursor` in the name of a variable, is noise.
+ * For resources outside every search, if a search covers others: their weight, and the minimum number of different terms of the
+ * query. A single term, such as `cursor` in the name of a variable, is noise.
  */
 const outside = { weight: 0.5, minTerms: 2 }
 
@@ -31,7 +34,7 @@ export interface Looked {
   /** Whether a search covers any of the resources, and this one. */
   readonly isSearched: boolean
   isCovered(resource: Resource): boolean
-  /** Whether a resource is read to look for words in it. */
+  /** Whether a resource is read to search words in it. */
   isRead(resource: Resource): boolean
   /** Whether a resource is the copy of one that a search has found. */
   isDouble(uri: string): boolean
@@ -40,7 +43,7 @@ export interface Looked {
   readonly memory: Memory | undefined
 }
 
-/** Looks for resources in all ways but by their neighbours. */
+/** Searches resources in all ways except by their neighbours. */
 export async function lookedFor(
   known: ReadonlyMap<string, Resource>,
   { terms, searched, isSearched, isCovered, isRead, isDouble, reader, limits, memory }: Looked,
@@ -72,8 +75,8 @@ export async function lookedFor(
 }
 
 /**
- * Of what a search covers, how well the texts of the leading ones fit, and the best section of each. How rare a word is counts among these texts
- * alone, since no others are read.
+ * For resources that a search covers: the scores of the leading texts, and of the best section of each. The rarity of a word is
+ * counted among these texts only, because no others are read.
  */
 async function besideSearch(
   known: ReadonlyMap<string, Resource>,
@@ -102,7 +105,7 @@ async function besideSearch(
   ]
 }
 
-/** How often each term is in the sections of a text together. */
+/** The frequencies of the terms in all sections of a text. */
 function inAll(sections: readonly Section[], terms: number): TermCounts {
   const counts = Array.from({ length: terms }, (_, term) =>
     sections.reduce((sum, { found }) => sum + (found.counts[term] ?? 0), 0),
@@ -110,7 +113,7 @@ function inAll(sections: readonly Section[], terms: number): TermCounts {
   return { counts, length: sections.reduce((sum, { found }) => sum + found.length, 0) }
 }
 
-/** Of the resources that fit best by words and names, how well the best section of each fits. */
+/** For the best resources by words and names: the score of the best section of each. */
 async function bySection(
   known: ReadonlyMap<string, Resource>,
   names: RankedList,
@@ -128,7 +131,7 @@ async function bySection(
   return scaled(texts.map(([uri, sections]) => [uri, bestSection(sections, rarity)] as const))
 }
 
-/** Reads resources, and cuts those that are texts into their sections. */
+/** Reads resources, and splits texts into their sections. */
 async function sectionsOfAll(
   known: ReadonlyMap<string, Resource>,
   uris: readonly string[],
@@ -152,7 +155,7 @@ function bestOf(fused: ReadonlyMap<string, Fused>): readonly (readonly [uri: str
   return [...fused].sort(([a, one], [b, other]) => other.sum - one.sum || compare(a, b))
 }
 
-/** Returns lists of resources that the best candidates refer to, and of those in their folders. */
+/** Returns lists of the resources that the best candidates refer to, and of those in the same folders. */
 export async function neighboursOf(
   pinned: readonly string[],
   fused: ReadonlyMap<string, Fused>,
@@ -196,7 +199,7 @@ const references = [
 const most = { references: 200, text: 400_000, folder: 12 }
 const endings = ['', '.ts', '.tsx', '.js', '.jsx', '.mjs', '.py', '.md', '/index.ts', '/index.js', '/README.md']
 
-/** The known URIs that a text refers to, relative to its own, in the order in which they are named. */
+/** The known URIs that a text refers to, resolved against its own, in order of occurrence. */
 function referredTo(uri: string, text: string, isKnown: (uri: string) => boolean): readonly string[] {
   const found = new Set<string>()
   const part = text.slice(0, most.text)
@@ -224,7 +227,7 @@ function candidatesFor(uri: string, reference: string): readonly string[] {
   ]
 }
 
-/** A relative path below a folder, without `.` and `..`. `undefined`: it leads out of the root. */
+/** Resolves a relative path below a folder. `undefined`: it leads out of the root. */
 function resolved(folder: string, path: string): string | undefined {
   const [, root, rest] = /^([a-z][a-z0-9+.-]*:\/\/[^/]*\/)(.*)$/i.exec(folder) ?? []
   if (root === undefined || rest === undefined || path.startsWith('/') || !path.isWellFormed()) return undefined
@@ -238,7 +241,7 @@ function resolved(folder: string, path: string): string | undefined {
   return root + segments.join('/')
 }
 
-/** Those in the same folder, where there are not so many that it says nothing. */
+/** The resources in the same folder, unless there are so many that this means nothing. */
 function foldersOf(uris: readonly string[]): (uri: string) => readonly string[] {
   const folders = new Map<string, string[]>()
   for (const uri of uris) {

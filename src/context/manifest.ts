@@ -16,7 +16,7 @@ import {
 
 /** Request and result of a context as JSON: enough to assemble it again, and to list later changes. */
 export interface Manifest {
-  /** As in RFC 3339: the time from which ages counted. */
+  /** In RFC 3339: the time from which ages counted. */
   readonly now?: string
   readonly query?: string
   readonly pins?: readonly Pin[]
@@ -30,9 +30,9 @@ export interface Manifest {
   readonly format?: Format
   readonly halfLife?: number
   readonly tokens?: number
-  /** Of the text, in UTF-8. */
+  /** SHA-256 of the text, in UTF-8. */
   readonly sha256?: string
-  /** How many tokens in front are those of an earlier context, where one was named. */
+  /** Number of tokens at the beginning that are the same as in an earlier context, if one was given. */
   readonly reusedPrefixTokens?: number
   readonly manifest: readonly ManifestEntry[]
 }
@@ -59,10 +59,10 @@ export function manifestFor(options: AssembleOptions, assembled: Assembled): Man
   }
 }
 
-/** How something is not as it was. */
+/** A difference between two manifests. */
 export interface Difference {
   readonly uri: string
-  /** `changed`: its text; `level`: how much of it is taken, or which lines; `gone`: it is not taken any more; `new`. */
+  /** `changed`: its text; `level`: its level or its lines; `gone`: it is not taken any more; `new`. */
   readonly what: 'changed' | 'level' | 'gone' | 'new'
   readonly from?: Level
   readonly to?: Level
@@ -85,9 +85,9 @@ export function differences(before: Manifest, after: Manifest): readonly Differe
 }
 
 /**
- * A manifest out of JSON: one of {@link manifestFor}, or the answer of `assemble_context`, which has the same members.
+ * Parses a manifest in JSON: from {@link manifestFor}, or the answer of `assemble_context`, which has the same members.
  *
- * @throws ResourceError `invalid` where it is none.
+ * @throws ResourceError `invalid` for other JSON.
  */
 export function parseManifest(json: string): Manifest {
   const value = parsed(json)
@@ -115,10 +115,10 @@ export function parseManifest(json: string): Manifest {
 }
 
 /**
- * The pins of a basket out of JSON: a manifest; a context in the format `json`; or an array of URIs, or of objects with a `uri` and a
- * `level`. `auto` and what has no level is taken in full.
+ * Parses the pins of a basket in JSON: a manifest; a context in the format `json`; or an array of URIs, or of objects with a
+ * `uri` and a `level`. `auto` and a missing level mean in full.
  *
- * @throws ResourceError `invalid` where it is none of these.
+ * @throws ResourceError `invalid` for other JSON.
  */
 export function parseBasket(json: string): readonly Pin[] {
   const value = parsed(json)
@@ -134,7 +134,7 @@ function noBasket() {
   return invalid('This is no basket: an array of URIs, or of objects with "uri" and "level"; or a manifest.', 'basket')
 }
 
-/** The first of a context in JSON says that the rest is data. */
+/** The first element of a context in JSON is the note that the rest is data. */
 function isNote(item: unknown): boolean {
   return isObject(item) && item.type === 'note'
 }

@@ -21,18 +21,18 @@ export interface Measured {
 export interface MeasuredItem {
   readonly uri: string
   readonly resource: Resource
-  /** The level that it was pinned at, or the next below it that there is. */
+  /** The level of the pin, or the next lower one that exists. */
   readonly level: Level
   readonly tokens: number
   readonly levels: LevelTokens
-  /** Nothing is at that URI, or it may not be seen. */
+  /** The resource does not exist, or is denied. */
   readonly missing: boolean
   readonly notes: readonly string[]
 }
 
 /**
- * Counts what pins take at every level. However much that is, it is no error, and neither is a pin that is not there: whoever picks
- * wants to know.
+ * Counts the tokens of pins at every level. Pins over the budget and missing pins are no errors, because a person who picks wants
+ * to see them.
  *
  * @throws ResourceError `invalid` for faulty options.
  */

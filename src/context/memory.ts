@@ -8,16 +8,16 @@ import type { Bag } from './bags.ts'
  * version, are not taken from the cache.
  */
 export interface Memory {
-  /** The terms of a resource. `undefined`: nothing is known of this version. `null`: it is no text. */
+  /** The terms of a resource. `undefined`: this version is not cached. `null`: it is not text. */
   bag(resource: Resource): Bag | null | undefined
   keepBag(resource: Resource, bag: Bag | null): void
-  /** The text of a resource. `undefined`: it is not known of this version. */
+  /** The text of a resource. `undefined`: this version is not cached. */
   reading(resource: Resource): TextReading | undefined
-  /** Keeps a text that was read after the resource was listed, if it is the version that was listed. */
+  /** Caches a text that was read after the resource was listed, if it has the listed version. */
   keepReading(resource: Resource, reading: TextReading): void
 }
 
-/** How much is remembered for all callers of a server, in bytes: the terms, the texts, and what is known of each text. */
+/** Maximum size of the caches for all callers of a server, in bytes: terms, texts, and data of each text. */
 const maxBytes = { bags: 32 * 2 ** 20, texts: 32 * 2 ** 20, readings: 8 * 2 ** 20 }
 /** Estimated size of a key, a map entry and small objects, in bytes. */
 const overhead = 400
@@ -32,8 +32,8 @@ interface KnownReading extends Omit<TextReading, 'text'> {
 }
 
 /**
- * Makes the memories of all callers of a server. Each caller has its own, since one may be shown what another is not. Equal texts are held
- * once: a caller reaches a text only by a reading of its own that had it.
+ * Creates the caches of all callers of a server. Each caller has its own, because callers may see different resources. Equal
+ * texts are stored once; a caller gets a text only if its own read returned the same text.
  */
 export function createMemory(): (caller: string) => Memory {
   const bags = createRecent<Bag | { readonly bag: null }>(maxBytes.bags, (bag) =>
@@ -76,7 +76,7 @@ export function createMemory(): (caller: string) => Memory {
   }
 }
 
-/** How much memory a text takes: V8 holds a text of Latin letters in one byte a character, any other in two. */
+/** The memory of a text: V8 stores a text of Latin-1 characters in one byte a character, any other in two. */
 function bytesOf(text: string): number {
   return Buffer.byteLength(text) === text.length ? text.length : 2 * text.length
 }
@@ -84,10 +84,10 @@ function bytesOf(text: string): number {
 /** Content of a resource as text. */
 export interface TextReading {
   readonly text: string
-  /** Of the text in UTF-8. */
+  /** Digest of the text in UTF-8. */
   readonly sha256: string
   readonly mimeType?: string
   readonly version?: string
-  /** The text was read out of a document, such as a PDF, which itself is no text. */
+  /** The text was extracted from a document, such as a PDF, which itself is not text. */
   readonly isOfDocument?: true
 }

@@ -4,7 +4,7 @@ import { createHeap } from './heap.ts'
 /** One form in which an item can be taken. */
 export interface PackOption {
   readonly tokens: number
-  /** Which share of what the item is worth, from 0 to 1. */
+  /** Its value as a share of the item, from 0 to 1. */
   readonly worth: number
 }
 
@@ -13,7 +13,7 @@ export interface PackItem {
   readonly score: number
   /** In any order. */
   readonly options: readonly PackOption[]
-  /** Which of the options it must have at least. */
+  /** Index of the smallest option that the item must have. */
   readonly required?: number
 }
 
@@ -23,12 +23,12 @@ export interface PackLimits {
   readonly cap: number
   /** Number of tokens of the frame, spent with the first item. */
   readonly frame: number
-  /** How many items are taken at most. */
+  /** Maximum number of items. */
   readonly items: number
 }
 
 export interface Packed {
-  /** Which option of each item was taken, by its index. */
+  /** The chosen option of each item, by its index. */
   readonly taken: ReadonlyMap<PackItem, number>
   readonly tokens: number
 }
@@ -57,7 +57,7 @@ export function pack(items: readonly PackItem[], limits: PackLimits): Packed | u
   }
 }
 
-/** The same, and other work has its turn meanwhile. */
+/** The same, but yields to the event loop now and then. */
 export async function packInTurns(items: readonly PackItem[], limits: PackLimits): Promise<Packed | undefined> {
   const work = packing(items, limits)
   for (;;) {
@@ -104,7 +104,7 @@ function* packing(items: readonly PackItem[], limits: PackLimits): Generator<voi
   return { taken, tokens }
 }
 
-/** The step that brings most per token, of an item at one of its options. */
+/** The next move of an item at one of its options: the one with the highest value per token. */
 function nextMove(
   item: PackItem,
   from: number | undefined,

@@ -1,6 +1,6 @@
 import { parseAddress } from '../core/uri.ts'
 
-/** The canonical spelling of a URI without a query; any other as it is. */
+/** The canonical spelling of a URI without its query; an invalid URI stays unchanged. */
 export function canonical(uri: string): string {
   try {
     const { text } = parseAddress(uri)
@@ -10,7 +10,7 @@ export function canonical(uri: string): string {
   }
 }
 
-/** Whether a URI is one of these, or lies below one that ends in `/`. Spellings of one resource are the same. */
+/** Whether a URI is one of these, or lies below one that ends in `/`. All spellings of a resource are equal. */
 export function matcherOf(uris: readonly string[]): (uri: string) => boolean {
   if (uris.length === 0) return () => false
   const all = uris.map(canonical)
@@ -18,14 +18,14 @@ export function matcherOf(uris: readonly string[]): (uri: string) => boolean {
   const folders = all.filter((uri) => uri.endsWith('/'))
   return (raw) => {
     const uri = canonical(raw)
-    // A part of a resource, or a form of it, is that resource too.
+    // A part or a form of a resource counts as that resource.
     const [bare = uri] = uri.split(/[?#]/)
     const isBelow = (one: string) => folders.some((folder) => one.startsWith(folder) || `${one}/` === folder)
     return [uri, canonical(bare)].some((one) => exact.has(one) || isBelow(one))
   }
 }
 
-/** The first of these addresses that a URI is at or below. */
+/** The first of these addresses that contains a URI. */
 export function withinOf(addresses: readonly string[]): (uri: string) => string | undefined {
   const places = addresses.map((address) => {
     const place = address.endsWith('/') ? address.slice(0, -1) : address
@@ -34,7 +34,7 @@ export function withinOf(addresses: readonly string[]): (uri: string) => string 
   return (uri) => places.find(({ place, prefix }) => uri.startsWith(prefix) || uri === place)?.address
 }
 
-/** The folder that a URI lies in, with its `/`. */
+/** The folder of a URI, with its `/`. */
 export function folderOf(uri: string): string {
   const [path = ''] = uri.split(/[?#]/)
   return path.slice(0, path.lastIndexOf('/') + 1)

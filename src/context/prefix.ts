@@ -11,22 +11,22 @@ export interface Packing {
   readonly packed: Packed
 }
 
-/** A resource in the form that an earlier context has it in. */
+/** A resource in the form of the earlier context. */
 interface Kept {
   readonly uri: string
   readonly form: Form
 }
 
 /**
- * The share of what a context is worth (its scores times the worths of its forms) that is given up at most so that its front stays as it was.
- * Figures: decision 23.
+ * Maximum share of the value of a context (its scores times the values of its forms) that is given up so that its front stays the
+ * same. Figures: decision 23.
  */
 const givenUp = 0.02
 
-/** How many hexadecimal digits of a digest a manifest has: 64 bits tell any two fronts of one question apart. */
+/** Number of hexadecimal digits of a digest in a manifest: 64 bits distinguish any two fronts of a query. */
 const digits = 16
 
-/** Digests of the beginnings of a text: each call takes one more part, and tells the digest of everything up to its end. */
+/** Digests of the beginnings of a text: each call appends one part, and returns the digest of everything up to its end. */
 function createDigests({ head, part }: Renderer) {
   let hash = createHash('sha256').update(head)
   const after = (one: Part, index: number) => hash.copy().update(part(one, index).toWellFormed())
@@ -47,7 +47,7 @@ export function prefixesOf(parts: readonly Part[], renderer: Renderer): readonly
   return parts.map((part, index) => digests.take(part, index + 1))
 }
 
-/** How many of the first entries have the text in front of their ends in common. */
+/** The number of first entries whose texts up to their ends are the same. */
 export function commonEntries(before: readonly ManifestEntry[], prefixes: readonly string[]): number {
   let most = 0
   for (const [index, { prefix }] of before.entries())
@@ -55,7 +55,7 @@ export function commonEntries(before: readonly ManifestEntry[], prefixes: readon
   return most
 }
 
-/** The front of an earlier context that can be made again, to the byte, out of what is there now. */
+/** The longest front of an earlier context that can be made again with the same bytes from the current resources. */
 async function keepable(
   formed: readonly Formed[],
   earlier: readonly ManifestEntry[],
@@ -80,7 +80,7 @@ async function keepable(
   return kept
 }
 
-/** The windows of an earlier context, where others are chosen now: the words of the collection are as rare as they were, or nearly so. */
+/** The windows of an earlier context, if other windows are chosen now although the rarity of the words has hardly changed. */
 async function rebuilt(
   { candidate, reading, forms }: Formed,
   { level, ranges }: ManifestEntry,
@@ -94,17 +94,17 @@ async function rebuilt(
   const part: Part = { resource: candidate.resource, level, body }
   if (!isSame({ part })) return undefined
   const tokens = await count(part)
-  // It shows at least as much as the windows that are chosen now and are not longer.
+  // It contains at least the windows that are chosen now, and is not shorter.
   const alike = forms.filter((form) => form.part.level === 'windows' && form.tokens <= tokens)
   const worth = Math.max(0, ...(alike.length > 0 ? alike : forms.slice(0, 2)).map((form) => form.worth))
   return { part, tokens, worth, ranges }
 }
 
 /**
- * Packs, with as much of the front of an earlier context as can be had for a small share of the worth.
+ * Packs a context that keeps as much of the front of an earlier one as costs little.
  *
- * @param count The tokens of a part.
- * @returns `undefined` where what is required does not fit.
+ * @param count Counts the tokens of a part.
+ * @returns `undefined` if the required resources do not fit.
  */
 export async function packAfter(
   formed: readonly Formed[],
@@ -123,7 +123,7 @@ export async function packAfter(
   const kept = await keepable(formed, earlier, renderer, count)
   const least = (1 - givenUp) * worthOf(free)
   let best = free
-  // All of it is tried first, since mostly nothing is lost by that. Then the largest part of it is looked for by halves.
+  // The whole front is tried first, because this mostly costs nothing. Then binary search finds the longest affordable part.
   for (let low = 1, high = kept.length, at = high; low <= high; at = (low + high) >> 1) {
     const tried = await attempt(kept.slice(0, at))
     if (tried !== undefined && worthOf(tried) >= least) {

@@ -64,7 +64,7 @@ export interface Ranked {
 /** Number of resources examined before the task yields to the event loop. */
 const slice = 1024
 
-/** Finds what may be taken, and what each is worth. */
+/** Finds the candidates, and scores them. */
 export async function rankAll(view: View, options: AssembleOptions, limits: Limits, reader: Reader): Promise<Ranked> {
   const { query = '', pins = [], excludes = [], mounts, audience = 'assistant', signal } = options
   const isExcluded = matcherOf(excludes)
@@ -74,7 +74,7 @@ export async function rankAll(view: View, options: AssembleOptions, limits: Limi
   const mountOf = withinOf(mounts ?? [])
   const empty = new Set(mounts)
   const isWanted = ({ uri, audience: meant, mimeType }: Resource) => {
-    // How far a search has come helps with nothing.
+    // The status of a search is not a candidate.
     if (!isFor(audience, meant) || isExcluded(uri) || mimeType === searchStatusMimeType) return false
     const mount = mountOf(uri)
     if (mount !== undefined) empty.delete(mount)
@@ -86,10 +86,10 @@ export async function rankAll(view: View, options: AssembleOptions, limits: Limi
     if (isWanted(resource)) resources.push(resource)
   }
 
-  // A pinned resource is wanted whatever its mount and audience are.
+  // A pinned resource is wanted in any mount and for any audience.
   const bySpelling = await knownOf(view, pins.map(uriOf), listed.resources, signal)
   const required = requiredOf(pins, resources, bySpelling, isExcluded)
-  // First of all: what else is read must not take the room.
+  // Read pins first, so that other reads do not use up the limit.
   await reader.read([...required.keys()])
 
   const terms = new Set(queryTerms(query))
@@ -108,7 +108,7 @@ export async function rankAll(view: View, options: AssembleOptions, limits: Limi
   const { originals, isSearched } = await doublesOf(resources, coveredBy)
   const isRead = ({ uri }: Resource) => coveredBy(uri) === undefined && !originals.has(uri)
 
-  // A copy is shown only where its original is not found.
+  // A copy is shown only if its original was not found.
   const found = new Set(searched.lists.flatMap((entries) => entries.map(({ uri }) => uri)))
   const isDouble = (uri: string) => {
     const original = originals.get(uri)
@@ -147,7 +147,7 @@ function nothingIn(mounts: readonly string[]): string {
   return `nothing is listed in ${first}${others.length === 0 ? '' : `, and in ${others.length} more`}`
 }
 
-/** A basket is what it is: nothing else is looked for. */
+/** With `pinsOnly`, nothing else is searched. */
 async function onlyPins(view: View, options: AssembleOptions, isExcluded: (uri: string) => boolean): Promise<Ranked> {
   const { query = '', pins = [], signal } = options
   const known = await describePins(view, pins.map(uriOf), signal)
@@ -191,7 +191,7 @@ interface Required {
   readonly level: Level
 }
 
-/** Pins, as they were given, then what the listing says is required. */
+/** Pins in the given order, then the resources that the listing requires. */
 function requiredOf(
   pins: NonNullable<AssembleOptions['pins']>,
   resources: readonly Resource[],
@@ -202,7 +202,7 @@ function requiredOf(
   for (const pin of pins) {
     const { uri, level = 'full' } = typeof pin === 'string' ? { uri: pin } : pin
     if (isExcluded(uri)) continue
-    // A resource of a template is not listed, and may exist.
+    // A resource of a template is not listed, but may exist.
     const resource = known.get(canonical(uri)) ?? { uri, name: uri.slice(uri.lastIndexOf('/') + 1) }
     if (!required.has(resource.uri)) required.set(resource.uri, { resource, level })
   }

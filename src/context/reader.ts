@@ -13,20 +13,21 @@ export type Reading = TextReading | Fault
 
 interface Fault {
   readonly fault: 'not-found' | 'too-large' | 'not-text' | 'unavailable'
-  /** As what its source reads a document that is no text: a value of `?as=`. */
+  /** The value of `?as=` with which its source reads a binary document. */
   readonly form?: string
 }
 
-/** Reads resources, each once, few at a time, and no more bytes than may be held. */
+/** Reads resources, each once, few at a time, within the limit of bytes. */
 export interface Reader {
-  /** Says how these were listed: a text of the same version that an earlier call has read is then taken from memory. */
+  /** Passes the listed entries, so that a text of the same version is taken from the cache. */
   expect(resources: readonly Resource[]): void
   /** Returns readings in the order of the URIs. Beyond the limit they are undefined; the same URIs in the same order give the same readings. */
   read(uris: readonly string[]): Promise<readonly (Reading | undefined)[]>
   /**
-   * As `read`, but leaves out what is remembered. That counts as read: what is beyond the limit is the same as if all were read.
+   * Like `read`, but skips cached resources. These count as read, so that the limit has the same effect with and without the
+   * cache.
    *
-   * @param unitsOf How long a text is that is remembered, in UTF-16 units. `undefined`: it is not.
+   * @param unitsOf The length of a cached text, in UTF-16 units. `undefined`: it is not cached.
    */
   readOthers(
     uris: readonly string[],
@@ -34,7 +35,7 @@ export interface Reader {
   ): Promise<readonly (Reading | 'remembered' | undefined)[]>
 }
 
-/** @param isExcluded What is left out of a resource that is read along with others, such as the children of a folder. */
+/** @param isExcluded Whether to leave out a resource that is read along with others, such as a child of a folder. */
 export function createReader(
   view: View,
   limits: Limits,
@@ -43,7 +44,7 @@ export function createReader(
 ): Reader {
   const listed = new Map<string, Resource>()
   const known = new Map<string, Reading>()
-  /** Those that are remembered, and count as read. */
+  /** Cached resources, which count as read. */
   const counted = new Set<string>()
   let held = 0
   let readsDocuments = true
@@ -53,7 +54,7 @@ export function createReader(
     if (remembered !== undefined && Buffer.byteLength(remembered.text) <= limits.item) return remembered
     const reading = await readAsIs(uri, resource)
     if (!readsDocuments || !('fault' in reading) || reading.form === undefined) return reading
-    // The source keeps the texts of documents by itself.
+    // The source itself caches the texts of documents.
     const text = await readAsIs(withParameter(uri, 'as', reading.form), undefined)
     return 'text' in text ? { ...text, isOfDocument: true } : text
   }
@@ -83,7 +84,7 @@ export function createReader(
   }
   const readAll = async (uris: readonly string[], unitsOf: (uri: string) => number | undefined): Promise<void> => {
     const unknown = [...new Set(uris)].filter((uri) => !known.has(uri))
-    // Batch by batch, so that what is beyond the limit does not depend on which read was faster.
+    // In batches, so that the effect of the limit does not depend on which read was faster.
     for (let at = 0; at < unknown.length; at += limits.concurrency) {
       const isFull = held >= limits.bytes
       const batch: string[] = []
@@ -109,7 +110,7 @@ export function createReader(
       for (const resource of resources) if (resource.version !== undefined) listed.set(resource.uri, resource)
     },
     read: async (uris) => {
-      // To look for words, documents are not read: it takes a second for each. Here they are.
+      // The search for words does not read documents, because each takes a second. Chosen documents are read here.
       readsDocuments = true
       for (const uri of uris) {
         const before = known.get(uri)
@@ -129,7 +130,9 @@ export function createReader(
   }
 }
 
-/** As what the one document is read that is no text: as Markdown where its source can. `undefined`: this is something else. */
+/**
+ * The form in which a single binary document is read: Markdown if its source supports it. `undefined`: it is not such a document.
+ */
 function formOf(contents: readonly ResourceContent[]): string | undefined {
   const [content, ...others] = contents
   if (content === undefined || others.length > 0 || 'text' in content) return undefined
@@ -170,7 +173,7 @@ async function textOf(content: ResourceContent, limit: number): Promise<string |
   return isText(bytes) ? Buffer.from(bytes).toString('utf8') : { fault: 'not-text' }
 }
 
-/** A stream that is not read to its end holds something open. */
+/** A stream that is not read to its end would keep a file or connection open. */
 async function leave(stream: AsyncIterable<Uint8Array>): Promise<void> {
   await stream[Symbol.asyncIterator]().return?.()
 }

@@ -2,7 +2,7 @@ import { defined } from '../core/kit/defined.ts'
 import type { Resource } from '../core/view.ts'
 import type { Annotations, ContentBlock, Format, Level } from './types.ts'
 
-/** A resource at a level, to be shown. */
+/** A resource at a level, for the output. */
 export interface Part {
   readonly resource: Resource
   readonly level: Level
@@ -36,7 +36,7 @@ const renderers: Readonly<Record<Format, Renderer>> = {
   mcp: { head: line({ type: 'text', text: note }), tail: '', part: (part) => line(blockOf(part)) },
 }
 
-/** The content blocks of parts, the note before them. None where there are no parts. */
+/** The content blocks of parts, after the note. Empty if there are no parts. */
 export function blocksOf(parts: readonly Part[]): readonly ContentBlock[] {
   return parts.length === 0 ? [] : [{ type: 'text', text: note }, ...parts.map(blockOf)]
 }
@@ -48,7 +48,7 @@ function line(block: ContentBlock): string {
 const controls = /[\p{Cc}\u2028\u2029]/gu
 const oneLine = (text: string) => text.toWellFormed().replace(controls, '\ufffd')
 
-/** A fence, or the quotes of a piece of code, longer than any that are inside. */
+/** A fence, or quotes of code, longer than any inside the text. */
 function fenceFor(text: string, least: number): string {
   let longest = least - 1
   for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length)
@@ -95,7 +95,7 @@ const attribute = (text: string) => escaped(oneLine(text))
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these cannot stand in XML 1.0 in any way
 const notXml = /[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g
 
-/** Whether XML can hold a text as it is. */
+/** Whether XML can contain a text unchanged. */
 export function isXmlText(text: string): boolean {
   return text.search(notXml) < 0
 }
@@ -146,7 +146,7 @@ function blockOf({ resource, level, body }: Part): ContentBlock {
   }
 }
 
-/** A time as in RFC 3339. `undefined`: none is known, or it is out of range. */
+/** A time in RFC 3339. `undefined`: it is unknown, or out of range. */
 export function timeOf(milliseconds: number | undefined): string | undefined {
   return milliseconds !== undefined && Math.abs(milliseconds) <= 8.64e15
     ? new Date(milliseconds).toISOString()

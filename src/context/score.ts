@@ -1,7 +1,7 @@
 import type { Resource } from '../core/view.ts'
 import type { AssembleOptions, Explanation, Factor } from './types.ts'
 
-/** The results of one way of looking for resources, best first: URIs with scores from 0 to 1. */
+/** The results of one search method, best first: URIs with scores from 0 to 1. */
 export interface RankedList {
   readonly name: string
   readonly entries: readonly Scored[]
@@ -14,19 +14,19 @@ export interface Scored {
 }
 
 export interface Fused {
-  /** From 0 to 1, which the best has. */
+  /** From 0 to 1; the best candidate has 1. */
   readonly relevance: number
   /** The sum of the weighted scores. */
   readonly sum: number
   readonly because: string
 }
 
-/** The power to which the sum of a resource, beside the best sum, is raised: scores of BM25 fall off slowly. Figures: decision 21. */
+/** The exponent of the sum of a resource, relative to the best sum: scores of BM25 fall off slowly. Figures: decision 21. */
 const power = 2
 const day = 86_400_000
 const defaultHalfLife = 30 * day
 
-/** Fuses lists: the weighted scores of a resource are added, and compared with the best sum. */
+/** Fuses lists: adds the weighted scores of each resource, and divides by the best sum. */
 export function fuse(lists: readonly RankedList[]): ReadonlyMap<string, Fused> {
   const sums = new Map<string, { sum: number; places: string[] }>()
   for (const { name, entries, weight } of lists)
@@ -45,7 +45,7 @@ export function fuse(lists: readonly RankedList[]): ReadonlyMap<string, Fused> {
   )
 }
 
-/** Scores beside the best of them, best first; equal ones in the order of their URIs. Those of 0 are left out. */
+/** Scores relative to the best of them, best first; equal scores in the order of their URIs. Scores of 0 are left out. */
 export function scaled(scores: Iterable<readonly [uri: string, score: number]>): readonly Scored[] {
   const entries = [...scores].filter(([, score]) => score > 0)
   const best = entries.reduce((most, [, score]) => Math.max(most, score), 0)
@@ -54,14 +54,14 @@ export function scaled(scores: Iterable<readonly [uri: string, score: number]>):
     .sort((a, b) => b.score - a.score || compare(a.uri, b.uri))
 }
 
-/** The order of URIs, the same everywhere. */
+/** The order of URIs, independent of the locale. */
 export function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
 /**
- * Relevance times bounded factors. Each has a floor, so that what is old or of little priority can still win by what it says; what is
- * not known changes nothing.
+ * Relevance times bounded factors. Each factor has a floor, so that an old resource or one of low priority can still win by its
+ * text; unknown values change nothing.
  */
 export function explain(
   { uri, priority, modified }: Resource,

@@ -17,19 +17,19 @@ import type { Limits, LineRange } from './types.ts'
 
 /** Results of the searches of a view. */
 export interface Searched {
-  /** The documents that each search has found, best first, with the scores of their best hits. */
+  /** The documents found by each search, best first, with the scores of their best hits. */
   readonly lists: readonly (readonly Scored[])[]
   readonly lines: ReadonlyMap<string, readonly LineRange[]>
   /** Resources of the hits, as the search describes them: a listing that was cut may not contain them. */
   readonly resources: readonly Resource[]
-  /** The addresses of mounts that a search that has answered looks through as a whole. */
+  /** The addresses of the mounts that are covered completely by a search that answered. */
   readonly covered: readonly string[]
   readonly notes: readonly string[]
 }
 
 const most = 100
 
-/** Asks every search that the view has. One that does not answer is told of, and what it covers is looked through in another way. */
+/** Queries every search of the view. If a search does not answer, a note says so, and its mounts are searched in another way. */
 export async function searchAll(
   view: View,
   query: string,
@@ -74,7 +74,7 @@ async function textAt(view: View, uri: () => string, options: { readonly signal?
   }
 }
 
-/** Only mounts whose index is as they are: in any other, something may be that the search does not find. */
+/** Only mounts with a current index: for others, the search may miss documents. */
 function coveredBy({ address }: SearchPlace, status: string | undefined): readonly string[] {
   const known = status === undefined ? undefined : parseSearchStatus(status)
   const current = (known?.mounts ?? []).filter(({ state }) => state === 'current')
@@ -124,12 +124,12 @@ export async function listAll(view: View, limits: Limits, signal?: AbortSignal):
   return { resources: [...resources.values()], notes: [...notes] }
 }
 
-/** Whether something listed is no document to choose from: a directory, or what a server says of itself. */
+/** Whether a listed entry cannot be a candidate: a directory, or data about a server itself. */
 function isNoDocument({ uri, mimeType }: Resource): boolean {
   return mimeType === directoryMimeType || uri === overviewUri
 }
 
-/** Pages until there are no more. One that leads back to where it was before ends them too. */
+/** All pages. A repeated cursor also ends them. */
 export async function* pagesOf<T>(
   next: (query: { readonly cursor?: string }) => Promise<Page<T>>,
 ): AsyncGenerator<Page<T>> {
@@ -144,7 +144,7 @@ export async function* pagesOf<T>(
   } while (cursor !== undefined)
 }
 
-/** Whether something is meant for an audience: what names none is meant for all. */
+/** Whether a resource is for an audience: a resource without an audience is for all. */
 export function isFor(audience: Audience, given: readonly Audience[] | undefined): boolean {
   return given === undefined || given.length === 0 || given.includes(audience)
 }

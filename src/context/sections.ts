@@ -2,7 +2,10 @@ import { createTermCount, type TermCounts } from '../text/bm25.ts'
 import { startsIn } from '../text/declarations.ts'
 import type { LineRange } from './types.ts'
 
-/** Sections in lines: the longest one, and the length from which one ends at an empty line. UTF-16 units of a line at most. */
+/**
+ * Limits of sections in lines: the maximum length, and the length from which a section ends at an empty line. Maximum number of
+ * UTF-16 units of a line.
+ */
 const size = { section: 60, enough: 20, line: 400 }
 /** BM25 of a section among the sections of all texts; the average length is a fixed number of terms. Figures: decision 21. */
 const bm25 = { k1: 1.2, b: 0.75, averageLength: 120 }
@@ -10,7 +13,7 @@ const bm25 = { k1: 1.2, b: 0.75, averageLength: 120 }
 const above = /^\s*(?:\/\/|\/\*|\*|#(?!\s*(?:include|define|if|end))|@|"""|--)/
 
 export interface Section extends LineRange {
-  /** Of its text as it is shown, in UTF-16 units. */
+  /** Length of its shown text, in UTF-16 units. */
   readonly units: number
   readonly found: TermCounts
 }
@@ -21,7 +24,7 @@ export interface Sectioned {
   readonly mimeType: string | undefined
 }
 
-/** Caches for the terms of one query: the words of one text come again in the next, and a text is ranked before its windows are made. */
+/** Caches for the terms of one query: words repeat in other texts, and a text is ranked before its windows are made. */
 interface Known {
   readonly count: (text: string) => TermCounts
   readonly sections: Map<string, { readonly of: Sectioned; readonly sections: readonly Section[] }>
@@ -29,7 +32,7 @@ interface Known {
 
 const known = new WeakMap<ReadonlySet<string>, Known>()
 
-/** The functions and sections of a text, with how often each has which of the terms. */
+/** The functions and sections of a text, with the frequencies of the terms in each. */
 export function sectionsOf(of: Sectioned, terms: ReadonlySet<string>): readonly Section[] {
   const { count, sections: remembered }: Known = known.get(terms) ?? {
     count: createTermCount([...terms]),
@@ -50,7 +53,7 @@ export function sectionsOf(of: Sectioned, terms: ReadonlySet<string>): readonly 
   return sections
 }
 
-/** How well the best section fits: BM25, with the rarity of each term among all texts. */
+/** The score of the best section: BM25, with the rarity of each term among all texts. */
 export function bestSection(sections: readonly Section[], rarity: readonly number[]): number {
   const { k1, b, averageLength } = bm25
   let best = 0
@@ -70,7 +73,7 @@ export function shorten(line: string): string {
   return line.length <= size.line ? line : `${line.slice(0, size.line - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
-/** Cuts a text before headings and declarations, and where a part is long at empty lines. */
+/** Splits a text before headings and declarations, and long parts at empty lines. */
 function cutOf(lines: readonly string[], { path, mimeType }: Sectioned): readonly LineRange[] {
   const starts = startsIn(lines, path, mimeType)
   const sections: { start: number; end: number }[] = []

@@ -3,12 +3,12 @@ import { ResourceError } from '../core/errors.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import { createHeap } from './heap.ts'
 
-/** How a model cuts text into tokens. */
+/** A tokenizer of models. */
 export type Encoding = 'o200k_base' | 'cl100k_base'
 
 export const encodings: readonly Encoding[] = ['o200k_base', 'cl100k_base']
 
-/** Loads node:crypto when it is first needed: a server starts with this module, and counts tokens later. */
+/** Loads node:crypto at its first use: a server starts with this module, and counts tokens later. */
 function digestOf(text: string): string {
   const { createHash } = process.getBuiltinModule('node:crypto')
   return createHash('sha256').update(text.toWellFormed()).digest('base64')
@@ -28,7 +28,7 @@ export interface Counter {
   count(text: string, signal?: AbortSignal, most?: number): Promise<number>
 }
 
-/** The longest text that is counted at once, in UTF-16 units. */
+/** Maximum length of a text that is counted at once, in UTF-16 units. */
 export const maxCounted = 4_000_000
 
 interface Vocabulary {
@@ -36,14 +36,14 @@ interface Vocabulary {
   readonly ranks: Ranks
 }
 
-/** Pieces up to this long are remembered, so many at a time. */
+/** Maximum length of cached pieces, and their maximum number. */
 const remembered = { units: 64, pieces: 50_000 }
-/** How many UTF-16 units are counted before other work has its turn. */
+/** Number of UTF-16 units counted before the task yields to the event loop. */
 const slice = 32_768
 
 const counters = new Map<Encoding, Promise<Counter>>()
 
-/** The counter of an encoding, whose tables are loaded when it is first asked for. */
+/** The counter of an encoding, whose tables are loaded at the first use. */
 export function openCounter(encoding: Encoding): Promise<Counter> {
   const open = counters.get(encoding) ?? load(encoding).then((vocabulary) => createCounter(encoding, vocabulary))
   counters.set(encoding, open)
@@ -70,7 +70,7 @@ const loaded = 16_384
 
 async function ranksOf(tokens: readonly (string | readonly number[])[]): Promise<Ranks> {
   const ranks = new Map<string, number>()
-  // A token that is unused is a hole: `entries` would not pass it over.
+  // An unused token is a hole, which `entries` would not skip.
   for (let rank = 0; rank < tokens.length; rank++) {
     const token = tokens[rank]
     if (rank % loaded === loaded - 1) await turn()
@@ -90,7 +90,7 @@ function createCounter(encoding: Encoding, { pattern, ranks }: Vocabulary): Coun
   const texts = createRecent<number>(20_000)
 
   function* steps(text: string, most: number): Generator<void, number> {
-    // One of its own: it remembers where it is.
+    // Its own copy, because a regular expression with a state stores its position.
     const cut = new RegExp(pattern.source, pattern.flags)
     let count = 0
     let done = 0
@@ -134,7 +134,7 @@ function createCounter(encoding: Encoding, { pattern, ranks }: Vocabulary): Coun
 /** Rank of each token in the order of merging, by its bytes as characters from 0 to 255. */
 type Ranks = ReadonlyMap<string, number>
 
-/** Positions in a piece stay below it. */
+/** Upper bound of positions in a piece. */
 const span = 2 ** 24
 
 /**

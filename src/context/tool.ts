@@ -23,14 +23,14 @@ export interface AssembleToolOptions extends Pick<AssembleOptions, 'changes' | '
 /** Maximum number of contexts assembled at once. Each keeps its readings in memory. */
 const atOnce = 2
 
-/** Lets the calls of all tools that share it take turns. */
+/** Runs the calls of all tools that share it in turns. */
 export function createAssembleTurns(): Turns {
   return createTurns(atOnce)
 }
 
 /**
- * `assemble_context`: what helps with a query, out of all that a view shows, within a budget of tokens. Nothing is loaded before the first
- * call. It reads as the view does, so nobody sees more by it.
+ * The tool `assemble_context`: assembles the resources of a view that help with a query, within a budget of tokens. Nothing is
+ * loaded before the first call. It reads through the view, so nobody sees more through it.
  */
 export function createAssembleTool(view: View, options: AssembleToolOptions = {}): Tool {
   const { turns = createAssembleTurns(), now = Date.now, changes, limits, memoryOf = createMemory() } = options
@@ -60,7 +60,7 @@ export function createAssembleTool(view: View, options: AssembleToolOptions = {}
         })
       } catch (error) {
         if (signal.aborted) throw stopped()
-        // The model is told which: it has named them itself.
+        // The message may name the resources to the model, because the model named them itself.
         if (isResourceError(error, 'not-found')) throw invalid(error.message, 'pins')
         throw error
       }
@@ -68,7 +68,7 @@ export function createAssembleTool(view: View, options: AssembleToolOptions = {}
   }
 }
 
-/** Principals that differ in anything are callers of their own. */
+/** Principals that differ in any member are different callers. */
 export function callerOf({ id, roles, scopes }: Principal): string {
   return JSON.stringify([id, roles, scopes ?? null])
 }

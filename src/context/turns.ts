@@ -5,8 +5,8 @@ export interface Turns {
   /**
    * Runs a task when its turn comes.
    *
-   * @param share Whose task it is.
-   * @throws ResourceError `unavailable` where the signal aborts before that.
+   * @param share The share of the task.
+   * @throws ResourceError `unavailable` if the signal aborts before that.
    */
   run<T>(share: string, signal: AbortSignal | undefined, task: () => Promise<T>): Promise<T>
 }

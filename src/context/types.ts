@@ -4,8 +4,8 @@ import type { Memory } from './memory.ts'
 import type { Encoding } from './tokens.ts'
 
 /**
- * How much of a resource is taken: a link alone; the outline of it (headings, signatures, columns); windows around what matches; or the
- * whole text.
+ * The level of a resource: only a link; its outline (headings, signatures, columns); windows around the matches; or the whole
+ * text.
  */
 export type Level = 'link' | 'outline' | 'windows' | 'full'
 
@@ -15,43 +15,43 @@ export type Format = 'markdown' | 'xml' | 'json' | 'mcp'
 
 export const formats: readonly Format[] = ['markdown', 'xml', 'json', 'mcp']
 
-/** A resource that has to be there, and at which level: `full` where none is named. */
+/** A required resource, and its level: by default `full`. */
 export interface Pin {
   readonly uri: string
   readonly level?: Level
 }
 
 export interface AssembleOptions {
-  /** Question or task that the context is for. Without it, priority and time alone rank the resources. */
+  /** Question or task of the context. Without it, priority and time alone rank the resources. */
   readonly query?: string
   readonly pins?: readonly (string | Pin)[]
-  /** URIs that never appear, even where they are pinned. One that ends in `/` stands for everything below it. */
+  /** URIs that never appear, even if they are pinned. A URI that ends in `/` stands for everything below it. */
   readonly excludes?: readonly string[]
-  /** Whether there is nothing but the pins: nothing is looked for, and what has priority 1 is not required. */
+  /** Takes only the pins: nothing is searched, and resources of priority 1 are not required. */
   readonly pinsOnly?: boolean
-  /** The addresses of mounts that are looked at. Left out: all. A pin may lie elsewhere. */
+  /** The addresses of the mounts to use. By default all. A pin may be in another mount. */
   readonly mounts?: readonly string[]
-  /** How many tokens the text has at most. */
+  /** Maximum number of tokens of the text. */
   readonly budget: number
-  /** The share of the budget that is left free, from 0 to 0.5: other models count in other ways. 0.03 where it is left out. */
+  /** The share of the budget that stays free, from 0 to 0.5, because other models count differently. By default 0.03. */
   readonly reserve?: number
-  /** How many tokens one resource takes at most while there are others: 0.6 of the budget where it is left out. */
+  /** Maximum number of tokens of one resource while others fit. By default 0.6 of the budget. */
   readonly cap?: number
   readonly encoding?: Encoding
-  /** For whom: what is meant for others alone is left out. `assistant` where it is left out. */
+  /** The audience: resources only for others are left out. By default `assistant`. */
   readonly audience?: Audience
   readonly format?: Format
-  /** Whether each item says what it would take at every level. Whole texts are counted for it. */
+  /** Whether each item has its tokens at every level. Whole texts are counted for it. */
   readonly countLevels?: boolean
-  /** The time, in milliseconds since 1970, from which the age of resources counts. The same time gives the same answer. */
+  /** The time from which the ages of resources count, in milliseconds since 1970. The same time gives the same answer. */
   readonly now: number
-  /** The age in milliseconds at which the recency of a resource has halved: 30 days where it is left out. */
+  /** The age at which the recency of a resource has halved, in milliseconds. By default 30 days. */
   readonly halfLife?: number
-  /** How often a resource was changed, where that is known. */
+  /** How often a resource was changed, if known. */
   readonly changes?: (uri: string) => number | undefined
   /**
-   * The `manifest` of an earlier context. As much of the front of its text as costs little stays the same, so that prompt caches apply. That
-   * front comes before better candidates.
+   * The `manifest` of an earlier context. The front of its text stays the same, as far as that costs little, so that prompt
+   * caches apply. That front comes before better candidates.
    */
   readonly earlier?: readonly ManifestEntry[]
   readonly limits?: Partial<Limits>
@@ -60,21 +60,21 @@ export interface AssembleOptions {
   readonly memory?: Memory
 }
 
-/** How much work is done at most. */
+/** Limits of the work. */
 export interface Limits {
-  /** Resources of the listing that are looked at. */
+  /** Number of listed resources that are examined. */
   readonly listed: number
-  /** Resources that are read to see whether they match, where no search covers them. */
+  /** Number of resources that are read to search words, if no search covers them. */
   readonly read: number
-  /** Bytes that are read and held in all. */
+  /** Number of bytes that are read and held in all. */
   readonly bytes: number
-  /** Bytes of one resource. Of a larger one there is a link alone. */
+  /** Maximum size of one resource, in bytes. A larger one can only be a link. */
   readonly item: number
-  /** Resources, best first, of which there is more than a link. */
+  /** Number of best resources that can be more than a link. */
   readonly detailed: number
-  /** Resources in the answer, at most 999. */
+  /** Number of resources in the answer, at most 999. */
   readonly items: number
-  /** Reads at the same time. */
+  /** Number of concurrent reads. */
   readonly concurrency: number
 }
 
@@ -88,10 +88,10 @@ export const defaultLimits: Limits = {
   concurrency: 8,
 }
 
-/** For a view that is far away: how much of it is read to look for words, and at once. */
+/** Limits for a remote view: number of resources that are read to search words, and number of concurrent reads. */
 export const remoteLimits: Partial<Limits> = { read: 500, concurrency: 4 }
 
-/** One thing that the score of a resource is the product of. 1 changes nothing. */
+/** One factor of the score of a resource. 1 changes nothing. */
 export interface Factor {
   readonly name: 'relevance' | 'priority' | 'recency' | 'activity'
   readonly value: number
@@ -105,13 +105,13 @@ export interface Explanation {
   readonly factors: readonly Factor[]
 }
 
-/** A resource that may be taken, with what it is worth. */
+/** A candidate, with its score. */
 export interface Candidate {
   readonly resource: Resource
   readonly explanation: Explanation
-  /** At least this level: pins, and what has priority 1. */
+  /** The minimum level, for pins and resources of priority 1. */
   readonly required?: Level
-  /** The lines that a search found, from 1, both inclusive. */
+  /** The lines of the hits of a search, from 1, both inclusive. */
   readonly found: readonly LineRange[]
 }
 
@@ -131,7 +131,7 @@ export interface AssembledItem {
   /** Tokens of its part of the text. The sum over all items, plus the frame, is the whole. */
   readonly tokens: number
   readonly required: boolean
-  /** Set when `countLevels` is. */
+  /** Set if `countLevels` is. */
   readonly levels?: LevelTokens
   readonly explanation: Explanation
   /** Sentences about it for the caller, such as how it was shortened. */
@@ -141,8 +141,8 @@ export interface AssembledItem {
 export interface OmittedItem {
   readonly uri: string
   /**
-   * `budget`: it did not fit; `count`: there are as many as there may be; `duplicate`: `of` says the same; `unreadable`: it could not be
-   * read, and a link did not fit either.
+   * `budget`: it did not fit; `count`: the maximum number was reached; `duplicate`: `of` has the same text; `unreadable`: it
+   * could not be read, and a link did not fit either.
    */
   readonly reason: 'budget' | 'count' | 'duplicate' | 'unreadable'
   readonly of?: string
@@ -156,11 +156,11 @@ export interface ManifestEntry {
   readonly uri: string
   readonly level: Level
   readonly tokens: number
-  /** Of the whole text in UTF-8, as it was read, whatever the level. Absent where it was not read. */
+  /** SHA-256 of the whole text in UTF-8, as it was read, whatever the level. Absent if it was not read. */
   readonly sha256?: string
-  /** The lines that are there, from 1, both inclusive. Absent: all, or none of them as they are. */
+  /** The contained lines, from 1, both inclusive. Absent: all, or none of them unchanged. */
   readonly ranges?: readonly LineRange[]
-  /** As in RFC 3339. */
+  /** In RFC 3339. */
   readonly modified?: string
   readonly version?: string
   /** The first 16 hexadecimal digits of the SHA-256 of the context from its beginning to the end of this resource. */
@@ -171,7 +171,7 @@ export interface Assembled {
   readonly text: string
   /** With the format `mcp`: the content blocks, whose JSON is the text, one a line. */
   readonly blocks?: readonly ContentBlock[]
-  /** Of `text`, exactly. Never above `budget`. */
+  /** The exact number of tokens of `text`. Never above `budget`. */
   readonly tokens: number
   readonly budget: number
   readonly encoding: Encoding
@@ -179,13 +179,16 @@ export interface Assembled {
   readonly items: readonly AssembledItem[]
   readonly omitted: readonly OmittedItem[]
   readonly manifest: readonly ManifestEntry[]
-  /** With `earlier`: how many tokens in front, up to the end of a resource, are to the byte those of the earlier context. */
+  /**
+   * With `earlier`: the number of tokens at the beginning, up to the end of a resource, that have the same bytes as in the
+   * earlier context.
+   */
   readonly reusedPrefixTokens?: number
-  /** Why there may be more to find than this. */
+  /** Reasons why there may be more to find. */
   readonly notes: readonly string[]
 }
 
-/** A content block, as the Model Context Protocol has it in prompts and in the results of tools. */
+/** A content block, as in prompts and results of tools of the Model Context Protocol. */
 export type ContentBlock =
   | { readonly type: 'text'; readonly text: string }
   | {

@@ -1,19 +1,22 @@
 import { type Section, type Sectioned, sectionsOf, shorten } from './sections.ts'
 import type { LineRange } from './types.ts'
 
-/** BM25 over the sections of one text; a search's best passage counts as much as the best section, the next half as much. */
+/**
+ * BM25 over the sections of one text. A search's best passage counts as much as the best section, the next one half as much, and
+ * so on.
+ */
 const bm25 = { k1: 1.2, b: 0.5, least: 0.2 }
 
 export interface Windows {
   readonly text: string
   readonly ranges: readonly LineRange[]
-  /** The share of the scores of all blocks that these have, from 0 to 1. */
+  /** Their share of the scores of all blocks, from 0 to 1. */
   readonly share: number
 }
 
-/** A text of which windows are shown. */
+/** A text for which windows are made. */
 export interface Shown extends Sectioned {
-  /** The lines that a search found, best first. */
+  /** The lines of the hits of a search, best first. */
   readonly found: readonly LineRange[]
 }
 
@@ -23,8 +26,8 @@ interface Block extends LineRange {
 }
 
 /**
- * The functions and sections of a text that hold the terms, or that a search found: for each size in UTF-16 units the best that fit into it.
- * None of those that are nearly the whole text.
+ * For each size in UTF-16 units, the best functions and sections that fit into it: those that contain the terms, or that a search
+ * found. Windows that are nearly the whole text are left out.
  */
 export function windowsOf(shown: Shown, terms: ReadonlySet<string>, sizes: readonly number[]): readonly Windows[] {
   const blocks = scored(sectionsOf(shown, terms), terms, shown.found)
@@ -54,7 +57,7 @@ export function windowsOf(shown: Shown, terms: ReadonlySet<string>, sizes: reado
   return made
 }
 
-/** The windows of a text at lines that are named. `undefined`: there are no such lines, or not in order. */
+/** The windows of a text at given lines. `undefined`: such lines do not exist, or are not in order. */
 export function windowsAt(text: string, ranges: readonly LineRange[]): string | undefined {
   const lines = text.split('\n')
   let last = 0
@@ -72,7 +75,7 @@ function written(lines: readonly string[], ranges: readonly LineRange[]): string
     .join('\n…\n')
 }
 
-/** Scores the sections beside each other: how rare a word is among the sections of the text tells which of them it is about. */
+/** Scores the sections against each other: the rarity of a word among the sections tells which of them are about it. */
 function scored(sections: readonly Section[], terms: ReadonlySet<string>, found: readonly LineRange[]): Block[] {
   const average = Math.max(
     1,
@@ -94,7 +97,7 @@ function scored(sections: readonly Section[], terms: ReadonlySet<string>, found:
   })
 }
 
-/** In order, none touching another. */
+/** Sorted, and not adjacent. */
 function joined(blocks: readonly LineRange[]): readonly LineRange[] {
   const ranges: { start: number; end: number }[] = []
   for (const { start, end } of [...blocks].sort((a, b) => a.start - b.start)) {

@@ -15,12 +15,12 @@ export interface MountProgress {
   readonly state: MountState
   /** In milliseconds since 1970. */
   readonly since: number
-  /** How many documents were looked at; `of`: how many there are, as far as is known. */
+  /** Number of examined documents; `of`: number of all, as far as it is known. */
   readonly looked: number
   readonly of?: number
-  /** How many were read and indexed since this began. */
+  /** Number of documents that were read and indexed since this began. */
   readonly indexed: number
-  /** How changes are heard of: by a watch, or by comparing everything now and then. */
+  /** How changes are noticed: by a watch, or by comparing everything at an interval. */
   readonly changes: 'watched' | 'compared'
   readonly degraded?: Degradation
   /** Entries of which not all parts are indexed: of so many tables, only so many rows each. */
@@ -29,7 +29,7 @@ export interface MountProgress {
   readonly firstPages?: number
 }
 
-/** How far an index is, as it is kept in the store for whoever asks. */
+/** The progress of an index, as it is stored for all processes. */
 export interface FeedStatus {
   /** When this was written. In milliseconds since 1970. */
   readonly told: number

@@ -244,8 +244,8 @@ export function createListing(
 }
 
 /**
- * Returns a function that decides whether a principal may see paths of a mount, asked for in their order. If all of a directory may be seen, that is
- * decided once for the directory: a rule takes 1 µs for each path.
+ * Returns a function that decides whether a principal may see paths of a mount, asked for in their order. If all of a directory
+ * may be seen, that is decided once for the directory, because checking the rules for each path costs time.
  */
 function seesIn(mount: Mounted, principal: Principal): (path: string) => boolean {
   if (!mount.restricted) return () => true

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { ResourceError } from '../core/errors.ts'
 import type { ToolApp } from '../core/tool.ts'
 
-/** The explorer as an MCP App: one file, built by `npm run build`. It is read when it is asked for first. */
+/** The explorer as an MCP App: one file, built by `npm run build`. It is read at the first request. */
 export function createExplorerApp(file = builtApp()): ToolApp {
   let read: Promise<string> | undefined
   return {
@@ -24,7 +24,7 @@ export function createExplorerApp(file = builtApp()): ToolApp {
   }
 }
 
-/** The built file: beside this module in `dist`, and found from `src` too. */
+/** The built file: beside this module in `dist`, or in `dist` when this module runs from `src`. */
 export function builtApp(): string {
   return fileURLToPath(new URL('../../dist/explorer/app/index.html', import.meta.url))
 }

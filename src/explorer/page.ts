@@ -7,27 +7,27 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { invalid } from '../core/errors.ts'
 
-/** Answer to a request: a body, or a refusal in words. */
+/** Answer to a request: a body, or a refusal with a message. */
 export type PageAnswer = {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
 } & ({ readonly body: Uint8Array } | { readonly message: string })
 
-/** Answers a request, where it is for the page. `undefined`: it is for something else. */
+/** Answers a request for the page. `undefined`: the request is for something else. */
 export type Page = (request: IncomingMessage) => PageAnswer | undefined | Promise<PageAnswer | undefined>
 
 export interface PageOptions {
-  /** The path of MCP: the page lies in the same folder. By default `/mcp`. */
+  /** The path of the MCP endpoint. The page is in the same folder. By default `/mcp`. */
   readonly path?: string
   /** Folder of the built page. Default: the output folder of `npm run build`. */
   readonly folder?: string
-  /** Whether only a session can use it (`hikidashi ui`): the page then offers no host its address. By default not. */
+  /** Whether the page needs a session (`hikidashi ui`): it then does not offer its address to hosts. By default false. */
   readonly isPrivate?: boolean
 }
 
 type Encoding = 'br' | 'gzip' | 'identity'
 
-/** One file that is served, in every encoding that was asked for so far. */
+/** One served file, in every encoding that was requested so far. */
 interface Served {
   readonly type: string
   readonly headers: Readonly<Record<string, string>>
@@ -51,7 +51,7 @@ const types: Readonly<Record<string, string>> = {
 
 const compressed = /^(?:text|application\/(?:json|wasm|octet-stream)|image\/svg)/
 
-/** It holds nothing: the page puts the document that it previews into it. */
+/** The frame is empty: the page writes the previewed document into it. */
 const emptyFrame = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Preview</title></html>'
 
 /**
@@ -96,7 +96,7 @@ export async function createPage({
   }
 }
 
-/** The folder of the build: beside this module in `dist`, and found from `src` too. */
+/** The folder of the build: beside this module in `dist`, or in `dist` when this module runs from `src`. */
 function builtPage(): string {
   return fileURLToPath(new URL('../../dist/explorer/page', import.meta.url))
 }
@@ -120,7 +120,7 @@ async function filesOf(folder: string): Promise<readonly string[]> {
   )
 }
 
-/** The index tells the page where MCP is, and whether it is private. The name of that has no character that means something in HTML. */
+/** The index contains the path of MCP, and whether the page is private. The path has no character that is special in HTML. */
 async function readIndex(file: string, name: string, isPrivate: boolean): Promise<Buffer> {
   const text = await readFile(file, 'utf8')
   const named = text.replace('<meta name="mcp" content="mcp"', `<meta name="mcp" content="${name}"`)
@@ -153,7 +153,7 @@ async function answer(file: Served, request: IncomingMessage): Promise<PageAnswe
   return { status: 200, headers: { ...headers, ...encoded, 'Content-Type': file.type }, body }
 }
 
-/** A file in an encoding: worked out once, kept as long as the server runs. */
+/** A file in an encoding: compressed once, cached as long as the server runs. */
 function encode(file: Served, encoding: Encoding): Promise<Buffer> {
   const before = file.encoded.get(encoding)
   if (before !== undefined) return before
@@ -197,7 +197,7 @@ const common = {
     .join(', '),
 } as const
 
-/** The page runs its own scripts and styles, asks only where it came from, and makes no text into markup unchecked. */
+/** The page runs only its own scripts and styles, connects only to its own server, and turns no unchecked text into markup. */
 const pagePolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -216,8 +216,8 @@ const pagePolicy = [
 ].join('; ')
 
 /**
- * The empty frame around a document that is previewed: what is put into it inherits this. Nothing runs, nothing is loaded; its own
- * styles and images show.
+ * The empty frame around a previewed document, which inherits this policy. Nothing runs, nothing is loaded; its own styles and
+ * images are shown.
  */
 const framePolicy = [
   "default-src 'none'",

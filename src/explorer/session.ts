@@ -2,9 +2,9 @@ import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Page, PageAnswer } from './page.ts'
 
-/** A page that only whoever was given its address can use. */
+/** A page that only the holder of its address can use. */
 export interface GuardedPage {
-  /** The path of MCP. The folder in it cannot be guessed: no other server of this machine is sent the cookie. */
+  /** The path of MCP. It contains an unguessable folder, so the browser sends the cookie to no other server of this machine. */
   readonly path: string
   /** Token at the end of the address of the page, after `#token=`. It is valid once. */
   readonly token: string
@@ -15,7 +15,7 @@ export interface GuardedPage {
 export interface GuardOptions {
   /** Called when the token has opened the session. */
   readonly onOpen?: () => void
-  /** Called when another browser shows the token a second time: the session is over then. */
+  /** Called when another browser sends the token a second time: the session then ends. */
   readonly onReuse?: () => void
 }
 
@@ -92,7 +92,7 @@ function cookiesOf({ headers }: IncomingMessage): readonly string[] {
   })
 }
 
-/** Compares in a time that tells nothing of where they differ. */
+/** Compares two texts in constant time. */
 function same(given: string | undefined, expected: string | undefined): boolean {
   if (given === undefined || expected === undefined) return false
   const [a, b] = [Buffer.from(given), Buffer.from(expected)]

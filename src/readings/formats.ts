@@ -68,9 +68,9 @@ export interface Reading {
   readonly text: string
   /** Title from the document. */
   readonly title?: string
-  /** How many pages, slides or sheets it has. */
+  /** Number of pages, slides or sheets. */
   readonly parts?: number
-  /** The sheets of a workbook, where each was asked for. */
+  /** The sheets of a workbook, if each was requested. */
   readonly sheets?: readonly SheetText[]
 }
 

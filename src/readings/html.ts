@@ -79,7 +79,7 @@ function createLine(writer: Writer) {
   let inline = ''
   /** Whether the line is empty or ends in white space. To look at it would copy it, each time. */
   let spaced = true
-  /** How many elements of code are open. */
+  /** Number of open code elements. */
   let codes = 0
   /** Open inline elements: the text before each, and how each is written once it ends. */
   const spans: Span[] = []

@@ -133,7 +133,7 @@ async function readSheet(zip: Zip, part: string, workbook: Workbook, writer: Row
       inValue = false
       if (name === 'c') place()
       if (name !== 'row' || row.every((value) => value === '')) return
-      // An empty row is what keeps two tables apart.
+      // An empty row separates two tables.
       if (number > written + 1) writer.end()
       writer.row(row)
       written = number
@@ -181,7 +181,7 @@ function fieldOf(value: string): string {
   return /[",\r\n]|^\s|\s$/.test(value) ? `"${value.replaceAll('"', '""')}"` : value
 }
 
-/** How the numbers of a spreadsheet are shown, as far as it changes what they mean: as dates, times and percentages. */
+/** The number formats of a spreadsheet that change the meaning of a number: dates, times and percentages. */
 
 type NumberKind = 'plain' | 'date' | 'duration' | 'percent'
 

@@ -70,7 +70,7 @@ function attributesOf(attributes: Readonly<Record<string, string>>): Attributes 
   return found
 }
 
-/** A relationship of a part: what it is, and the part or address that it leads to. */
+/** A relationship of a part: its type, and the part or address that it points to. */
 export interface Relationship {
   readonly id: string
   /** The last word of its type: `slide`, `hyperlink`, `officeDocument`. */

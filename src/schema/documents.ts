@@ -9,7 +9,7 @@ const tag = /^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$/
 
 const language = text.refine((language) => tag.test(language) && languageOf(language) !== undefined, {
   error: refusal(
-    'This is no language that tells encodings apart.',
+    'No encoding can be chosen by this language.',
     'Write "ja", "zh", "ko", or one of Western Europe such as "en", "de" or "fr"; or remove the key.',
   ),
 })
@@ -18,16 +18,16 @@ const language = text.refine((language) => tag.test(language) && languageOf(lang
 export const encodingShape = {
   language: z
     .union([language, z.array(language).min(1)], {
-      error: refusal('This does not say a language.', 'Write one such as "ja", or an array: ["ja", "de"].'),
+      error: refusal('This is not a language.', 'Write one such as "ja", or an array: ["ja", "de"].'),
     })
     .exactOptional()
     .describe(
-      'What most texts are written in, such as "ja", "zh", "ko" or "de", or an array of several: it decides where their bytes leave the encoding open.',
+      'The language of most texts, such as "ja", "zh", "ko" or "de", or an array of several. It decides the encoding of a text whose bytes fit several encodings.',
     ),
   encodings: z
     .array(
       z.strictObject({
-        match: globs.describe('The files that the rule is about. Of several rules for a file, the last one holds.'),
+        match: globs.describe('Globs of the files of the rule. If several rules match a file, the last one applies.'),
         encoding: text
           .refine((label) => label === 'binary' || labelOf(label) !== undefined, {
             error: refusal(
@@ -35,19 +35,17 @@ export const encodingShape = {
               'Write a label of the WHATWG Encoding Standard, such as "shift_jis", "euc-jp" or "windows-1252", or "binary".',
             ),
           })
-          .describe('Their encoding, such as "shift_jis" or "windows-1252"; "binary" leaves their bytes as they are.'),
+          .describe('The encoding, such as "shift_jis" or "windows-1252"; "binary" leaves the bytes unchanged.'),
       }),
     )
     .exactOptional()
-    .describe(
-      'Encodings that are not found by themselves, by glob. What is UTF-8 is read as that, whatever is said here.',
-    ),
+    .describe('Encodings that are not detected, by glob. A text in UTF-8 is always read as UTF-8.'),
 }
 
 /** A directory of a mount, by its path. */
 const skillPath = text.refine((path) => isPath(path) && path !== '' && !path.endsWith('/'), {
   error: refusal(
-    'This is no path of a directory in the mount.',
+    'This is not the path of a directory in the mount.',
     'Write one such as ".claude/skills", without a / at its ends.',
   ),
 })
@@ -58,7 +56,7 @@ export const documentsShape = {
   frontMatter: globs
     .exactOptional()
     .describe(
-      'The documents whose front matter gives title, description, priority and audience, before any rule does. Listing them reads the beginning of each. By default none.',
+      'Globs of the documents whose front matter gives title, description, priority and audience. It overrides the rules. Listing such documents reads the beginning of each. By default none.',
     ),
   languages: z
     .array(
@@ -68,18 +66,15 @@ export const documentsShape = {
     )
     .exactOptional()
     .describe(
-      'The languages that documents are told apart by, as they stand in paths: what is read names the same document in the others.',
+      'The languages in the paths of documents, such as "ja" for docs/ja/a.md. A read then names the same document in the other languages.',
     ),
   skills: z
     .union([z.boolean(), skillPath, z.array(skillPath).min(1)], {
-      error: refusal(
-        'This does not say where skills are.',
-        'Write true, or a path in the mount such as ".claude/skills".',
-      ),
+      error: refusal('This is not a place of skills.', 'Write true, or a path in the mount such as ".claude/skills".'),
     })
     .exactOptional()
     .describe(
-      'Serves the directories with a SKILL.md as skills: in all of the mount (true), or below paths in it. By default none.',
+      'Serves the directories with a SKILL.md as skills: in the whole mount (true), or below these paths. By default none.',
     ),
   readings: z
     .union(
@@ -87,14 +82,11 @@ export const documentsShape = {
         z.boolean(),
         z.strictObject({
           maxBytes: size.exactOptional().describe('The largest document that is read as text. By default "32MiB".'),
-          timeout: duration.exactOptional().describe('How long reading one may take. By default "20s".'),
+          timeout: duration.exactOptional().describe('Time-out for reading one document. By default "20s".'),
         }),
       ],
       {
-        error: refusal(
-          'This does not say how documents are read as text.',
-          'Write true, false or { "maxBytes": "32MiB" }.',
-        ),
+        error: refusal('This is not a setting for documents as text.', 'Write true, false or { "maxBytes": "32MiB" }.'),
       },
     )
     .exactOptional()
@@ -103,7 +95,7 @@ export const documentsShape = {
     .enum(['mask', 'withhold', 'off'])
     .exactOptional()
     .describe(
-      'Looks for secrets in everything that is shown: "mask" puts [redacted] in the place of each, "withhold" shows nothing of a file that holds one. By default "off".',
+      'Looks for secrets in contents: "mask" replaces each by [redacted], "withhold" refuses to show a file that contains one. By default "off".',
     ),
 }
 

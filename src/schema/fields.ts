@@ -24,7 +24,7 @@ export const secret = z.union(
 /** Returns the refusal for an invalid source of a secret. */
 export function secretFault(input: unknown): string {
   if (typeof input !== 'string')
-    return refusal('This does not say where the secret is.', 'Write { "env": "NAME" } or { "file": "path" }.')
+    return refusal('This is not a reference to a secret.', 'Write { "env": "NAME" } or { "file": "path" }.')
   return refusal(
     'This is a literal secret.',
     'Put it into an environment variable or a file of its own, and write { "env": "NAME" } or { "file": "path" }. If this file was ever shared, replace the secret.',
@@ -53,7 +53,7 @@ function quantity(parse: (value: string | number) => number | undefined, what: s
 }
 
 const listenRefused = refusal(
-  'This does not say where to listen.',
+  'This is not an address to listen at.',
   'Write a port, such as 8787, or a host and a port, such as "127.0.0.1:8787" or "[::1]:8787".',
 )
 
@@ -71,7 +71,7 @@ export const glob = text.superRefine((pattern, context) => {
     if (!isResourceError(error)) throw error
     context.addIssue({
       code: 'custom',
-      message: refusal(error.message, 'Correct it; a "\\\\" takes the meaning from the character behind it.'),
+      message: refusal(error.message, 'Correct it; a "\\\\" makes the next character literal.'),
     })
   }
 })
@@ -81,17 +81,17 @@ export const globs = z.union([glob, z.array(glob).min(1)], {
   error: refusal('This is not a glob.', 'Write one, such as "src/**/*.ts", or an array of them.'),
 })
 
-const role = text.describe('The name of a role; "*" is everybody.')
+const role = text.describe('The name of a role; "*" stands for everybody.')
 
 const accessRule = z
   .strictObject({
-    allow: z.array(role).min(1).exactOptional().describe('The roles that may see what `match` matches.'),
+    allow: z.array(role).min(1).exactOptional().describe('The roles that may see the paths of `match`.'),
     deny: z
       .array(role)
       .min(1)
       .exactOptional()
-      .describe('The roles that may not see it. A denial wins over whatever is allowed.'),
-    match: globs.exactOptional().describe('The paths that the rule is about. By default all.'),
+      .describe('The roles that may not see the paths of `match`. A denial overrides every permission.'),
+    match: globs.exactOptional().describe('Globs of the paths of the rule. By default all paths.'),
   })
   .refine(({ allow, deny }) => allow !== undefined || deny !== undefined, {
     error: refusal('The rule neither allows nor denies anything.', 'Add "allow" or "deny" with names of roles.'),

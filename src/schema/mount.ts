@@ -5,57 +5,61 @@ import { refusal } from './refusals.ts'
 /** Keys common to the mounts of all providers. */
 export const mountShape = {
   title: text.exactOptional().describe('The name of the mount for people.'),
-  description: text.exactOptional().describe('What is in the mount, for people and models.'),
+  description: text.exactOptional().describe('A description of the mount, for people and models.'),
   link: link
     .exactOptional()
     .describe(
-      'Where a person opens a resource of the mount: a URL of the web with {+path}, such as "https://forge.example/blob/main/{+path}". Of a history, {ref} is the branch and {+path} what follows: "https://forge.example/blob/{ref}/{+path}". By default nothing is said.',
+      'The web page of a resource, for people: a URL with {+path}, such as "https://forge.example/blob/main/{+path}". In a git mount {ref} is the branch and {+path} the rest: "https://forge.example/blob/{ref}/{+path}". By default there is no link.',
     ),
   access: access
     .exactOptional()
     .describe(
-      'Who may see what: names of roles that may see the whole mount, or rules. What no rule allows is denied; what any rule denies is denied; what is denied is as if it were not there. Without this key everybody sees everything.',
+      'Access rules: names of roles that may see the whole mount, or objects with paths. A path is denied if no rule allows it, or if any rule denies it. Denied and missing look the same to the caller. Without this key every caller sees everything.',
     ),
   scopes: scopes
     .exactOptional()
     .describe(
-      'The OAuth scopes that a token needs for anything in the mount, besides those that every request needs. A token without them does not see the mount, and who asks for something in it is told which scopes that takes.',
+      'The OAuth scopes that a token needs for this mount, besides those for every request. A token without them does not see the mount; a request for a resource in it is answered with the missing scopes.',
     ),
   cache: z
     .strictObject({
-      ttl: duration.describe('For how long clients may keep what they got: "60s", "5m", or milliseconds.'),
+      ttl: duration.describe('How long clients may cache an answer: "60s", "5m", or milliseconds.'),
       scope: z
         .enum(['public', 'private'])
         .default('private')
         .describe(
-          'Whether a cache may give what one client got to another. A mount with access rules is always private.',
+          '"public": a cache may give the answer for one client to another. A mount with access rules is always "private".',
         ),
     })
     .exactOptional()
-    .describe('For how long clients may keep what they got from the mount. By default not at all.'),
+    .describe('How clients may cache answers of the mount. By default they may not.'),
   poll: interval
     .exactOptional()
     .describe(
-      'How often everything is listed and compared, so that clients are told of changes in a source that cannot tell of them by itself. By default never.',
+      'Interval at which everything is listed and compared, to find changes in a source that sends no notifications. By default never.',
     ),
   limits: z
     .strictObject({
       timeout: duration
         .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
         .exactOptional()
-        .describe('How long the source may take for one answer. By default "30s".'),
-      concurrent: count.exactOptional().describe('How many requests may be at the source at once. By default 32.'),
-      waiting: count.exactOptional().describe('How many more may wait for that. By default 256.'),
+        .describe('Time-out of one answer of the source. By default "30s".'),
+      concurrent: count.exactOptional().describe('Maximum number of concurrent requests to the source. By default 32.'),
+      waiting: count.exactOptional().describe('Maximum number of further requests that wait. By default 256.'),
       failures: count
         .exactOptional()
-        .describe('After how many failures in a row the source is left alone for a while. By default 5.'),
+        .describe(
+          'Number of failures in a row after which the circuit breaker opens: no request goes to the source for a pause. By default 5.',
+        ),
       pause: duration
         .refine((ms) => ms >= 1, { error: refusal('This is too short.', 'It must be at least "1ms".') })
         .exactOptional()
-        .describe('For how long at first; it doubles while the source stays away, up to a minute. By default "1s".'),
+        .describe(
+          'The first pause of the circuit breaker. It doubles while the source does not answer, up to a minute. By default "1s".',
+        ),
     })
     .exactOptional()
-    .describe('What keeps a source that hangs or fails from taking everything else with it.'),
+    .describe('Limits that protect the server from a source that hangs or fails.'),
 }
 
 /** The options that every mount has. */

@@ -15,14 +15,14 @@ export const allowAddresses = z
   .array(
     text.refine((block) => addressBlock(block) !== undefined, {
       error: refusal(
-        'This is no address.',
+        'This is not an address.',
         'Write one such as "10.0.0.5", or a block such as "10.0.0.0/8" or "fd00::/8".',
       ),
     }),
   )
   .exactOptional()
   .describe(
-    'Addresses that may be asked though they are not on the internet: of this machine ("127.0.0.1"), of a private network ("10.0.0.0/8"). By default none.',
+    'Addresses that may be reached although they are not on the internet: of this machine ("127.0.0.1"), of a private network ("10.0.0.0/8"). By default none.',
   )
 
 /** How a server of the web is asked: shared by every provider that asks one. */
@@ -31,19 +31,19 @@ export const originShape = {
     .array(httpUrl)
     .exactOptional()
     .describe(
-      'Other origins that redirects may lead to, such as "https://www.example.org". They are sent no credentials. By default none.',
+      'Other origins that redirects may lead to, such as "https://www.example.org". They get no credentials. By default none.',
     ),
   allowAddresses,
   insecure: z
     .boolean()
     .exactOptional()
     .describe(
-      'Lets what is beyond this machine be asked over http://: whoever is on the way there can read and change what is served. By default false.',
+      'Allows http:// to other machines. Anybody on the network path can then read and change the contents. By default false.',
     ),
   types: z
     .array(
       text.regex(/^[\w!#$&^.+*-]+\/[\w!#$&^.+*-]+$/, {
-        error: refusal('This is no media type.', 'Write one such as "text/html", or a glob such as "text/*".'),
+        error: refusal('This is not a media type.', 'Write one such as "text/html", or a glob such as "text/*".'),
       }),
     )
     .min(1)
@@ -53,13 +53,13 @@ export const originShape = {
       error: refusal('This is more than can be read at once, or nothing.', 'It must be at most "64MiB".'),
     })
     .exactOptional()
-    .describe('The longest answer that is taken, unpacked. By default "8MiB", at most "64MiB".'),
+    .describe('Maximum size of an answer, decompressed. By default "8MiB", at most "64MiB".'),
   timeout: duration
     .refine((ms) => ms >= 100 && ms <= 600_000, {
       error: refusal('This is too short or too long.', 'It must be from "100ms" to "10m".'),
     })
     .exactOptional()
-    .describe('How long one answer may take, with all redirects and all of its body. By default "20s".'),
+    .describe('Time-out of one answer, with all redirects and the whole body. By default "20s".'),
 }
 
 /** No key for how a server is asked has an effect (`schema/effects.ts`): that it is asked is the effect. */

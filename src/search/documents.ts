@@ -6,26 +6,26 @@ import { documentForms, foundOf } from './part.ts'
 import type { RatedTerm } from './rank.ts'
 
 /**
- * A question of several words is answered by documents first: no passage has many of its words, and a document that has them in several places
- * is about it. Figures: decision 12.
+ * A query of several words ranks documents first: no passage has many of its words, but a document with the words in several
+ * places is about them. Figures: decision 12.
  */
 const long = {
-  /** How many different words a question has that asks for documents, and from how many on it is long. */
+  /** Minimum number of different words of a query that ranks documents, and of a long query. */
   words: { least: 3, long: 12 },
-  /** How many passages a document has on average at least: where most have one, passages are the documents. */
+  /** Minimum average number of passages in a document: below it, passages and documents are nearly the same. */
   averagePassages: 2,
-  /** How much the score of a passage counts beside that of its document in a long question. */
+  /** Weight of the score of a passage beside that of its document, in a long query. */
   passageShare: 0.3,
-  /** How many documents are ranked among each other, by the share of the passages that are. */
+  /** Number of documents that are ranked, as a share of the number of ranked passages. */
   perBlock: 1 / 3,
-  /** How many passages of each are ranked. */
+  /** Number of ranked passages of each document. */
   passages: 3,
-  /** How many occurrences of words in documents are looked up: the rarer words, which say most. */
+  /** Maximum number of occurrences of words in documents that are looked up; the rarest words come first. */
   occurrences: 60_000,
-  /** How many of the best passages are looked among for those of the documents, for each passage that is ranked. */
+  /** Number of the best passages in which those of the documents are searched, for each ranked passage. */
   among: 10,
 }
-/** BM25 of paths among the documents that are ranked; the average length is a fixed number of terms. Figures: decision 12. */
+/** BM25 of paths among the ranked documents; the average length is a fixed number of terms. Figures: decision 12. */
 const ofPath = { k1: 1.2, b: 0.75, averageLength: 8 }
 /** Weights are stored as integers: multiples of 1/1000. */
 const unit = 1000
@@ -33,15 +33,15 @@ const unit = 1000
 export interface Documents {
   /** Their best passages, in no order. */
   readonly ids: readonly number[]
-  /** How well each document fits, by its URI. */
+  /** The score of each document, by its URI. */
   readonly scores: ReadonlyMap<string, number>
-  /** How much the score of a passage counts beside it. */
+  /** Weight of the score of a passage beside it. */
   readonly passageShare: number
-  /** How well the path of each document fits, from 0 to 1, by its URI: none for a long question. */
+  /** The score of the path of each document, from 0 to 1, by its URI; empty for a long query. */
   readonly paths: ReadonlyMap<string, number>
 }
 
-/** The words of a question that ask for whole documents. Empty: it is too short, or most documents are one passage. */
+/** The words of a query that ranks documents. Empty: the query is too short, or most documents are one passage. */
 export function documentWords(
   terms: readonly RatedTerm[],
   { texts, parts }: { readonly texts: number; readonly parts: number },
@@ -52,9 +52,9 @@ export function documentWords(
 }
 
 /**
- * The documents that fit best by all of their words, with the passages of each that have most of the terms.
+ * Returns the documents with the best score for all of their words, with the passages of each that have most of the terms.
  *
- * @param passageTerms What passages are found by.
+ * @param passageTerms The terms by which passages are found.
  */
 export async function documentsOf(
   texts: Texts,
@@ -115,7 +115,7 @@ function besideBest(scores: ReadonlyMap<string, number>): ReadonlyMap<string, nu
   return new Map([...scores].map(([uri, score]) => [uri, score / best]))
 }
 
-/** In how many documents each word is, and so how much it says: the rarest, as far as they are looked up. */
+/** The number of documents with each word, and so its rarity: the rarest words, up to the limit. */
 async function rated(
   texts: Texts,
   words: readonly RatedTerm[],

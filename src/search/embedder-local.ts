@@ -1,7 +1,7 @@
 import { invalid } from '../core/errors.ts'
 import type { Embedder } from './embedder.ts'
 
-/** The little of `@huggingface/transformers` (4.x) that is used here. */
+/** The used part of the types of `@huggingface/transformers` (4.x). */
 interface Transformers {
   readonly env: { allowRemoteModels: boolean; localModelPath: string }
   pipeline(task: 'feature-extraction', model: string): Promise<Extract>
@@ -12,10 +12,13 @@ interface Extract {
   dispose(): Promise<unknown>
 }
 
-/** The package is none of ours, and large: whoever wants a model in this process installs it beside. A name that is told to no compiler. */
+/**
+ * The package is large and not a dependency: users install it themselves. The name is a variable, so that no compiler resolves
+ * it.
+ */
 const packageName: string = '@huggingface/transformers'
 
-/** @throws ResourceError `invalid` where the package is not there. */
+/** @throws ResourceError `invalid` if the package is not installed. */
 export async function createLocalEmbedder(model: string, { folder }: { readonly folder?: string }): Promise<Embedder> {
   const library = (await import(packageName).catch(() => undefined)) as Transformers | undefined
   if (library === undefined)

@@ -7,9 +7,9 @@ import { followFor } from '../core/kit/abort.ts'
 
 /** Source of vectors, and the network rules for requests to a service. */
 export type EmbedderOptions = ServiceNetwork & {
-  /** The name of the model, as the service knows it. Another model means other vectors: all are made anew. */
+  /** The name of the model at the service. With another model, all vectors are made anew. */
   readonly model: string
-  /** How long one request may take, in milliseconds. By default 10,000; for a query 1000. */
+  /** Time-out of one request, in milliseconds. By default 10,000; for a query 1000. */
   readonly timeoutMs?: number
 } & (
     | {
@@ -21,15 +21,15 @@ export type EmbedderOptions = ServiceNetwork & {
         readonly ollama: { readonly url: string }
       }
     | {
-        /** A model in this process, by the package @huggingface/transformers, which is installed beside this one. */
+        /** A model in this process, by the package @huggingface/transformers, which users install beside hikidashi. */
         readonly local: { /** A folder that models lie in: nothing is fetched then. */ readonly folder?: string }
       }
   )
 
-/** Makes vectors of texts: each of them of as many numbers. */
+/** Makes vectors of texts, all with the same number of dimensions. */
 export interface Embedder {
   readonly model: string
-  /** @throws ResourceError `unavailable`, whose message may be told to the operator: it has no text, URL or key in it. */
+  /** @throws ResourceError `unavailable`, whose message is safe for the operator: it contains no text, URL or key. */
   embed(
     texts: readonly string[],
     kind: 'query' | 'passage',
@@ -38,9 +38,9 @@ export interface Embedder {
   close(): Promise<void>
 }
 
-/** How much is read of an answer, in bytes. */
+/** Maximum number of bytes read of an answer. */
 const maxBytes = 64 * 1024 * 1024
-/** How long one request may take where the options say nothing, in milliseconds. */
+/** Default time-out of one request, in milliseconds. */
 const timeoutsMs = { query: 1000, passage: 10_000 } as const
 
 /**
@@ -75,7 +75,7 @@ interface Service {
   vectorsOf(answer: unknown): unknown
 }
 
-/** https://platform.openai.com/docs/api-reference/embeddings: the vectors are told in any order, each with its number. */
+/** https://platform.openai.com/docs/api-reference/embeddings: the vectors come in any order, each with its index. */
 function openaiOf({ url, key }: { readonly url: string; readonly key?: string }): Service {
   return {
     url: httpUrlBelow(parseHttpUrl(url), 'embeddings'),
@@ -107,7 +107,7 @@ async function post({ url, headers }: Service, guard: Guard, body: string, signa
   const all = {
     ...headers,
     Accept: 'application/json',
-    // An answer that is not compressed is as long as what is read of it.
+    // Without compression, the length of the body is the number of bytes read.
     'Accept-Encoding': 'identity',
     'Content-Type': 'application/json',
   }

@@ -9,7 +9,7 @@ import type { Scrubber } from '../core/scrub.ts'
 import { formatOf } from '../readings/formats.ts'
 import type { SearchDocument } from './search-index.ts'
 
-/** How the documents of one mount are read. */
+/** Settings for reading the documents of one mount. */
 export interface Reading {
   readonly mount: MountReader
   /** Key of the reading settings. Documents that were read with another key are read again. */
@@ -37,28 +37,28 @@ export function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 27)
 }
 
-/** Whether a document is of the mount at an address: one of those that are searched, of which none lies in another. */
+/** Whether a document belongs to the mount at an address. Searched mounts do not lie in each other. */
 export function isOf(uri: string, address: string): boolean {
   return uri === address || uri.startsWith(`${address}/`)
 }
 
-/** Whether a document is indexed by its text as `?as=text` gives it. */
+/** Whether a document is indexed by its text from `?as=text`. */
 export function hasTextForm(path: string, mimeType: string | undefined): boolean {
   return formatOf(path, mimeType) !== undefined
 }
 
-/** The version of a document of which only the name is indexed. It differs from every stamp: its text is still to be read. */
+/** The version of a document that is indexed only by name. It differs from every stamp, because the text is still to be read. */
 export const nameVersion = 'name'
 
-/** A document without its text, so that it is found by its path and title until it is read. */
+/** A document without its text, which can be found by its path and title until it is read. */
 export function nameOnly(entry: Entry, reading: Pick<Reading, 'mount' | 'scrubber'>): SearchDocument {
   return documentOf(entry, reading, { text: '', version: nameVersion })
 }
 
 /**
- * A document as it is indexed. `undefined`: it is not there any more.
+ * Reads a document for the index. `undefined`: it no longer exists.
  *
- * @throws ResourceError `unavailable`: it is there, and is read later.
+ * @throws ResourceError `unavailable` if it exists, but cannot be read now.
  */
 export async function readDocument(entry: Entry, reading: Reading): Promise<SearchDocument | undefined> {
   const { way, scrubber } = reading
@@ -85,7 +85,7 @@ function documentOf(
     ...content,
     ...(title === undefined ? {} : { title: clean(title) }),
     ...defined({ mimeType, audience, priority, size, modified }),
-    // One with a secret in it leads nowhere without.
+    // Without its secret, such a link would not work.
     ...(link === undefined || clean(link) !== link ? {} : { link }),
     ...(revision === undefined || clean(revision) !== revision ? {} : { revision }),
   }
@@ -94,7 +94,7 @@ function documentOf(
 const binary =
   /^(?:image\/(?!svg)|audio\/|video\/|font\/|application\/(?:zip|gzip|x-tar|x-7z|vnd\.rar|java-archive|wasm)\b)/
 
-/** The text of a document; empty where it has none, or none that can be read: its path and title are found all the same. */
+/** The text of a document; empty if it has none, or cannot be read: then only its path and title can be found. */
 async function textOf({ path, mimeType = '' }: Entry, reading: Reading): Promise<string> {
   const { mount, maxBytes, onRead, signal } = reading
   const isDocument = hasTextForm(path, mimeType)
@@ -115,7 +115,7 @@ async function textOf({ path, mimeType = '' }: Entry, reading: Reading): Promise
       if (content.path === undefined || content.path === path) texts.push(await textIn(content, maxBytes))
     return texts.join('\n')
   } catch (error) {
-    // Documents that are not readable as text are indexed by name alone. Temporary errors are thrown.
+    // Documents that are not readable as text are indexed only by name. Temporary errors are thrown.
     if (isResourceError(error, 'invalid') || isResourceError(error, 'too-large') || isResourceError(error, 'internal'))
       return ''
     throw error
@@ -136,7 +136,7 @@ async function textIn(content: Content, maxBytes: number): Promise<string> {
     'bytes' in content ? Buffer.from(content.bytes).subarray(0, maxBytes) : await begin(content.stream, maxBytes)
   if (bytes.subarray(0, 8192).includes(0)) return ''
   try {
-    // A character that was cut at the end is no fault.
+    // A character that was cut at the end is not an encoding error.
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true })
   } catch {
     return ''

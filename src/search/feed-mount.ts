@@ -19,13 +19,13 @@ export interface FeedMountOptions {
   readonly way: string
   /** Maximum length of the indexed beginning of a text, in bytes. */
   readonly maxBytes: number
-  /** How many documents are read at once. */
+  /** Number of documents that are read at once. */
   readonly concurrent: number
-  /** How often everything is compared where the source cannot tell of changes, in milliseconds. */
+  /** Interval of comparisons if the source cannot report changes, in milliseconds. */
   readonly interval: number
   /** Maximum number of indexed parts of one entry, such as rows of a table. */
   readonly maxParts: number
-  /** How many documents that are to be read are remembered, before they are read. Default 50,000. */
+  /** Maximum number of pending documents. Default 50,000. */
   readonly window?: number
   readonly scrubber?: Scrubber
   readonly log: Log
@@ -59,7 +59,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
   let since = Date.now()
   let counts: { looked: number; of?: number; indexed: number } = { looked: 0, indexed: 0 }
   let failures = 0
-  /** The entries of which not all parts are indexed. */
+  /** The entries of which only some parts are indexed. */
   const cut = new Set<string>()
   /** URIs of the entries without parts of which only the first page is indexed: a table without a key cannot be paged through. */
   const firstPages = new Set<string>()
@@ -74,7 +74,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     since = Date.now()
   }
 
-  /** The document as it is now. `undefined`: it is gone. `later`: it cannot be read just now. */
+  /** The current document. `undefined`: it no longer exists. `later`: it cannot be read now. */
   const read = async (entry: Entry, signal: AbortSignal): Promise<SearchDocument | 'later' | undefined> => {
     try {
       const found = await readDocument(entry, {
@@ -91,14 +91,14 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     }
   }
 
-  /** Keeps documents. Answers how many were kept. */
+  /** Writes documents into the index. Returns how many were written. */
   const keep = async (documents: readonly SearchDocument[]): Promise<number> => {
     try {
       if (documents.length > 0) await index.put(documents)
       return documents.length
     } catch (error) {
       if (!isResourceError(error, 'invalid')) throw error
-      // One that cannot be kept does not take the others with it.
+      // A document that cannot be written does not affect the others.
       let kept = 0
       if (documents.length > 1) for (const document of documents) kept += await keep([document])
       else log('warn', 'a document cannot be indexed', { mount: mount.address, error: error.message })
@@ -113,7 +113,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     counts.indexed += await keep(documents)
   }
 
-  /** Indexes the parts of an entry. `false`: it has none. */
+  /** Indexes the parts of an entry. `false`: it has no parts. */
   const renewParts = async (path: string, known: Map<string, string>, signal: AbortSignal): Promise<boolean> => {
     const parts = await mount.parts?.(path, signal)
     cut.delete(path)
@@ -130,7 +130,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     for (const uri of uris) firstPages.delete(uri)
   }
 
-  /** Indexes what is at these paths now. */
+  /** Indexes the current documents at these paths. */
   const renew = async (paths: readonly string[], signal: AbortSignal): Promise<void> => {
     const gone: string[] = []
     const before = counts.of === undefined ? 0 : await countKnown(index, paths.map(mount.uriOf))
@@ -141,7 +141,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
         return entryWithParts(entry, options)
       }
       const document = entry === undefined || entry.path.endsWith('/') ? undefined : await read(entry, signal)
-      // A former directory may be a document now, or be gone.
+      // A former directory may now be a document, or not exist.
       if (document === undefined) gone.push(mount.uriOf(path))
       if (document !== 'later') gone.push(`${mount.uriOf(path)}/`)
       return document
@@ -176,7 +176,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     }
   }
 
-  /** Compares a directory (`''`: everything) with what is indexed of it. */
+  /** Compares a directory (`''`: everything) with its indexed documents. */
   const compare = async (directory: string, signal: AbortSignal): Promise<void> => {
     const known = await knownBelow(index, mount.uriOf(directory), signal)
     const knownSize = known.size
@@ -218,7 +218,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
       }
       await readChanged()
     }
-    // Nothing is listed below an entry: what is there are its parts.
+    // Nothing is listed below an entry, so indexed documents there are its parts.
     if (listed === 0 && directory.endsWith('/')) await renewParts(directory.slice(0, -1), known, signal)
     counts = { ...counts, of: counts.looked + changed.length }
     const gone = [...known.keys()].filter((uri) => !touched.has(uri))
@@ -288,7 +288,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
   }
 }
 
-/** Entries by the time of their last change, the latest first; those without one last, in their order. */
+/** Entries by the time of their last change, the latest first; entries without a time come last, in their order. */
 function newestFirst(entries: readonly Entry[]): readonly Entry[] {
   return [...entries].sort((a, b) => (b.modified ?? 0) - (a.modified ?? 0))
 }

@@ -13,7 +13,7 @@ export interface PartsOptions {
   /** Maximum number of indexed parts of one entry. */
   readonly maxParts: number
   readonly scrubber?: Scrubber
-  /** Keeps documents in the index. Answers how many were kept. */
+  /** Writes documents into the index. Returns how many were written. */
   readonly keep: (documents: readonly SearchDocument[]) => Promise<number>
 }
 
@@ -21,7 +21,7 @@ export interface PartsOptions {
 export interface PartsFed {
   readonly looked: number
   readonly indexed: number
-  /** Whether there are more than are indexed. */
+  /** Whether there are more parts than indexed ones. */
   readonly isCut: boolean
 }
 
@@ -31,7 +31,7 @@ const batchSize = 200
 /**
  * Indexes the parts of an entry that are new or have changed.
  *
- * @param known The versions of what is indexed, by URI. Parts that are there are taken out of it.
+ * @param known The indexed versions, by URI. Existing parts are removed from it.
  */
 export async function feedParts(
   parts: AsyncIterable<EntryPart>,
@@ -72,7 +72,7 @@ function partDocument(
   }
 }
 
-/** An entry whose parts are indexed: it is found by its name alone, since its text is theirs. */
+/** An entry whose parts are indexed. Only its name is indexed, because its text is that of its parts. */
 export function entryWithParts(
   entry: Entry,
   options: Pick<PartsOptions, 'mount' | 'way' | 'scrubber'>,
@@ -84,21 +84,21 @@ export function entryWithParts(
 /** Number of versions requested at once. */
 const pageSize = 1000
 
-/** How many of these are indexed. */
+/** Number of indexed documents among them. */
 export async function countKnown(index: SearchIndex, uris: readonly string[]): Promise<number> {
   let known = 0
   for (const uri of uris) {
-    // Nothing that begins with it comes before it.
+    // No URI with this prefix comes before the prefix itself.
     const [first] = await index.documents({ prefix: uri, limit: 1 })
     if (first?.uri === uri) known++
   }
   return known
 }
 
-/** The versions of what is indexed at a URI and below it. */
+/** The indexed versions at a URI and below it. */
 export async function knownBelow(index: SearchIndex, base: string, signal: AbortSignal): Promise<Map<string, string>> {
   const known = new Map<string, string>()
-  // Nothing that begins with it comes before it.
+  // No URI with this prefix comes before the prefix itself.
   const [first] = await index.documents({ prefix: base, limit: 1 })
   if (first?.uri === base) known.set(first.uri, first.version)
   const prefix = base.endsWith('/') ? base : `${base}/`
@@ -115,15 +115,15 @@ export async function knownBelow(index: SearchIndex, base: string, signal: Abort
 interface NamingOptions {
   readonly mount: MountReader
   readonly scrubber?: Scrubber
-  /** Keeps documents in the index. */
+  /** Writes documents into the index. */
   readonly keep: (documents: readonly SearchDocument[]) => Promise<unknown>
 }
 
-/** Indexes names: documents are found by path and title before their texts are read, which takes longer. */
+/** Indexes names, so that documents can be found by path and title before their texts are read, which takes longer. */
 interface Naming {
   /** Indexes the names of entries. */
   put(entries: readonly Entry[], signal: AbortSignal): Promise<void>
-  /** Indexes the names of all new entries of a directory behind a path. They are then known by their names. */
+  /** Indexes the names of all new entries of a directory after a path. They then count as known by name. */
   putBehind(directory: string, path: string, known: Map<string, string>, signal: AbortSignal): Promise<void>
 }
 
@@ -161,16 +161,16 @@ export function createNaming({ keep, ...options }: NamingOptions): Naming {
 /** Pending work for a mount: documents to read again, and directories (`''`: everything) to compare. */
 interface Tasks {
   hear(changes: readonly Change[]): void
-  /** Takes so many documents at most. */
+  /** Takes at most this many documents. */
   take(most: number): readonly string[]
-  /** Takes a directory: the widest first, which stands for those in it. */
+  /** Takes a directory. The widest comes first, because it includes those in it. */
   nextDirectory(): string | undefined
-  /** A document that could not be read: it is looked at again once that is `due`. */
+  /** Puts back a document that could not be read, to be tried again at `due`. */
   later(path: string): void
   hasLater(): boolean
-  /** Puts off no longer what was to be done later, and everything where nobody tells of changes. */
+  /** Makes all delayed work due, and everything if nobody reports changes. */
   due(everything: boolean): void
-  /** Resolves to `true` after so long, and to `false` as soon as something is heard. */
+  /** Resolves to `true` after this time, and to `false` as soon as there is work. */
   wait(signal: AbortSignal, ms: number | undefined): Promise<boolean>
 }
 

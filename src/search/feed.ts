@@ -12,7 +12,7 @@ import type { SearchIndex } from './search-index.ts'
 
 export interface FedMount {
   readonly mount: MountReader
-  /** Changes whenever the same source is to be read in another way. */
+  /** Changes whenever the settings for reading the source do. */
   readonly way: string
 }
 
@@ -25,15 +25,15 @@ export interface FeedOptions {
   readonly name: string
   /** Maximum length of the indexed beginning of a text, in bytes. Default 1 MiB. */
   readonly maxBytes?: number
-  /** How many documents of a mount are read at once. Default 2. */
+  /** Number of documents of a mount that are read at once. Default 2. */
   readonly concurrent?: number
   /** Maximum number of indexed parts of one entry, such as rows of a table. Default 10,000. */
   readonly maxParts?: number
-  /** How often a mount is compared that cannot tell of changes, in milliseconds. Default 60,000. */
+  /** Interval of comparing a mount that cannot report changes, in milliseconds. Default 60,000. */
   readonly interval?: number
-  /** How many documents of a mount that are to be read are remembered, before they are read. Default 50,000. */
+  /** Maximum number of pending documents of a mount. Default 50,000. */
   readonly window?: number
-  /** How long it takes until another process takes over from one that died, in milliseconds. Default 5,000. */
+  /** Time after which another process takes over from one that died, in milliseconds. Default 5,000. */
   readonly leaseMs?: number
   readonly scrubber?: Scrubber
   readonly log: Log
@@ -41,9 +41,12 @@ export interface FeedOptions {
 
 /** Keeps an index up to date with its sources. */
 export interface Feed {
-  /** How far this process is; of another that feeds, what it told last. `undefined`: nobody feeds. */
+  /**
+   * The progress of this process; if another process feeds the index, its last written progress. `undefined`: no process feeds
+   * it.
+   */
   status(): Promise<FeedStatus | undefined>
-  /** Whether what is indexed of a mount is what its source has, as far as this process knows. */
+  /** Whether the index of a mount equals its source, as far as this process knows. */
   isCurrent(address: string): boolean
   close(): Promise<void>
 }
@@ -56,7 +59,7 @@ const firstWait = 1000
 const listenersPerMount = 10
 const longestWait = 30_000
 
-/** Reads how far the feed of an index is, from the store that it is in. */
+/** Reads the progress of the feed of an index from its store. */
 export async function readFeedStatus(store: Store, name: string): Promise<FeedStatus | undefined> {
   const row = await store.collection(collectionName).get(name)
   if (row === undefined) return undefined
@@ -67,8 +70,8 @@ export async function readFeedStatus(store: Store, name: string): Promise<FeedSt
 const collectionName = 'search-feeds'
 
 /**
- * When everything that is to be indexed was last found to be, in milliseconds since 1970, and how far each mount was then. `undefined`:
- * never, or what is to be indexed, or the way that it is read, has changed since.
+ * When the whole index was last current, in milliseconds since 1970, and the progress of each mount then. `undefined`: never, or
+ * the mounts or their settings have changed since.
  */
 export async function readCurrent(
   store: Store,
@@ -86,25 +89,25 @@ export interface LastCurrent {
   readonly mounts: readonly MountProgress[]
 }
 
-/** When an index was last current, as it is kept in the store. */
+/** The stored time at which an index was last current. */
 interface CurrentRow extends LastCurrent {
   readonly ways: string
 }
 
 const currentName = 'search-current'
 
-/** Changes whenever other mounts are indexed, or one of them is read in another way. */
+/** Changes whenever the indexed mounts or their settings do. */
 function waysOf(mounts: readonly FedMount[]): string {
   return digestOf(JSON.stringify(mounts.map(({ mount, way }) => [mount.address, way]).sort()))
 }
 
-/** Until when what is indexed of a mount is known to be what its source has; `undefined`: it is not. */
+/** The time until which the index of a mount is known to equal its source; `undefined`: it is not known to. */
 function currentUntil({ state, changes, degraded, since }: MountProgress): number | undefined {
   if (state !== 'current' || degraded !== undefined) return undefined
   return changes === 'watched' ? Date.now() : since
 }
 
-/** Begins to feed an index, unless another process does: then as soon as that one ends. */
+/** Begins to feed an index. If another process feeds it, begins when that one ends. */
 export function startFeed(options: FeedOptions): Feed {
   const { index, store, name, log, leaseMs = 5000 } = options
   const { maxBytes = 2 ** 20, concurrent = 2, interval = 60_000, maxParts = 10_000, scrubber } = options
@@ -112,7 +115,7 @@ export function startFeed(options: FeedOptions): Feed {
   let feeding: readonly FeedMount[] | undefined
   /** Progress written by another process, which feeds the index. */
   let others: FeedStatus | undefined
-  /** Whether it is still open who feeds. */
+  /** Whether it is still undecided which process feeds the index. */
   let isStarting = true
 
   const statusNow = (mounts: readonly FeedMount[]): FeedStatus => ({
@@ -132,7 +135,7 @@ export function startFeed(options: FeedOptions): Feed {
     })),
   })
 
-  /** Removes what is indexed of mounts that are no longer among those to index. */
+  /** Removes documents of mounts that are no longer indexed. */
   const removeOthers = async (signal: AbortSignal): Promise<void> => {
     const addresses = options.mounts.map(({ mount }) => mount.address)
     let after: string | undefined
@@ -164,7 +167,7 @@ export function startFeed(options: FeedOptions): Feed {
       const status = statusNow(mounts)
       const states = status.mounts.map(({ state }) => state).join()
       const age = performance.now() - last
-      // Another state is told at once, numbers now and then, and at the latest that it is still there.
+      // A changed state is written at once, numbers are throttled, and a heartbeat is written at the latest after the interval.
       if (states !== before || age >= tellMs) {
         const row = { key: name, value: Buffer.from(JSON.stringify(status)) }
         const isTold = await told.put(row).then(
@@ -178,7 +181,7 @@ export function startFeed(options: FeedOptions): Feed {
     }
   }
 
-  /** Remembers until when the index was current, for who searches it next without a feed of its own. */
+  /** Stores the time until which the index was current, for a process that searches it next without its own feed. */
   const keepCurrent = async (mounts: readonly MountProgress[]): Promise<void> => {
     const times = mounts.map(currentUntil)
     if (times.length === 0 || !times.every((time) => time !== undefined)) return
@@ -186,13 +189,13 @@ export function startFeed(options: FeedOptions): Feed {
     await store.collection(currentName).put({ key: name, value: Buffer.from(JSON.stringify(row)) })
   }
 
-  /** Feeds for as long as the lease is held. */
+  /** Feeds the index while the lease is held. */
   const feed = async (lease: Lease): Promise<void> => {
     const signal = AbortSignal.any([ended.signal, lease.signal])
-    // Each mount listens to it, and Node warns of more than ten listeners; a leak would still go beyond this.
+    // Each mount adds a listener, and Node warns above ten; a leak would still exceed this number.
     setMaxListeners(listenersPerMount * (options.mounts.length + 1), signal)
     let last: readonly MountProgress[] = []
-    // Once they have ended, they no longer know.
+    // When the feeds have ended, the state of their mounts is unknown.
     const note = () => {
       last = (feeding ?? []).map((mount) => mount.progress())
     }

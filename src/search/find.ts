@@ -12,35 +12,32 @@ import type { Nearest } from './vectors.ts'
 import type { Visibility, Visible } from './visible.ts'
 import { filterOf, whereTest } from './where.ts'
 
-/**
- * How many passages are ranked among each other, and all before those that come after them: three times the hits that the caller wants,
- * within these bounds.
- */
+/** Number of passages that are ranked together, before all others: three times the requested hits, within these bounds. */
 const together = { least: 100, most: 300, perHit: 3 }
 const defaultLimit = 20
-/** How many of one document are answered with. */
+/** Maximum number of passages of one document in an answer. */
 const ofOneDocument = 3
-/** How many occurrences of terms are looked up at first: the rarer terms, which say most, are few enough. */
+/** Maximum number of occurrences of terms that are looked up first. It suffices for the rare terms, which matter most. */
 const occurrences = 20_000
-/** How many terms that stand in too many passages are looked up beside the others. */
+/** Number of terms with too many occurrences that are looked up beside the others. */
 const besides = 2
-/** Number of rare terms that suffice by themselves. */
+/** Number of rare terms that suffice without others. */
 const enoughRare = 6
-/** How many passages one search goes through at most, for whoever goes on and on. */
+/** Maximum number of passages that one search examines, if the caller continues. */
 const mostFound = 200_000
 /** Weights are stored as integers: multiples of 1/1000. */
 const unit = 1000
 
-/** Told with hits that have single characters of the words and no more. */
+/** Note with hits that have only single characters of the words. */
 const looseHits =
   'No passage has these characters side by side. The passages below have only single characters of the words.'
 
 interface Asked extends Query, Ranking {
-  /** In how many passages each of the ranker's terms is. */
+  /** The number of passages with each of the ranker's terms. */
   readonly counts: readonly number[]
-  /** How many documents and passages there are. */
+  /** The number of documents and of passages. */
   readonly size: { readonly texts: number; readonly parts: number }
-  /** How many passages are ranked among each other. */
+  /** The number of passages that are ranked together. */
   readonly block: number
   /** Documents that the caller may see. Others are neither counted nor found. Undefined: all. */
   readonly among?: TextSet
@@ -122,8 +119,8 @@ async function ask(texts: Texts, text: string, visible: Visible | undefined): Pr
 }
 
 /**
- * The ids of what may fit: at first the best by the rarer terms, and what lies near; then everything else that has any of the terms
- * that are not loose.
+ * Yields the ids of possible passages: first the best by the rarer terms, and the nearest by vectors; then all others with any of
+ * the terms that are not loose.
  */
 async function* pages(
   texts: Texts,
@@ -137,7 +134,7 @@ async function* pages(
   const words = documentWords(asked.ranker.terms, asked.size)
   if (words.length > 0) yield await documentsOf(texts, words, terms, filter, block, asked.size.texts)
   const first = await texts.find({ terms, ...filter, limit: block })
-  // Near passages have not passed the filter of the store yet: it is applied when one is chosen.
+  // The store's filter has not been applied to near passages yet; it is applied when one is chosen.
   yield { ids: [...new Set([...first, ...near])] }
   const all = asked.ranker.terms.filter(({ loose }) => !loose).map((term) => weighed(term))
   let start = 0
@@ -171,7 +168,7 @@ async function firstTerms(texts: Texts, { ranker, counts, among, block }: Asked)
     const rare = few.map(({ term }) => term)
     return [...rare.map((term) => weighed(term)), ...aboutThem(rare, 0.5), ...beside, ...loose]
   }
-  // All of them are in too many: those that are about one of them come first.
+  // All terms have too many occurrences: passages that are about one of them come first.
   const whole = many.filter(({ prefix }) => !prefix)
   const abouts = await texts.counts(
     whole.map(({ term }) => strong + term),
@@ -194,7 +191,7 @@ function weighed({ term, prefix, weight }: RatedTerm, share = 1): WeightedTerm {
   return { term, weight: whole, ...(prefix ? { prefix } : {}) }
 }
 
-/** Says of one passage after the other whether it is answered with: what the caller may not see has no part in it. */
+/** Returns a function that decides for each passage whether it is part of the answer. Hidden passages have no influence. */
 function chooser({ where, allows }: SearchQuery, phrases: readonly string[]): (found: Found) => boolean {
   const passes = whereTest(where)
   const taken = new Map<string, number>()
@@ -207,7 +204,7 @@ function chooser({ where, allows }: SearchQuery, phrases: readonly string[]): (f
       if (!phrases.every((phrase) => folded.includes(phrase))) return false
     }
     const count = taken.get(facts.uri) ?? 0
-    // Only the text counts: one of no text is not the same as another.
+    // Only the text counts; two passages without text are not the same.
     const isKnown = passage.text !== '' && known.has(passage.text)
     if (count >= ofOneDocument || isKnown) return false
     taken.set(facts.uri, count + 1)

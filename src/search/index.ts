@@ -39,12 +39,12 @@ export interface SearchIndexOptions {
   readonly log?: Log
 }
 
-/** How much text is put in one write: a write is to be over soon. In UTF-16 units. */
+/** Maximum length of text in one write, in UTF-16 units, so that a write is short. */
 const oneWrite = 500_000
-/** How long others wait at most while texts are cut, in milliseconds. */
+/** Time slice for cutting texts, in milliseconds. */
 const oneTurn = 8
 
-/** Opens an index in a store: what was put before is there. */
+/** Opens an index in a store. Earlier documents are still in it. */
 export async function openSearchIndex(options: SearchIndexOptions): Promise<SearchIndex> {
   const texts = options.store.texts(`search/${options.name}`)
   const log = options.log ?? (() => {})
@@ -71,7 +71,7 @@ export async function openSearchIndex(options: SearchIndexOptions): Promise<Sear
       if (visible !== undefined) return addresses.filter((address) => visible.mounts.has(address)).sort()
       const found = await Promise.all(
         addresses.map(async (address) => {
-          // Nothing that begins with the address comes before it.
+          // No URI with this prefix comes before the address itself.
           const [[at], [below]] = await Promise.all([
             texts.list({ prefix: address, limit: 1 }),
             texts.list({ prefix: `${address}/`, limit: 1 }),

@@ -118,18 +118,18 @@ function cutOf({ text, start, end, heading }: Passage, named: Named, whole: Map<
   return { stored, terms: terms.concat(marked), length }
 }
 
-/** A passage that was found. */
+/** A found passage. */
 export interface Found {
   readonly id: number
-  /** Its place among the passages of the document, from 0. */
+  /** Its index among the passages of the document, from 0. */
   readonly place: number
   readonly mount: string
   readonly facts: DocumentFacts
   readonly passage: Passage
   readonly length: number
-  /** How many passages the document has; undefined of all but the first. */
+  /** The number of passages of the document; only on the first. */
   readonly passages?: number
-  /** Below the mount. */
+  /** The path below the mount. */
   readonly path: string
   readonly title: string
 }
@@ -153,7 +153,7 @@ export function foundOf({ id, place, mount, length, value, text }: FoundPart): F
   }
 }
 
-/** The text of a stored passage, with what it stands under. */
+/** The text of a stored passage, with its headings. */
 export function textOfPart(value: string): string {
   const { t, h } = JSON.parse(value) as Stored
   return h === undefined ? t : `${h}\n${t}`
@@ -163,7 +163,7 @@ function titleOf({ title }: Partial<DocumentFacts>, path: string): string {
   return title ?? baseName(path)
 }
 
-/** Decoded, with `/` between its segments. A URI that is not of the mount: all of it. */
+/** The decoded path, with `/` between its segments. For a URI outside the mount, the whole URI. */
 function pathOf(uri: string, mount: string): string {
   try {
     const { segments } = parseUri(uri)
@@ -185,7 +185,7 @@ const mark = '.'
 /**
  * The terms by which a document is found as a whole, those of most impact first.
  *
- * @param counts How often each word stands in it: changed.
+ * @param counts The frequency of each word in it; changed in place.
  * @param named The words of its title and path.
  */
 function documentTerms(counts: Map<string, number>, length: number, named: ReadonlySet<string>): readonly string[] {
@@ -199,7 +199,7 @@ function documentTerms(counts: Map<string, number>, length: number, named: Reado
   return byLevel.reverse().flat()
 }
 
-/** All forms in which documents may have a term, with what each counts for beside its rarity: as BM25 does, up to k1 + 1. */
+/** All forms of a term in documents, with the weight of each beside its rarity: as in BM25, up to k1 + 1. */
 export function documentForms(term: string): readonly { readonly term: string; readonly share: number }[] {
   return Array.from({ length: impact.levels }, (_, index) => ({
     term: `${mark}${index + 1}${term}`,

@@ -5,32 +5,32 @@ import { type TermKind, tokenize } from '../text/tokenizer.ts'
 /** A parsed query. */
 export interface Query {
   readonly terms: readonly QueryTerm[]
-  /** Quoted texts that a passage must contain, folded and in small letters. None in a long question: it quotes messages and code. */
+  /** Quoted texts that a passage must contain, folded and in lower case. Empty in a long query, which quotes messages and code. */
   readonly phrases: readonly string[]
 }
 
 export interface QueryTerm {
   readonly term: string
-  /** How much it says about what is asked for, beside how rare it is. */
+  /** Weight of the term beside its rarity. */
   readonly weight: number
-  /** How many times the query has it. */
+  /** How often the query contains it. */
   readonly times: number
   /** One character of a script whose characters are not terms: it stands for all pairs that it begins. */
   readonly prefix: boolean
   /**
-   * A Han character that is a part of a longer word, such as each of 決済. It counts for the rank of a passage, and finds one only
-   * where nothing has the word, or a pair of its characters.
+   * A Han character of a longer word, such as each of 決済. It counts for the rank of a passage, and finds passages only if no
+   * passage has the word, or a pair of its characters.
    */
   readonly loose: boolean
 }
 
-/** How many terms of a query count: the first ones. */
+/** Maximum number of terms of a query: the first ones. */
 const mostTerms = 200
-/** How much of a query is looked at, in UTF-16 units. */
+/** Maximum length of the examined part of a query, in UTF-16 units. */
 const mostUnits = 4000
 
 const quoted = /"([^"]+)"/g
-/** A question with this many words outside of its quotes requires none of them: issues quote messages, and code has strings. */
+/** Number of words outside of quotes from which the quotes are not required: issues quote messages, and code contains strings. */
 const wordsOfLong = 12
 
 const hiragana = /^[\p{Script=Hiragana}ー]+$/u
@@ -40,8 +40,8 @@ const anyHiragana = /\p{Script=Hiragana}/u
 const particles = /^[をはがのにでともへや]$/u
 
 /**
- * Endings, particles and what makes a question of a sentence are written in hiragana, and are rare in what answers it: by their
- * rarity alone they would count for more than the words that are asked for. Katakana are names and words from abroad. Figures: decision 12.
+ * Weights of kinds of pairs. Endings, particles and question words are written in hiragana and are rare in an answer, so by
+ * rarity alone they would count more than the words that matter. Katakana are names and foreign words. Figures: decision 12.
  */
 const shares = { hiragana: 0.4, mixed: 0.6, katakana: 1.2, part: 0.5 }
 
@@ -52,7 +52,7 @@ export function parseQuery(text: string): Query {
   let lastPair = -1
   tokenize(folded, (term, start, end, kind) => {
     if (kind === 'bigram') lastPair = end
-    // It is the end of a pair already.
+    // The character already ends a pair.
     if (kind === 'tail' && lastPair === end) return
     if (terms.size >= mostTerms && !terms.has(term)) return
     add(terms, term, kind, kind === 'single' && !isWordAlone(folded, start, end))
@@ -61,7 +61,7 @@ export function parseQuery(text: string): Query {
   return { terms: [...terms.values()], phrases: isLong ? [] : phrases.filter((phrase) => phrase !== '') }
 }
 
-/** How many different words a text has; of a script without spaces, three characters stand for one. */
+/** Number of different words in a text; in a script without spaces, three characters count as one word. */
 function wordsIn(text: string): number {
   const words = new Set<string>()
   let pairs = 0

@@ -3,19 +3,21 @@ import type { Documents } from './documents.ts'
 import { type Found, foundOf } from './part.ts'
 import type { Judged, Ranker } from './rank.ts'
 
-/** How many are ranked before others may have the turn. */
+/** Number of passages ranked before the task yields to the event loop. */
 const inOneTurn = 25
 /** The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009). */
 const fusion = 60
-/** How much the path of a document counts beside its words, where documents are ranked: this share of the best score. Figures: decision 12. */
+/**
+ * Weight of the path of a document beside its words, if documents are ranked, as a share of the best score. Figures: decision 12.
+ */
 const pathShare = 0.25
 /**
- * Of the best documents, so many, the passages that were not found are judged too, of each the first ones: how well a document fits depends on
- * all that it says. Figures: decision 12.
+ * Number of best documents whose other passages are judged too, and number of those passages, because the score of a document
+ * depends on all its text. Figures: decision 12.
  */
 const completed = { documents: 20, passages: 20 }
 
-/** The terms by which passages are ranked, and the average lengths beside which they are. */
+/** The terms by which passages are ranked, and the average lengths for BM25. */
 export interface Ranking {
   readonly ranker: Ranker
   /** The average length of a passage and of a document, in terms. */
@@ -33,7 +35,7 @@ interface JudgedPassage {
   readonly judged: Judged
 }
 
-/** Ranks passages among each other, best first. */
+/** Ranks passages together, best first. */
 export async function rankPassages(
   texts: Texts,
   ids: readonly number[],
@@ -52,7 +54,7 @@ export async function rankPassages(
   const others = whole === undefined && ranker.hasWords ? await othersOf(texts, documents, ranking) : undefined
   const scored = [...documents].flatMap(([uri, passages]): readonly Scored[] => {
     const known = whole?.scores.get(uri)
-    // The passage of another document, which lies between those of one: ids need not follow each other.
+    // Skip a passage of another document: the ids of a document need not be consecutive.
     if (whole !== undefined && known === undefined) return []
     const all = [...passages, ...(others?.get(uri) ?? [])]
     const more = known ?? ranker.documentScore(all, averageDocumentLength)
@@ -71,15 +73,15 @@ export async function rankPassages(
     .sort(byScore)
 }
 
-/** Reads and judges passages. Other work has its turn now and then. */
+/** Reads and judges passages. Yields to the event loop now and then. */
 async function* judgedOf(texts: Texts, ids: readonly number[], ranking: Ranking): AsyncGenerator<JudgedPassage> {
   const { ranker, averageLength } = ranking
   const turns = Math.ceil(ids.length / inOneTurn)
-  // While some are judged, the store reads the next.
+  // While passages are judged, the store reads the next ones.
   const reads = Array.from({ length: turns }, (_, turn) =>
     texts.read(ids.slice(turn * inOneTurn, (turn + 1) * inOneTurn)),
   )
-  // The first one that fails is told; the others are not waited for.
+  // The first failure is thrown without waiting for the others.
   for (const read of reads) read.catch(() => {})
   for (const read of reads) {
     for (const part of await read) {
@@ -90,7 +92,7 @@ async function* judgedOf(texts: Texts, ids: readonly number[], ranking: Ranking)
   }
 }
 
-/** The passages of the best documents that are not among those that were found, by the URI of their document. */
+/** The passages of the best documents that were not found, by the URI of their document. */
 async function othersOf(
   texts: Texts,
   documents: ReadonlyMap<string, readonly JudgedPassage[]>,
@@ -108,7 +110,7 @@ async function othersOf(
     const [one] = passages
     return one === undefined ? 0 : one.found.id - one.found.place
   }
-  // The first passage of a document tells how many it has.
+  // The first passage of a document stores the number of its passages.
   const heads = new Map<number, Found>()
   for (const { passages } of best) for (const { found } of passages) if (found.place === 0) heads.set(found.id, found)
   const missing = best.map(({ passages }) => firstOf(passages)).filter((id) => !heads.has(id))
@@ -123,14 +125,14 @@ async function othersOf(
   const others = new Map<string, JudgedPassage[]>()
   for await (const passage of judgedOf(texts, ids, ranking)) {
     const { uri } = passage.found.facts
-    // Between the passages of one document may be those of another.
+    // Passages of another document may lie in between.
     if (!wanted.has(uri)) continue
     others.set(uri, [...(others.get(uri) ?? []), passage])
   }
   return others
 }
 
-/** Adds what the path of the document says: at most a share of the best score. */
+/** Adds the score of the path of the document, as a share of the best score. */
 function withPaths(scored: readonly Scored[], paths: ReadonlyMap<string, number> | undefined): Scored[] {
   const most = scored.reduce((best, { score }) => Math.max(best, score), 0)
   return scored.map(({ found, score }) => ({
@@ -139,7 +141,7 @@ function withPaths(scored: readonly Scored[], paths: ReadonlyMap<string, number>
   }))
 }
 
-/** The same score: by URI, then by place. */
+/** Equal scores are ordered by URI, then by position. */
 function byScore(a: Scored, b: Scored): number {
   if (a.score !== b.score) return b.score - a.score
   if (a.found.facts.uri !== b.found.facts.uri) return a.found.facts.uri < b.found.facts.uri ? -1 : 1

@@ -3,31 +3,34 @@ import { type Folded, fold } from '../text/fold.ts'
 import { type Beginnings, beginningsOf, tokenize } from '../text/tokenizer.ts'
 import type { Found } from './part.ts'
 
-/** A term of a query, with how much it counts. */
+/** A term of a query, with its weight. */
 export interface RatedTerm {
   readonly term: string
   readonly prefix: boolean
-  /** Its rarity, times what the kind of term says. */
+  /** Its rarity, times the weight of its kind. */
   readonly weight: number
   /** Weight by the kind of the term and its frequency in the question, without its rarity. */
   readonly share: number
-  /** As in `QueryTerm`: it is ranked by, and finds nothing by itself while there is something better. */
+  /** As in `QueryTerm`: it only ranks, and finds nothing by itself while there are better matches. */
   readonly loose: boolean
 }
 
 /**
- * Okapi BM25, in which a term counts several times where it stands in a heading, title or path (BM25F, with lengths of the text alone).
- * Repeated words say more than repeated pairs of characters: `k1` is how slowly repetition stops to count. Figures: decision 12.
+ * Okapi BM25, in which a term in a heading, title or path counts several times (BM25F, with the length of the text only).
+ * Repeated words matter more than repeated pairs of characters: `k1` sets how slowly repetition saturates. Figures: decision 12.
  */
 const bm25 = { k1: { words: 1.6, characters: 0.9 }, b: 0.75, heading: 1, title: 2, path: 0.5, beginning: 1 }
 /**
  * Weight of the document's own score beside that of each passage, for words: BM25 over its known passages.
  */
 const ofDocument = { share: 1, b: 0.75 }
-/** How much it counts that the terms stand together: the best stretch of so many UTF-16 units. It counts more for a question with pairs of characters. */
+/**
+ * Weight of terms that are close together: the best stretch of this many UTF-16 units. It is higher for a query with pairs of
+ * characters.
+ */
 const nearness = { words: { share: 0.5, units: 80 }, characters: { share: 1.5, units: 100 } }
 
-/** Pairs of characters count once more in the beginning of a text, which names what it is about: so many UTF-16 units. */
+/** Length of the beginning of a text in which pairs of characters count once more, because it names the topic, in UTF-16 units. */
 const beginningUnits = 30
 
 /** Occurrence of a term in a folded text. */
@@ -39,9 +42,9 @@ export interface Match {
 
 /** Scores passages by the terms of a query. */
 export interface Ranker {
-  /** How well a passage fits by itself. It depends on nothing but what is given. */
+  /** The score of a passage by itself. It depends only on the arguments. */
   judge(found: Found, averageLength: number): Judged
-  /** How much the score of each passage of a document is raised, given all of its passages that were judged. */
+  /** The increase of the score of each passage of a document, from all its judged passages. */
   documentScore(
     passages: readonly { readonly found: Found; readonly judged: Judged }[],
     averageDocumentLength: number,
@@ -49,13 +52,13 @@ export interface Ranker {
   /** Returns the occurrences of the terms, in the order in which they begin. */
   matches(folded: Folded): readonly Match[]
   readonly terms: readonly RatedTerm[]
-  /** Whether any of the terms is a word, which alone count for a document. */
+  /** Whether any of the terms is a word; only words count for a document. */
   readonly hasWords: boolean
 }
 
 export interface Judged {
   readonly score: number
-  /** How much of each term the passage has. */
+  /** The frequency of each term in the passage. */
   readonly counts: Float64Array
 }
 
@@ -133,7 +136,7 @@ function findMatches(
   return matches
 }
 
-/** The sum of the weights of the terms, each once, that stand in the stretch that has most. One pass with two ends. */
+/** The sum of the weights of the terms in the best stretch, each counted once. One pass with a sliding window. */
 function closest(matches: readonly Match[], terms: readonly RatedTerm[], units: number): number {
   const counts = new Int32Array(terms.length)
   let sum = 0

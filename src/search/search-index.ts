@@ -12,7 +12,7 @@ import type { Audience } from '../core/provider.ts'
  * why it has only words to go by (`degraded`); how far the vectors are can be asked (`embedding`); and what may not be seen has no part in any answer.
  */
 export interface SearchIndex {
-  /** Puts documents in the place of what was there under their URIs: each of them wholly or not at all. */
+  /** Replaces the documents at their URIs, each wholly or not at all. */
   put(documents: readonly SearchDocument[]): Promise<void>
   /** A URI that ends in `/` stands for everything below it. Unknown URIs are skipped. */
   remove(uris: readonly string[]): Promise<void>
@@ -24,14 +24,14 @@ export interface SearchIndex {
   }): Promise<readonly IndexedDocument[]>
   /** Yields the passages found, best first, lazily: the caller may stop at any time. At most a few of one document, and no two of the same text. */
   search(query: SearchQuery): AsyncIterable<SearchHit>
-  /** Words and titles that begin with what is typed, best first, lazily; each with documents that it stands in. */
+  /** Words and titles that begin with the typed text, best first, lazily; each with documents that contain it. */
   suggest(query: SuggestQuery): AsyncIterable<Suggestion>
-  /** The MIME types of what may be seen, in order. */
+  /** The MIME types of visible documents, in order. */
   mimeTypes(query?: VisibleQuery): Promise<readonly string[]>
-  /** Those of some mounts of which something that may be seen is indexed, in order. By their addresses. */
+  /** The addresses of those of the given mounts that have a visible document, in order. */
   mounts(addresses: readonly string[], query?: VisibleQuery): Promise<readonly string[]>
   size(): Promise<{ readonly documents: number; readonly passages: number; readonly bytes: number }>
-  /** How far the vectors are. `undefined`: there are none. */
+  /** The progress of the vectors. `undefined`: there are no vectors. */
   embedding(): Promise<EmbeddingState | undefined>
   close(): Promise<void>
 }
@@ -50,22 +50,22 @@ export interface DocumentFacts extends Origin {
 export interface SearchDocument extends DocumentFacts {
   /** Version of the source, or a digest, which changes with the document. */
   readonly version: string
-  /** The address of the mount that it is of. */
+  /** The address of its mount. */
   readonly mount: string
-  /** Decoded and redacted, as a client would read it. Empty: only its path and title are found. */
+  /** Decoded and redacted, as a client would read it. Empty: the document can be found only by path and title. */
   readonly text: string
 }
 
 export interface IndexedDocument {
   readonly uri: string
-  /** As it was put. Empty where it was cut and folded by older rules than those of today: it is found still, and is to be put again. */
+  /** As it was put. Empty if the document was cut by older rules: it can still be found, and should be put again. */
   readonly version: string
 }
 
 export interface EmbeddingState {
-  /** Passages that have no vector yet. */
+  /** Number of passages that have no vector yet. */
   readonly waiting: number
-  /** Why there is none just now, in a sentence for the operator. */
+  /** Why no vectors can be made now, in a sentence for the operator. */
   readonly failing?: string
 }
 
@@ -80,18 +80,18 @@ export interface Allows {
 }
 
 export interface MountVisibility {
-  /** Of a mount whose `reach` is `all` or `none`, no document is judged. */
+  /** If the `reach` of a mount is `all` or `none`, its documents are not checked. */
   readonly reach: Reach
   /**
-   * Callers with the same one see the same documents of the mount, now and later, and what was judged for one holds for the others.
-   * Left out: what may be seen can change at any time.
+   * Callers with the same key see the same documents of the mount, now and later, so they share one check. Undefined: the
+   * visibility can change at any time.
    */
   readonly callers?: string
 }
 
 export interface VisibleQuery {
   /**
-   * Which documents count: any other is as if it were not indexed. It has no part in what is found, nor in scores, orders and
+   * Which documents count. Any other document has no influence, as if it were not indexed: not on hits, scores, order or
    * snippets. By default all count.
    */
   readonly allows?: Allows
@@ -99,14 +99,17 @@ export interface VisibleQuery {
 }
 
 export interface SearchQuery extends VisibleQuery {
-  /** Words; what stands in `"…"` has to stand in the passage as it is. Without any word nothing is found. */
+  /** Words; text in `"…"` must occur exactly in the passage. A query without words finds nothing. */
   readonly text: string
   readonly where?: SearchFilter
-  /** How many hits the caller wants: the more, the more passages are ranked among each other. By default 20. */
+  /** Number of hits that the caller wants: with more hits, more passages are ranked together. By default 20. */
   readonly limit?: number
-  /** Told before the first hit that the vectors had no part in it, though there should be some: why, in a sentence for the caller. */
+  /** Called before the first hit if vectors should have been used, but were not: the reason, in a sentence for the caller. */
   readonly degraded?: (why: string) => void
-  /** Called before the first hit where no passage has the words, and the hits have only single characters of them: a sentence for the caller. */
+  /**
+   * Called before the first hit if no passage has the words, and the hits have only single characters of them: a sentence for the
+   * caller.
+   */
   readonly fallback?: (why: string) => void
 }
 
@@ -117,7 +120,7 @@ export interface SearchFilter {
   readonly mimeType?: string
   readonly audience?: Audience
   readonly minPriority?: number
-  /** Milliseconds since 1970: not modified before. Documents without a time are left out then. */
+  /** In milliseconds since 1970: only documents that were modified since. Documents without a time are left out. */
   readonly since?: number
   /** A glob on the path below the mount. */
   readonly path?: string
@@ -125,11 +128,11 @@ export interface SearchFilter {
 
 export interface SearchHit extends DocumentFacts {
   readonly mount: string
-  /** Greater is better. It depends on nothing but the query and what of the index may be seen. */
+  /** Greater is better. It depends only on the query and the visible part of the index. */
   readonly score: number
   /** Lines of the text, from 1, both inclusive. */
   readonly lines: { readonly start: number; readonly end: number }
-  /** The heading, function or the like that the passage stands under. */
+  /** The heading, function or similar that contains the passage. */
   readonly heading?: string
   readonly snippet: Snippet
 }
@@ -147,6 +150,6 @@ export interface SuggestQuery extends VisibleQuery {
 
 export interface Suggestion {
   readonly text: string
-  /** Lazily: some of the documents that it stands in, for whoever asks to see whether the caller may see one of them. */
+  /** Lazily: some of the documents that contain it, so that the caller can check whether one of them is visible. */
   readonly uris: AsyncIterable<string>
 }

@@ -3,14 +3,14 @@ import { fold } from '../text/fold.ts'
 import type { Ranker } from './rank.ts'
 import type { Snippet } from './search-index.ts'
 
-/** How long a snippet is at most, without the signs that something was left out, and how much of it may stand before the first mark. */
+/** Maximum length of a snippet without the ellipses, and maximum length of the text before the first mark. */
 const units = { most: 240, before: 40 }
-/** A word that is cut is looked for the beginning of within so many. */
+/** Maximum distance in which the beginning of a cut word is searched. */
 const widestWord = 32
 
 type Range = readonly [start: number, end: number]
 
-/** The stretch of a text in which most of the terms stand, with where they do. Without any: the beginning. */
+/** The stretch of a text that contains most of the terms, with their positions. Without terms: the beginning. */
 export function snippetOf(text: string, ranker: Ranker): Snippet {
   const folded = fold(text)
   const matches = ranker.matches(folded)
@@ -27,7 +27,7 @@ export function snippetOf(text: string, ranker: Ranker): Snippet {
   const inside = marks.flatMap(({ from: start, to: end }): readonly Range[] =>
     start >= from && end <= to ? [[start - from + head.length, end - from + head.length]] : [],
   )
-  // Lines stay lines: code is shown as such.
+  // Line ends are kept, because code is shown as such.
   const body = text.slice(from, to).replace(/(?!\n)[\s\p{Cc}]/gu, ' ')
   return { text: `${head}${body}${tail}`, marks: merged(inside) }
 }
@@ -36,7 +36,7 @@ function endOf(end: number, from: number, text: string): number {
   return end > from ? end : from + ((text.codePointAt(from) ?? 0) > 0xffff ? 2 : 1)
 }
 
-/** Which match a stretch begins with: that whose stretch has most of the weight, the first of them. */
+/** The match at which the snippet should begin: the first of the matches with the greatest total weight of terms in the stretch after them. */
 function bestStart(marks: readonly { readonly term: number; readonly from: number }[], { terms }: Ranker): number {
   const counts = new Int32Array(terms.length)
   const length = units.most - units.before
@@ -48,7 +48,7 @@ function bestStart(marks: readonly { readonly term: number; readonly from: numbe
     for (let ahead = marks[next]; ahead !== undefined && ahead.from < mark.from + length; ahead = marks[++next]) {
       const count = (counts[ahead.term] ?? 0) + 1
       counts[ahead.term] = count
-      // Again is worth a little: where they stand in numbers is better than where they do by chance.
+      // A repeated term adds a little: a stretch with many occurrences is better than one with a single one.
       sum += (terms[ahead.term]?.weight ?? 0) * (count === 1 ? 1 : 0.1)
     }
     if (sum > most + 1e-9) {
@@ -62,7 +62,7 @@ function bestStart(marks: readonly { readonly term: number; readonly from: numbe
   return best
 }
 
-/** A little before the match, at the beginning of a sentence or line if one is near, else of a word. */
+/** A little before the match, at the beginning of a sentence or line if there is one near, else of a word. */
 function startOf(text: string, match: number): number {
   if (match <= units.before) return 0
   const before = text.slice(match - units.before, match)
@@ -71,7 +71,7 @@ function startOf(text: string, match: number): number {
   return wordStart(text, match - units.before, match)
 }
 
-/** The next place from which on no word and no character is cut. */
+/** The next position at which neither a word nor a character is cut. */
 function wordStart(text: string, from: number, most: number): number {
   let at = from
   if (isLow(text, at)) at++
@@ -97,7 +97,7 @@ function isWord(text: string, at: number): boolean {
   return at >= 0 && at < text.length && classOf(text.charCodeAt(at)) === word
 }
 
-/** Those that touch are one. */
+/** Marks that touch are merged. */
 function merged(ranges: readonly Range[]): readonly Range[] {
   const ordered = [...ranges].sort((a, b) => a[0] - b[0] || a[1] - b[1])
   const result: [number, number][] = []

@@ -8,13 +8,13 @@ import type { Suggestion, SuggestQuery } from './search-index.ts'
 import type { Visibility, Visible } from './visible.ts'
 import { filterOf, whereTest } from './where.ts'
 
-/** How many passages are looked at: first those that are about what begins so, then others. */
+/** Number of examined passages: first those that are about such a word, then others. */
 const looked = 400
-/** How many passages are read at once. */
+/** Number of passages read at once. */
 const together = 100
-/** How many words are suggested, how long they are at most, and how many documents are told for each. */
+/** Maximum number of suggested words, their maximum length, and number of documents for each. */
 const most = { words: 100, units: 48, uris: 50 }
-/** How much more it counts that a title begins so than that a word of the text does. */
+/** Weight of a title that begins with the text, beside a word of a text. */
 const shares = { title: 8, inTitle: 4, text: 1 }
 
 interface Candidate {
@@ -23,7 +23,7 @@ interface Candidate {
   weight: number
 }
 
-/** Words and titles that begin with what is typed, from the passages that have them. */
+/** Suggests words and titles that begin with the typed text, from the passages that contain them. */
 export async function* suggestWords(
   texts: Texts,
   visibility: Visibility,
@@ -61,7 +61,7 @@ function termsOf(typed: string): readonly Beginning[] {
   const pairs = found.filter(({ kind }) => kind === 'bigram')
   const last = found.at(-1)
   if (last === undefined) return []
-  // The stem of half a word is not what the stem of the word begins with: the word as it was typed is, but for its end.
+  // The stem of a half-typed word need not be a prefix of the stem of the whole word, so the typed text is used without its end.
   if (last.kind === 'word') {
     const end = /[\p{L}\p{N}\p{M}]+$/u.exec(typed)?.[0] ?? last.term
     const bare = end.length > 4 ? end.slice(0, -2) : end
@@ -109,7 +109,7 @@ function gather(candidates: Map<string, Candidate>, { facts, title, passage }: F
     if (known.has(key) || text.length > 4 * most.units) return
     known.add(key)
     const candidate = candidates.get(key) ?? { text, uris: new Set(), weight: 0 }
-    // Several passages of one document are one.
+    // Several passages of one document count once.
     if (!candidate.uris.has(uri)) candidate.weight += share
     if (candidate.uris.size < most.uris) candidate.uris.add(uri)
     candidates.set(key, candidate)
@@ -120,10 +120,10 @@ function gather(candidates: Map<string, Candidate>, { facts, title, passage }: F
   for (const text of wordsWith(fold(`${passage.heading ?? ''}\n${passage.text}`).text, typed)) add(text, shares.text)
 }
 
-/** The words of a folded text that begin with what is typed, which may be several words itself. */
+/** The words of a folded text that begin with the typed text, which may contain several words. */
 function* wordsWith(text: string, typed: string): Generator<string> {
   const small = text.toLowerCase()
-  // Positions differ when small letters take more units than capitals.
+  // Positions differ if lower-case letters take more units than upper-case ones.
   if (small.length !== text.length) return
   for (let at = small.indexOf(typed); at !== -1; at = small.indexOf(typed, at + typed.length)) {
     if (!isBeginning(text, at)) continue
@@ -132,7 +132,7 @@ function* wordsWith(text: string, typed: string): Generator<string> {
   }
 }
 
-/** Han and kana have no spaces between words: any of them may begin one, if not in the middle of a stretch of its own kind. */
+/** Han and kana have no spaces between words: any character may begin one, except in the middle of a run of its own kind. */
 function isBeginning(text: string, at: number): boolean {
   if (at === 0) return true
   const found = kindAt(text, at)
@@ -140,7 +140,7 @@ function isBeginning(text: string, at: number): boolean {
   return found !== before
 }
 
-/** As far as the characters are of the kind of the last one. */
+/** Up to where the characters have the kind of the last one. */
 function endOfWord(text: string, from: number): number {
   const kind = kindAt(text, from - 1)
   let end = from

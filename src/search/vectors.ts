@@ -1,21 +1,21 @@
 import type { Texts } from '../store/index.ts'
 
-/** Whether the passages of a text count, by its id: those that do not take no place among the nearest. Left out: all do. */
+/** Whether the passages of a text count, by its id: others take no place among the nearest. Undefined: all count. */
 type Has = ((text: number) => boolean) | undefined
 
-/** The ids of the passages that mean what is asked for, nearest first. Empty where nobody can tell just now. */
+/** Returns the ids of the passages with the nearest meaning, nearest first. Empty if it is unknown at the moment. */
 export type Nearest = (text: string, has?: Has, signal?: AbortSignal) => Promise<readonly number[]>
 
-/** How many vectors are read, or compared, before others have the turn. */
+/** Number of vectors read or compared before the task yields to the event loop. */
 const inOneTurn = { read: 2000, compared: 4000 }
 
-/** A vector in the form that is kept: of length 1, each number as a byte from -127 to 127. */
+/** A vector in its stored form: normalised to length 1, each number as a byte from -127 to 127. */
 export function pack(vector: readonly number[]): Uint8Array {
   const most = vector.reduce((so, each) => Math.max(so, Math.abs(each)), 0) || 1
   return Uint8Array.from(vector, (each) => Math.round((127 * each) / most) & 0xff)
 }
 
-/** The vectors of one model, in the memory of this process: it takes them from the store as they come. */
+/** The vectors of one model, in the memory of this process. New vectors are loaded from the store. */
 export interface Vectors {
   nearest(vector: readonly number[], limit: number, has?: Has): Promise<readonly number[]>
 }
@@ -23,7 +23,7 @@ export interface Vectors {
 export function createVectors(texts: Texts, model: string): Vectors {
   const kept = new Map<number, { readonly text: number; readonly bytes: Int8Array; readonly norm: number }>()
   let known = 0
-  /** As of which change of the texts those that were removed have been left out. */
+  /** The change of the texts up to which removed texts have been dropped. */
   let swept = -1
   let running: Promise<void> | undefined
 

@@ -3,11 +3,11 @@ import type { TextEntry, TextSet, Texts } from '../store/index.ts'
 import { isInSet } from '../store/text-set.ts'
 import type { Allows } from './search-index.ts'
 
-/** How many documents are read from the store at once, and how many are judged between two looks at the clock. */
+/** Number of documents read from the store at once, and number judged between two checks of the time. */
 const together = { read: 5000, judged: 64 }
-/** How long judging keeps others waiting at most, in milliseconds. */
+/** Time slice of judging, in milliseconds. */
 const turnMs = 8
-/** How many sets are kept: one for each class of callers that sees the same. */
+/** Maximum number of cached sets: one for each class of callers with the same visibility. */
 const maxSets = 64
 
 /** The part of an index that one caller may see: a set of documents with their statistics. */
@@ -26,14 +26,14 @@ export interface Visible {
 
 /** Tells what callers may see of an index. */
 export interface Visibility {
-  /** `undefined`: everything that is indexed. */
+  /** `undefined`: the whole index. */
   of(allows: Allows | undefined, signal?: AbortSignal): Promise<Visible | undefined>
 }
 
 interface Judged {
-  /** Up to which id the documents have been judged. */
+  /** The id up to which the documents have been judged. */
   upTo: number
-  /** 0: it has changed since it was last given a version. */
+  /** 0: it has changed since it got its last version. */
   version: number
   first: number
   bits: Uint8Array
@@ -43,22 +43,22 @@ interface Judged {
 }
 
 /**
- * Keeps the list of indexed documents in memory, without their texts, so that each is checked once for each class of callers, and later only
- * new ones are. When callers see everything, nothing is kept.
+ * Keeps the list of indexed documents in memory, without their texts, so that each is checked once for each class of callers, and
+ * later only new ones are checked. If callers see everything, nothing is kept.
  */
 export function createVisibility(texts: Texts): Visibility {
   /** In the order of their ids. */
   let entries: TextEntry[] = []
   let revision = -1
-  /** The one that was asked for last is at the end. */
+  /** The most recently used set is at the end (LRU). */
   const sets = new Map<string, Judged>()
   let versions = 0
-  /** Those that ask one after the other: all of them change what is kept. */
+  /** Serialises requests, because all of them change the cache. */
   let queue: Promise<unknown> = Promise.resolve()
-  /** Whether nothing is indexed beside these mounts, as of a revision. */
+  /** Whether the index contains only documents of these mounts, as of a revision. */
   let covered: { readonly revision: number; readonly mounts: string; readonly whole: boolean } | undefined
 
-  /** Whether whoever sees all of these mounts sees all that is indexed. */
+  /** Whether a caller who sees all of these mounts sees the whole index. */
   const isCovered = async (mounts: readonly string[], now: number): Promise<boolean> => {
     const key = mounts.join('\n')
     if (covered?.revision === now && covered.mounts === key) return covered.whole
@@ -134,7 +134,7 @@ export function createVisibility(texts: Texts): Visibility {
   }
 }
 
-/** Returns the key of a class of callers. Undefined when their visibility may change at any time: it is checked each time. */
+/** Returns the key of a class of callers. Undefined if their visibility may change at any time: then it is checked each time. */
 function keyOf({ mounts }: Allows): string | undefined {
   if (mounts === undefined) return undefined
   const keys: string[][] = []
@@ -176,14 +176,14 @@ function add(judged: Judged, mount: string, texts: number, parts: number, length
   else judged.counts.delete(mount)
 }
 
-/** As it is now: those that are entered later are not in it. */
+/** A copy of the current state: later entries are not in it. */
 function visibleOf({ version, first, bits, parts, length, counts }: Judged): Visible {
   const set = { version, first, bits: bits.slice() }
   const texts = [...counts.values()].reduce((sum, count) => sum + count, 0)
   return { set, texts, parts, length, mounts: new Set(counts.keys()), has: (text) => isInSet(set, text) }
 }
 
-/** By binary search: the place of the first entry after an id. */
+/** Binary search for the first entry after an id. */
 function placeAfter(entries: readonly TextEntry[], id: number): number {
   let low = 0
   let high = entries.length
@@ -195,14 +195,17 @@ function placeAfter(entries: readonly TextEntry[], id: number): number {
   return low
 }
 
-/** Whether nothing is indexed beside these mounts, of which none lies under another. Only the first text of each is looked at. */
+/**
+ * Whether the index contains only documents of these mounts, of which none lies under another. Only the first text of each gap is
+ * read.
+ */
 async function areAllOf(texts: Texts, mounts: readonly string[]): Promise<boolean> {
   for (let after = ''; ; ) {
     const [next] = await texts.list({ after, limit: 1 })
     if (next === undefined) return true
     const mount = mounts.find((address) => next.key === address || next.key.startsWith(`${address}/`))
     if (mount === undefined) return false
-    // Between an address and what is below it, others may lie: `a`, `a-b/c`, `a/b`.
+    // Other URIs may lie between an address and those below it: `a`, `a-b/c`, `a/b`.
     after = next.key === mount ? mount : `${mount}/\u{10ffff}`
   }
 }

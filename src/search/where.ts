@@ -3,7 +3,7 @@ import type { TextFilter } from '../store/index.ts'
 import type { Found } from './part.ts'
 import type { SearchFilter } from './search-index.ts'
 
-/** All of a filter: the store may have let pass what it does not know. */
+/** Applies the whole filter, because the store may ignore a part of it. */
 export function whereTest(where: SearchFilter = {}): (found: Found) => boolean {
   const { mounts, mimeType, audience, minPriority, since, path } = where
   const glob: PathTest = path === undefined ? () => true : remembered(compileGlob(path))

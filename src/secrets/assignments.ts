@@ -6,10 +6,10 @@ const code =
   /\.(?:[cm]?[jt]sx?|vue|svelte|astro|py|pyi|rb|go|rs|java|kts?|scala|groovy|gradle|swift|dart|php|cs|fs|c|h|cc|cpp|cxx|hh|hpp|m|mm|lua|r|jl|hs|ml|ex|exs|erl|clj|cljs|elm|zig|nim|cr|pl|pm|proto|graphql|gql|prisma|sol|css|scss|less|sql)$/i
 const prose = /\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org|tex|html?|log|csv|tsv|po|pot|srt|diff|patch|ipynb)$/i
 
-/** The last answer of {@link styleOf}: many texts of one file are asked about in a row. */
+/** The last answer of {@link styleOf}, because it is often called for many texts of one file in a row. */
 let last: { readonly path: string; readonly style: Style } = { path: '', style: 'config' }
 
-/** How a file is written, by its name: as settings unless it is known to be code or prose. */
+/** The kind of a file, by its name: settings, unless it is known to be code or prose. */
 export function styleOf(path: string): Style {
   if (last.path !== path) last = { path, style: code.test(path) ? 'code' : prose.test(path) ? 'prose' : 'config' }
   return last.style
@@ -63,7 +63,7 @@ function findSeparated(text: string, style: Style): readonly Span[] {
   return found
 }
 
-/** Whether a place in a line of code is within a text in quotes or a comment, by what stands before it. */
+/** Whether a position in a line of code is inside quotes or a comment, judged by the text before it. */
 function isInText(before: string): boolean {
   return /\/[/*]|^\s*(?:[#*;]|--)/.test(before) || ['"', "'", '`'].some((quote) => before.split(quote).length % 2 === 0)
 }
@@ -82,7 +82,7 @@ const isNameCharacter = (code: number) =>
 /** The longest name, in characters; of a longer one the end counts. */
 const maxName = 96
 
-/** The name that stands before a separator, with or without quotes, brackets and a `?` of TypeScript. */
+/** The name before a separator, with or without quotes, brackets and a `?` of TypeScript. */
 function nameBefore(text: string, at: number): { readonly text: string; readonly start: number } | undefined {
   let end = at
   const floor = Math.max(0, at - maxName - 12)

@@ -73,7 +73,7 @@ export const credentialNames: readonly string[] = [
   ...['.dbeaver-data-sources.xml', '.dbeaver/credentials-config.json', 'datasources.local.xml'],
   ...['.idea/webservers.xml', 'http-client.private.env.json', 'pgadmin4.db', '.htpasswd', '.htdigest'],
   ...['proftpdpasswd'],
-  // Frameworks, and names that say what they are.
+  // Files of frameworks, and self-explanatory names.
   ...['credentials', '.credentials', 'credentials.<data>', '.credentials.<data>', 'creds.<data>'],
   ...['secrets.<data>', '.secret', '.secrets', '.secrets.<data>', '.secrets/'],
   ...['password.<data>', 'passwords.<data>', 'api_key.<data>', 'api_keys.<data>', 'api-key.<data>'],

@@ -84,7 +84,7 @@ function sourceOf(content: string, filePath: string): Source {
   }
 }
 
-/** Of a URL, the part that is secret: the user information, or what follows the host. */
+/** The secret part of a URL: the user information, or the part after the host. */
 function withoutHost(text: string, { start, end }: Span): Span {
   const [head = '', scheme = '', userinfo, host = ''] =
     /^([a-z][\w+.-]*:\/\/)(?:([^\s]*)@)?([^\s/?#@]*)/i.exec(text.slice(start, end)) ?? []

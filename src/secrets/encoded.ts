@@ -1,8 +1,8 @@
 import type { Span } from './spans.ts'
 
-/** How much is unpacked of what was compressed, in bytes. A secret behind that is not found. */
+/** Maximum number of decompressed bytes that are searched. A secret after that is not found. */
 const maxUnpacked = 1024 * 1024
-/** So deep is base64 in base64 looked into. */
+/** Maximum depth of base64 in base64. */
 const maxDepth = 3
 
 /** Whether a text that was decoded holds a secret. */
@@ -58,7 +58,7 @@ function unpack(bytes: Buffer): Buffer {
   try {
     return (isGzip ? gunzipSync : inflateSync)(bytes, { maxOutputLength: maxUnpacked })
   } catch {
-    // Not compressed after all, torn, or too large.
+    // Not compressed, truncated, or too large.
     return bytes
   }
 }

@@ -42,7 +42,7 @@ export interface FindOptions {
   readonly head?: string
 }
 
-/** A secret in a text, and what found it. */
+/** A secret in a text, and the detector that found it. */
 export interface Finding extends Span {
   readonly layer: Layer
 }
@@ -114,7 +114,7 @@ function finders({ path, without = [], head }: FindOptions): readonly Finder[] {
   ]
 }
 
-/** Of what bytes decode to, only an assignment that begins a line counts, and a JSON Web Key: anything else may be chance. */
+/** In decoded bytes, only an assignment at the beginning of a line and a JSON Web Key count: anything else may be chance. */
 function findDecoded(text: string): readonly Span[] {
   const jwk = text.includes('kty') ? findJwkSecrets(text) : []
   if (jwk.length > 0) return jwk
@@ -127,7 +127,7 @@ const tag = /<[A-Za-z][\w:.-]{0,63}(?=\s)(?:[^<>"']{1,4096}|"[^"<]{0,65536}"|'[^
 const attribute =
   /(?<![\w:.-])(?<name>[\w:.-]{1,64})\s{0,16}=\s{0,16}(?:"(?<double>[^"]*)"|'(?<single>[^']*)'|(?<bare>[^\s"'<>=`]+))/g
 
-/** Attributes that name what the element holds, and those that hold it. */
+/** Attributes that name the value of the element, and those that contain it. */
 const names = /^(?:name|id|key|type|property|itemprop|autocomplete|http-equiv)$/i
 const values = /^(?:value|content|default|val|data|data-value|defaultvalue)$/i
 

@@ -72,7 +72,7 @@ const digits: Readonly<Record<string, string>> = {
   '!': 'i',
 }
 
-/** A name with the digits and signs that stand for letters (`p4ssw0rd`, `$ecret`) as these. */
+/** A name in which digits and signs that stand for letters (`p4ssw0rd`, `$ecret`) are replaced by these letters. */
 export function foldDigits(name: string): string {
   return name.replace(/[0134578@$!]/g, (sign) => digits[sign] ?? sign)
 }

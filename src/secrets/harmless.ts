@@ -11,7 +11,7 @@ export interface Harmless {
   add(key: string, cut: number): void
 }
 
-/** How many contents are remembered at most. Each takes about 150 bytes. */
+/** Maximum number of cached contents. Each takes about 150 bytes. */
 const maxContents = 16_384
 
 export function createHarmless(): Harmless {

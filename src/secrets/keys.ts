@@ -2,8 +2,8 @@ import { patternOf } from '../core/pattern.ts'
 import { foldDigits, foldName } from './fold.ts'
 
 /**
- * How much a name says of its value: `strong` makes everything secret that lies below it as well (`credentials: {…}`),
- * `weak` its own value alone (`auth: …`).
+ * The strength of a secret name: `strong` also hides everything below it (`credentials: {…}`), `weak` only its own value (`auth:
+ * …`).
  */
 export type KeyKind = 'strong' | 'weak' | undefined
 
@@ -52,7 +52,7 @@ const tails = words(`
 const strongParts =
   /passw(?:or)?d|passphrase|passcode|secret|token|credential|apikey|accesskey|privatekey|authkey|signingkey|encryptionkey|masterkey|pwd$/
 
-/** Names with such words that are none: counts and rules, references, what parses text, keys that are no secret. */
+/** Names with such words that are not secrets: counts and rules, references, parsers, public keys. */
 const harmless = [
   /^(?:max|min|num|number|total|input|output|prompt|completion|context|cached|reasoning|used|avg|mean)(?:_[a-z]+)*_tokens?$/,
   /^tokens?_(?:count|limit|per_[a-z]+|type|budget|length|size|usage|ttl|expiry|expires|lifetime)s?$/,
@@ -80,7 +80,7 @@ export function kindOfKey(name: string): KeyKind {
   return kind
 }
 
-/** Of digits that stand for letters only strong words come: `s3` is a name, and `md5` is no `mds`. */
+/** Only strong words count after digits are read as letters: `s3` is a name, and `md5` is not `mds`. */
 function kindOfLeet(folded: string): KeyKind {
   if (!/[0134578@$!]/.test(folded) || !/[A-Za-z]/.test(folded)) return undefined
   return kindOfWords(wordsOf(foldDigits(folded))) === 'strong' ? 'strong' : undefined

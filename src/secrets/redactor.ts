@@ -20,7 +20,7 @@ export interface Redactor {
 }
 
 export interface RedactorOptions {
-  /** How long a part of half a megabyte may take, in milliseconds. Default `workerLimits.redaction`: 5000. */
+  /** Time-out of a part of half a megabyte, in milliseconds. Default `workerLimits.redaction`: 5000. */
   readonly deadlineMs?: number
   /** File that the worker runs; tests use one that hangs or dies. */
   readonly file?: string

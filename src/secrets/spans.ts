@@ -4,7 +4,7 @@ import { redactedMark } from '../core/scrub.ts'
 export interface Span {
   readonly start: number
   readonly end: number
-  /** Of a value that is secret for its name: where the name begins. */
+  /** For a value with a secret name: the position of the name. */
   readonly key?: number
 }
 
@@ -19,7 +19,7 @@ export function mergeSpans(spans: Iterable<Span>): readonly Span[] {
   return merged
 }
 
-/** The text with each span replaced by the mark. The spans are merged, and lie in the text. */
+/** The text with each span replaced by the mark. The spans are merged, and within the text. */
 export function replaceSpans(text: string, spans: readonly Span[]): string {
   const pieces: string[] = []
   let from = 0

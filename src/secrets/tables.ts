@@ -18,10 +18,10 @@ const columnName = patternOf('^[\\p{L}_][^(){}<>=:[\\]`]{0,63}$', 'u')
 /** An access key id of AWS. Its secret is 40 characters of base64 close to it. */
 const awsId = /(?<![A-Z0-9])(?:AKIA|ASIA)[A-Z2-7]{16}(?![A-Z0-9])/g
 const awsSecret = /(?<![A-Za-z0-9+/])(?![0-9a-f]{40})[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])/g
-/** How far a secret of AWS may be from its id, in characters. */
+/** Maximum distance of an AWS secret from its access key id, in characters. */
 const maxPairDistance = 200
 
-/** Whether a file is a table by its name, so that its first line counts for all that follows. */
+/** Whether a file is a table by its name, so that its first line names the columns of all others. */
 export function isTableFile(path: string): boolean {
   return tableFile.test(path)
 }
@@ -99,7 +99,7 @@ function headerOf(line: string, isTable: boolean): Header | undefined {
     const { cells } = recordAt(line, 0, delimiter)
     const names = cells.map(({ start, end }) => line.slice(start, end).replace(/^[\s\ufeff]+/, ''))
     if (names.length < 2 || !names.every((name) => name === '' || columnName().test(name))) continue
-    // A sentence is no line of names.
+    // A sentence is not a line of column names.
     if (!isTable && names.some((name) => name.split(' ').length > 4)) continue
     const columns = names.flatMap((name, at): Column[] => {
       const kind = kindOfKey(name)

@@ -5,7 +5,7 @@ import { looksOpaque } from './opaque.ts'
 import type { Span } from './spans.ts'
 import { reference } from './urls.ts'
 
-/** How a file is written, which decides what may follow a name: a value as it is, an expression, or a sentence. */
+/** The kind of a file, which decides what may follow a name: a plain value, an expression, or a sentence. */
 export type Style = 'config' | 'code' | 'prose'
 
 export interface Assignment {
@@ -15,7 +15,7 @@ export interface Assignment {
   readonly style: Style
   /** Whether the name is the first thing in its line, so that the rest of the line is its value. */
   readonly first: boolean
-  /** How far the line of the name is indented. */
+  /** Indentation of the line of the name. */
   readonly indent: number
   /** Whether only a text in quotes is a value: behind a comparison, or in a call. */
   readonly quotedOnly: boolean
@@ -29,16 +29,16 @@ export interface Assignment {
 const maxValue = 64 * 1024
 /** The longest list in brackets. */
 const maxList = 2 * 1024
-/** So much is looked at to tell how a value is written: a comment may stand behind the sign of a block. */
+/** Number of characters that are examined to recognise the notation of a value: a comment may follow the sign of a block. */
 const maxProbe = 1024
-/** So much is looked at of one that nobody closes, in prose. */
+/** Maximum length of an unterminated value in prose. */
 const maxOpen = 256
 
 /** Values that are never secret, regardless of their name: words for nothing, placeholders, package versions. */
 const nothing =
   /^(?:true|false|null|nil|none|undefined|yes|no|on|off|~|n\/a|-+|\*+|x+|\.{3,}|…|[\^~<>=v]{0,3}\d+\.\d+\.\d+(?:-[a-z]+(?:\.\d+)*)?)$/i
 
-/** Whether a value is none: empty, a word for nothing, a reference to where it is kept, or redacted already. */
+/** Whether a value is not a secret: empty, a word for nothing, a reference to a secret store, or already redacted. */
 export function isNothing(value: string): boolean {
   return (
     value === '' ||
@@ -191,7 +191,7 @@ function listed(text: string, from: number, assignment: Assignment): readonly Sp
   const isClosed = closing - from < maxList
   if (!isClosed && assignment.style === 'code') return []
   const most = text.slice(from, isClosed ? closing : from + (assignment.style === 'prose' ? maxOpen : maxList))
-  // The next name ends what nobody closed.
+  // The next name ends an unterminated value.
   const stop = most.search(/[\r\n][ \t]*[\w"']+[ \t]*[:=]/)
   const end = from + (stop === -1 ? most.length : stop)
   const found: Span[] = []

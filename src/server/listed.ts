@@ -16,8 +16,8 @@ const plain = /^[ !#-[\]-~]*$/
 const versionHead = `,"_meta":{${JSON.stringify(metaKeys.version)}:"`
 
 /**
- * Returns what {@link resourcesToWire} does, with the resources as a text that has the same bytes. It makes no object for each of them, and so takes
- * 1.1 µs for the file of a folder instead of 3.4 µs with `JSON.stringify`. A page is written in turns with other requests.
+ * Returns the same as {@link resourcesToWire}, with the resources as a text that has the same bytes. It makes no object for each
+ * of them, which is faster than `JSON.stringify`. A page is written in turns with other requests.
  */
 export async function resourcesToText(
   page: Page<Resource>,

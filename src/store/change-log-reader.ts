@@ -5,22 +5,22 @@ import type { Collection, Row } from './store.ts'
 
 export interface ReaderOptions {
   readonly rows: Collection
-  /** The name of this process: rows whose keys begin with it are its own, and are not told. */
+  /** The name of this process: rows whose keys begin with it are its own, and are skipped. */
   readonly origin: string
   /** How long a row is kept, in milliseconds. */
   readonly keepMs: number
   readonly log: Log
   readonly signal: AbortSignal
   readonly tell: (source: string, changes: readonly Change[]) => void
-  /** Tells of every source that everything may have changed. */
+  /** Notifies, for every source, that everything may have changed. */
   readonly tellAll: () => void
 }
 
-/** Reads the log of changes from where it was. */
+/** Reads the log of changes from its last position. */
 export interface Reader {
-  /** Reads what is new. A call during a read shares the next one. Rejects while the store does not answer. */
+  /** Reads new rows. A call during a read shares the next read. Rejects while the store does not answer. */
   read(): Promise<void>
-  /** Reads until that succeeds. */
+  /** Reads until it succeeds. */
   readUntilDone(signal: AbortSignal): Promise<void>
   /** Whether the last read failed. */
   readonly behind: boolean
@@ -28,19 +28,19 @@ export interface Reader {
 
 /** Maximum number of rows that are read to catch up. Beyond it, everything counts as changed. */
 const maxRows = 5000
-/** Number of rows of the first query. Each later one asks for four times as many, up to the most. */
+/** Number of rows of the first query. Each later query asks for four times as many, up to the maximum. */
 const firstRows = 4
 const mostRows = 500
 /** The first and the longest pause after a failure, in milliseconds (backoff). */
 const retryMs = { first: 100, longest: 2000 }
 
 export function createReader({ rows, origin, keepMs, log, signal: closing, tell, tellAll }: ReaderOptions): Reader {
-  /** The newest revision that was read, and when it was. Undefined until the log has been read for the first time. */
+  /** The newest revision that was read, and the time of the read. Undefined before the first read. */
   let last: { readonly revision: number; readonly seenAt: number } | undefined
   let readAt = Number.NEGATIVE_INFINITY
   let behind = false
 
-  /** Reads the rows after a revision, oldest first. Undefined where not all of them are there. */
+  /** Reads the rows after a revision, oldest first. Undefined if some of them are missing. */
   const rowsAfter = async (after: { readonly revision: number; readonly seenAt: number }) => {
     const found: Row[] = []
     for (let limit: number = firstRows; ; limit = Math.min(limit * 4, mostRows)) {
@@ -53,7 +53,7 @@ export function createReader({ rows, origin, keepMs, log, signal: closing, tell,
       })
       const known = page.findIndex(({ revision }) => revision <= after.revision)
       found.push(...(known < 0 ? page : page.slice(0, known)))
-      // The last row may have been evicted because of its age, and for no other reason: else the table has lost rows.
+      // The last row may be missing only because of its age; otherwise the table has lost rows.
       const isEvicted = performance.now() - after.seenAt > keepMs / 2
       if (known >= 0) return page[known]?.revision === after.revision || isEvicted ? found.reverse() : undefined
       if (page.length < limit) return after.revision === 0 || isEvicted ? found.reverse() : undefined
@@ -67,7 +67,7 @@ export function createReader({ rows, origin, keepMs, log, signal: closing, tell,
     const now = performance.now()
     if (last === undefined) {
       last = { revision: await newestRevision(), seenAt: performance.now() }
-      // Those who have followed from before do not know the changes until now.
+      // Earlier listeners do not know the changes up to now.
       if (behind) tellAll()
     } else {
       const newer = await rowsAfter(last)
@@ -86,7 +86,7 @@ export function createReader({ rows, origin, keepMs, log, signal: closing, tell,
     behind = false
   }
 
-  /** The read that runs, and the one that begins after it: it covers all who ask until then. */
+  /** The running read, and the next one, which serves all callers that ask until it begins. */
   let running: Promise<void> | undefined
   let next: Promise<void> | undefined
   const readOnce = (): Promise<void> => {
@@ -141,7 +141,7 @@ export function rowValueOf(changes: ReadonlyMap<string, readonly Change[]>): Uin
   return Buffer.from(JSON.stringify(Object.fromEntries(entries)))
 }
 
-/** Parses the value of a row. A newer version may write members that this one does not know: they are left out. */
+/** Parses the value of a row. Unknown members of a newer version are ignored. */
 function* changesIn(value: Uint8Array): Generator<readonly [source: string, changes: readonly Change[]]> {
   const parsed = parse(value)
   if (typeof parsed !== 'object' || parsed === null) return
@@ -149,7 +149,7 @@ function* changesIn(value: Uint8Array): Generator<readonly [source: string, chan
     if (Array.isArray(changes)) yield [source, changes.map(changeOf)]
 }
 
-/** A change that cannot be understood counts as one of everything. */
+/** An invalid change counts as "everything". */
 function changeOf(value: unknown): Change {
   if (typeof value !== 'object' || value === null) return {}
   const { path, listed, of, aliases } = value as Readonly<Record<string, unknown>>

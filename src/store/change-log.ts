@@ -6,7 +6,7 @@ import type { SharedChanges } from '../core/shared-changes.ts'
 import { createReader, rowValueOf } from './change-log-reader.ts'
 import type { Collection, NewRow, Store } from './store.ts'
 
-/** The collection of the log. Each row holds the changes that one process told at one time. */
+/** The collection of the log. Each row contains the changes that one process wrote at one time. */
 const collection = 'changes'
 
 export interface ChangeLogOptions {
@@ -14,7 +14,7 @@ export interface ChangeLogOptions {
   readonly log?: Log
   /** How long a row is kept, in milliseconds. A process that was away for half of it learns that everything may have changed. Default 120,000. */
   readonly keepMs?: number
-  /** Interval at which the log is read without a notification, in milliseconds. Default 15,000. */
+  /** Interval at which the log is read even without a notification, in milliseconds. Default 15,000. */
   readonly beatMs?: number
   /** Time after which the lease of a process that died is free, in milliseconds. Default 6,000. */
   readonly leaseMs?: number
@@ -23,9 +23,9 @@ export interface ChangeLogOptions {
 type Hear = (changes: readonly Change[]) => void
 
 /**
- * A log of changes in the store, by which processes tell each other. The table is the truth: a notification of the store only
- * causes it to be read. The store serializes the writes to a collection, so rows become visible in the order of their
- * revisions and a reader that reads from its last revision on misses none.
+ * A log of changes in the store, by which processes notify each other. Only the table is reliable: a notification of the store
+ * merely causes a read. The store serializes the writes to a collection, so rows become visible in the order of their revisions,
+ * and a reader that continues from its last revision misses none.
  */
 export function createChangeLog(options: ChangeLogOptions): SharedChanges {
   const { store, log = () => {}, keepMs = 120_000, beatMs = 15_000, leaseMs = 6000 } = options
@@ -119,7 +119,7 @@ interface OutgoingOptions {
   readonly signal: AbortSignal
 }
 
-/** Minimum time from one row to the next, in milliseconds: changes in between go into one row. */
+/** Minimum time between two rows, in milliseconds: changes in between go into one row (throttle). */
 const spacingMs = 20
 /** How long `publish` waits for a row, and `close` for the last one, in milliseconds. */
 const patienceMs = 2000
@@ -142,7 +142,7 @@ function createBatch(): Batch {
   return { changes: new Map(), written, done }
 }
 
-/** Writes the changes of this process to the log: in their order, joined, and again until the store has taken them. */
+/** Writes the changes of this process to the log: in order, merged, and retried until the store has accepted them. */
 function createOutgoing({ rows, origin, log, signal }: OutgoingOptions) {
   let waiting: Batch | undefined
   let last: Promise<void> = Promise.resolve()

@@ -13,7 +13,7 @@ export interface Operations {
   /** Does a part of the work, so that other callers do not wait for long. The work is done when it returns no keys. */
   evict(collection: string, bounds: Bounds): readonly string[]
   takeLease(name: string, holder: string, ttlMs: number): boolean
-  /** `false`: it is not the holder's any more. */
+  /** `false`: the caller no longer holds it. */
   renewLease(name: string, holder: string, ttlMs: number): boolean
   dropLease(name: string, holder: string): void
 }
@@ -43,7 +43,7 @@ export interface Bounds {
   readonly age?: number
 }
 
-/** The same, by somebody who has to be waited for: another thread, or a server. */
+/** The same, asynchronous: the engine is in another thread, or on a server. */
 export type Remote<Of> = {
   readonly [Name in keyof Of]: Of[Name] extends (...args: infer Args) => infer Result
     ? (...args: Args) => Promise<Result>

@@ -33,22 +33,22 @@ export type StoreOptions = (SqliteStore | PostgresStore) & {
 
 export interface SqliteStore {
   readonly sqlite: {
-    /** An absolute path. The file and the folders above it are made where they are missing, for this user alone. */
+    /** An absolute path. The file and missing folders above it are created, readable only for this user. */
     readonly file: string
   }
 }
 
 export interface PostgresStore {
   readonly postgres: {
-    /** A URL with everything in it: role, password, host, port, database, and how to trust the server (`sslmode=verify-full`). */
+    /** A complete URL: role, password, host, port, database, and how to verify the server (`sslmode=verify-full`). */
     readonly connectionString: string
-    /** The schema that the tables are in. By default `hikidashi`. */
+    /** The schema of the tables. By default `hikidashi`. */
     readonly schema?: string
-    /** How many connections there are at most, besides the one that listens. By default 8. */
+    /** Maximum number of connections, besides the one that listens. By default 8. */
     readonly connections?: number
-    /** How long connecting, and waiting for a connection, may take in milliseconds. By default 5000. */
+    /** Time-out of connecting, and of waiting for a connection, in milliseconds. By default 5000. */
     readonly connectMs?: number
-    /** How long one statement may take in milliseconds. By default 10,000. */
+    /** Time-out of one statement, in milliseconds. By default 10,000. */
     readonly statementMs?: number
   }
 }

@@ -12,15 +12,15 @@ import {
 import { limits } from './rules.ts'
 import type { Collection, NewRow, Row, Store } from './store.ts'
 
-/** The collection of the results. A result has a row of facts, and a row for the content of each file. */
+/** The collection of the results. A result has one row for itself, and one row for the content of each file. */
 const collection = 'spill'
 /** Beginnings of the keys of the two kinds of rows. The next parts of a key are the owner and the id of the result. */
 const [ofFacts, ofBodies] = ['facts/', 'bodies/']
-/** The term of a content that is a text. */
+/** The index term of a content that is text. */
 const textTerm = 'text'
-/** Difference of the clocks of this process and of the store from which it is corrected, in milliseconds. */
+/** Difference of the clocks of this process and of the store above which it is corrected, in milliseconds. */
 const maxSkewMs = 1000
-/** Longest time until rows whose time is over are removed, in milliseconds. Nobody can read them from the end of their time. */
+/** Maximum time until expired rows are removed, in milliseconds. Nobody can read them after their expiry. */
 const maxSweepMs = 600_000
 /** Number of rows that are read at once. */
 const page = 1000
@@ -38,8 +38,8 @@ interface Kept extends SizedResult {
 }
 
 /**
- * Keeps long results in a store: every process with the same store has the same. A result is written before room is made for it, so
- * that the bounds hold after the last of several processes that write at once.
+ * Keeps long results in a store: every process with the same store has the same results. A result is written before old ones are
+ * removed, so that the limits hold even if several processes write at once.
  *
  * @param now The wall clock of this process, in milliseconds since 1970.
  */
@@ -73,7 +73,7 @@ export function resultsInStore(store: Store, bounds: LongResultBounds, now: () =
         const terms = typeof body === 'string' ? [textTerm] : []
         await write({ key: bodyKey(owner, id, name), value: Buffer.from(body), terms })
       }
-      // It can be found from here on: its contents are there.
+      // From here on the result can be found, because its contents are written.
       const facts: Facts = { bytes, files: files.map(factsOf) }
       const row = await write({ key: `${ofFacts}${owner}/${id}`, value: Buffer.from(JSON.stringify(facts)) })
       await rows.evict({})
@@ -98,8 +98,8 @@ export function resultsInStore(store: Store, bounds: LongResultBounds, now: () =
 }
 
 /**
- * Returns a function that writes rows that are kept for a time. The store judges by its own clock when that is over, so a clock of
- * this process that differs, or has jumped, is corrected by the time of the row that was written.
+ * Returns a function that writes rows with an expiry time. The store uses its own clock for the expiry, so the difference to the
+ * clock of this process is corrected by the time of the written row.
  */
 function writerFor(rows: Collection, keepMs: number, now: () => number): (row: NewRow) => Promise<Row> {
   let skew = 0
@@ -129,7 +129,7 @@ async function listed(rows: Collection, prefix: string): Promise<Row[]> {
   }
 }
 
-/** The name of a principal in keys: ids are of any length, and may have any characters. */
+/** The name of a principal in keys: a digest, because ids may have any length and any characters. */
 function ownerOf(principal: string): string {
   return createHash('sha256').update(principal).digest('base64url')
 }

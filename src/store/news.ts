@@ -3,18 +3,18 @@ export type Change = readonly string[] | undefined
 
 /** Listeners by collection. Changes are merged until a listener takes them, so a slow listener cannot make the queue grow. */
 export interface News {
-  /** From now on. Ends when the signal aborts. */
+  /** Yields changes from now on. Ends when the signal aborts. */
   listen(collection: string, signal: AbortSignal): AsyncIterable<Change>
   tell(collection: string, change: Change): void
-  /** To everybody: anything may have changed. */
+  /** Tells all listeners that everything may have changed. */
   tellAll(): void
   /** Collections that have listeners. */
   readonly collections: readonly string[]
-  /** Ends all that listen. */
+  /** Ends all listeners. */
   close(): void
 }
 
-/** Maximum number of keys kept one by one. Above it, the change counts as "everything". */
+/** Maximum number of single keys. Above it, the change counts as "everything". */
 const most = 1000
 
 interface Listener {
@@ -25,7 +25,7 @@ interface Listener {
   wake: () => void
 }
 
-/** @param onChange Called when somebody begins or ceases to listen. */
+/** @param onChange Called when the first listener begins or the last one ends. */
 export function createNews(onChange: () => void): News {
   const listeners = new Set<Listener>()
 

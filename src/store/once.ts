@@ -4,9 +4,9 @@ import { failure } from './failure.ts'
 import type { Collection, Lease, NewRow, Row, Store } from './store.ts'
 
 export interface OnceOptions {
-  /** For how long a holder that has died keeps others from trying, in milliseconds. By default 10,000. */
+  /** Time after which others may try if the holder has died, in milliseconds. By default 10,000. */
   readonly ttlMs?: number
-  /** How long is waited for what others compute, in milliseconds. By default 300,000. */
+  /** How long to wait for the computation of another caller, in milliseconds. By default 300,000. */
   readonly waitMs?: number
   readonly signal?: AbortSignal
 }
@@ -16,13 +16,13 @@ export type OnceValue = Omit<NewRow, 'key'>
 
 export interface OnceOutcome {
   readonly value: Uint8Array
-  /** As it is stored. `undefined`: it could not be stored, and the next caller computes it again. */
+  /** The stored row. `undefined`: it could not be stored, and the next caller computes it again. */
   readonly row: Row | undefined
-  /** Whether it was computed now, by this process. */
+  /** Whether this process has just computed it. */
   readonly computed: boolean
 }
 
-/** A computation that runs in this process, and how many wait for it. */
+/** A computation in this process, and the number of its waiting callers. */
 interface Shared {
   readonly outcome: Promise<OnceOutcome>
   readonly abort: AbortController
@@ -76,7 +76,7 @@ function begin(mine: Map<string, Shared>, name: string, run: (signal: AbortSigna
   return made
 }
 
-/** Names are of any length; those of leases are not. */
+/** Names may have any length, but names of leases are limited. */
 function leaseName(collection: string, key: string): string {
   return `once:${createHash('sha256')
     .update(JSON.stringify([collection, key]))
@@ -104,7 +104,7 @@ async function settle(wanted: Wanted, signal: AbortSignal): Promise<OnceOutcome>
     for (;;) {
       signal.throwIfAborted()
       const lease = await takeLease(wanted)
-      // Somebody may have had it, and given it back, since that was looked for.
+      // Another process may have computed it, and released the lease, since the last look.
       const found = others === undefined && lease === undefined ? undefined : await lookUp(wanted)
       if (found !== undefined) {
         if (lease !== undefined && lease !== 'gone') await giveBack(lease)
@@ -131,7 +131,7 @@ async function lookUp({ rows, key }: Wanted): Promise<OnceOutcome | undefined> {
   }
 }
 
-/** `undefined`: another has it, or the store is busy. `gone`: there is no store just now to ask. */
+/** `undefined`: another process has it, or the store is busy. `gone`: the store does not answer. */
 async function takeLease({ store, name, ttlMs }: Wanted): Promise<Lease | 'gone' | undefined> {
   try {
     return await store.lease(name, ttlMs)
@@ -141,7 +141,7 @@ async function takeLease({ store, name, ttlMs }: Wanted): Promise<Lease | 'gone'
   }
 }
 
-/** A lease that is lost meanwhile costs a second computation. The first result stays. */
+/** If the lease is lost in the meantime, a second computation may run. The first result stays. */
 async function computeHolding(wanted: Wanted, lease: Lease | 'gone', signal: AbortSignal): Promise<OnceOutcome> {
   try {
     const made = await wanted.compute(signal)
@@ -169,7 +169,7 @@ async function giveBack(lease: Lease): Promise<void> {
 }
 
 interface Others {
-  /** Waits until the holder releases the lease, the time is over, or no caller waits any more. */
+  /** Waits until the holder releases the lease, the time is over, or no caller waits any longer. */
   wait(ms: number): Promise<void>
 }
 

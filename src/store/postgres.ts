@@ -12,7 +12,7 @@ import { leases, limits } from './rules.ts'
 import { type Dialect, listSql } from './sql.ts'
 import type { Condition, Row } from './store.ts'
 
-/** How many rows one part of an eviction removes. */
+/** Number of rows that one step of an eviction removes. */
 const batch = 500
 
 /** Opens a store in a schema of a PostgreSQL server. */
@@ -39,7 +39,7 @@ export async function openPostgres(options: PostgresStore['postgres'], log: Log)
       await prepare()
       return await server.ask(sql, values)
     } catch (error) {
-      // They are made again the next time.
+      // They are prepared again at the next use.
       if (isMissing(error)) ready = undefined
       throw failureOf(error)
     }
@@ -62,11 +62,11 @@ export async function openPostgres(options: PostgresStore['postgres'], log: Log)
   return { ...operationsOn(ask, schema.quoted), ...textsOn(ask, schema.quoted), watch: listening.watch, close }
 }
 
-/** The name of a schema, as it is written in statements, and what its news is called. */
+/** The quoted name of a schema for statements, and the channel of its notifications. */
 function schemaOf(name: string) {
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(name))
     throw refused('The schema of the store is named with small letters, digits and underscores.', 'schema')
-  // A channel has a name of 63 bytes as well.
+  // The name of a channel has at most 63 bytes, too.
   const channel = `hikidashi_${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
   return { name, quoted: `"${name}"`, channel }
 }
@@ -146,12 +146,12 @@ function dialectOf(schema: string): Dialect {
     parameter: (n) => `$${n}`,
     table: (name) => `${schema}.${name}`,
     columns: (values) => (values ? `${head}, r.value` : head),
-    // In brackets it is asked for once, and not for each row.
+    // As a subquery it is evaluated once, and not for each row.
     now: `(select ${schema}.now_ms())`,
   }
 }
 
-/** The rows that each term leads to, those with most of them, and then how many they really have. */
+/** Finds the rows of each term, those with most terms first, and then counts their terms exactly. */
 function similarSql(schema: string, now: string): string {
   const home = `(select id from ${schema}.collections where name = $1)`
   return `with found as (
@@ -177,7 +177,7 @@ function conditionOf(condition: Condition | undefined): readonly [boolean, numbe
   return 'absent' in condition ? [true, null] : [false, condition.revision]
 }
 
-/** A view of the same bytes, in the form that the client library takes as bytes. */
+/** A view of the same bytes, in the type that the client library accepts. */
 function bytesOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength)
 }

@@ -10,14 +10,14 @@ export const limits = {
   /** Terms of one row. */
   terms: 4096,
   value: 64 * 1024 * 1024,
-  /** Rows of one answer. */
+  /** Maximum number of rows of one answer. */
   rows: 10_000,
-  /** How many terms `similar` looks at, and how many rows for each. */
+  /** Maximum number of terms that `similar` uses, and of rows for each. */
   similarTerms: 512,
   similarRows: 2000,
   /** The key of a text. */
   textKey: 8192,
-  /** Texts of one `put`, ids and terms of one question, and what it answers at most. */
+  /** Maximum number of texts of one `put`, of ids and terms of one request, and of its results. */
   texts: 1000,
   ids: 10_000,
   queryTerms: 4096,
@@ -25,10 +25,10 @@ export const limits = {
   vector: 65_536,
 } as const
 
-/** The collection whose news is what leases were given back. It has no rows. */
+/** The collection whose notifications name released leases. It has no rows. */
 export const leases = 'leases'
 
-/** A row as an engine takes it: whole, and each term once. */
+/** A row in the form of an engine: complete, with each term once. */
 export interface WholeRow {
   readonly key: string
   readonly value: Uint8Array
@@ -60,7 +60,7 @@ export function checkRow({ key, value, expires, terms = [] }: NewRow): WholeRow 
   return { key, value, terms: each, ...defined({ expires }) }
 }
 
-/** The terms, each once. */
+/** The terms without duplicates. */
 export function checkTerms(terms: readonly string[]): readonly string[] {
   for (const term of terms) checkText(term, 'term', limits.term)
   return [...new Set(terms)]

@@ -13,14 +13,14 @@ import type { Texts } from './texts.ts'
  * that whoever wants it next need not ask again and again; and what `similar` and `evict` are bounded by is said.
  */
 export interface Store {
-  /** The rows of one name: `results/project`. Made when first written to. */
+  /** The rows of a collection such as `results/project`. Created by the first write. */
   collection(name: string): Collection
-  /** The texts of one name, to be found by their terms. Made when first written to. */
+  /** The texts of a collection, which can be found by their terms. Created by the first write. */
   texts(name: string): Texts
   /**
-   * Takes a name for a time, for one holder among all processes. `undefined`: another has it. A holder that dies loses it
-   * when its time is over; one that lives renews it. That it was given back is told to who watches the collection `leases`:
-   * its name stands there for a key.
+   * Takes a lease for a time; it has one holder among all processes. `undefined`: another process has it. A holder renews the
+   * lease; if the holder dies, the lease ends when its time is over. Watchers of the collection `leases` are notified when it is
+   * released: its name is the key.
    */
   lease(name: string, ttlMs: number): Promise<Lease | undefined>
   /**
@@ -40,7 +40,7 @@ export interface Row {
   readonly revision: number
   readonly created: number
   readonly modified: number
-  /** Milliseconds since 1970, from which on the row is not there. Left out: never. */
+  /** Milliseconds since 1970, from which on the row does not exist. Undefined: never. */
   readonly expires?: number
   /** Index terms of the row, beside its key: `tag:weekly`, `hash:…`, `gram:…`. */
   readonly terms: readonly string[]
@@ -53,25 +53,25 @@ export type Condition = { readonly absent: true } | { readonly revision: number 
 
 export interface Collection {
   get(key: string): Promise<Row | undefined>
-  /** Writes one row, whole or not at all. `undefined`: the condition did not hold, and nothing was written. */
+  /** Writes one row, wholly or not at all. `undefined`: the condition was false, and nothing was written. */
   put(row: NewRow, condition?: Condition): Promise<Row | undefined>
-  /** `false`: it was not there. */
+  /** `false`: it did not exist. */
   delete(key: string, condition?: Condition): Promise<boolean>
-  /** Rows in the order of their keys, strictly after `after`, without their values unless `values`. */
+  /** Rows in the order of their keys, strictly after `after`; with their values only if `values` is set. */
   list(query: RowQuery): Promise<readonly Row[]>
   /**
-   * The rows that have most of the terms, best first: each with how many. For what is similar. It looks at the first 512
-   * terms, and at no more than 2000 rows for each: give it what tells rows apart.
+   * The rows that have most of the terms, best first, each with the number: for similarity. It uses the first 512 terms, and at
+   * most 2000 rows for each, so pass terms that distinguish rows.
    */
   similar(
     terms: readonly string[],
     limit: number,
   ): Promise<readonly { readonly key: string; readonly shared: number }[]>
-  /** How many rows there are, and the bytes of their values. Expired rows count until they are removed. */
+  /** The number of rows, and the bytes of their values. Expired rows count until they are removed. */
   size(): Promise<{ readonly rows: number; readonly bytes: number }>
   /**
-   * Removes what has expired, what was last written longer ago than `age` milliseconds, and then what was not written for
-   * longest until the bounds hold; answers the keys.
+   * Removes expired rows, rows that were last written longer ago than `age` milliseconds, and then the rows that were written
+   * least recently, until the limits hold. Returns the keys.
    */
   evict(bounds: { readonly rows?: number; readonly bytes?: number; readonly age?: number }): Promise<readonly string[]>
 }

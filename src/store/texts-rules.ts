@@ -6,14 +6,14 @@ import type { NewText, PartQuery, Texts } from './texts.ts'
 /** Form of a term that both engines accept unchanged. */
 const termText = /^[0-9A-Za-z!._\u0080-\uffff]+$/
 
-/** Texts over an engine: what is the same for all of them. */
+/** Texts over an engine: the code that both engines share. */
 export function textsOf(engine: Engine, name: string, open: () => void): Texts {
   return {
     put: async (texts) => {
       open()
       if (texts.length > limits.texts) throw refused(`At most ${limits.texts} texts are put at once.`, 'too-many')
       for (const text of texts) checkNew(text)
-      // The last one under a key counts, as it would if they came one after the other.
+      // If a key occurs twice, the last text counts, as if they were put one after the other.
       const last = [...new Map(texts.map((text) => [text.key, text])).values()]
       if (last.length > 0) await engine.textsPut(name, last)
     },
@@ -98,7 +98,7 @@ function checkNew({ key, version, edition, labels, value, parts }: NewText): voi
   }
 }
 
-/** PostgreSQL keeps no NUL, and neither engine half a character. */
+/** PostgreSQL cannot store NUL, and neither engine can store a lone surrogate. */
 function checkPlain(text: string): void {
   if (text.includes('\0') || !text.isWellFormed()) throw refused('The text has characters that no text has.', 'text')
   if (text.length > limits.value) throw refused(`A value has at most ${limits.value} bytes.`, 'too-large')

@@ -13,27 +13,25 @@ export interface Texts {
   list(query: TextsQuery): Promise<readonly ListedText[]>
   /** Texts in the order of their ids, after an id. A text that is put again gets a new id, greater than all before. */
   entries(after: number, limit: number): Promise<readonly TextEntry[]>
-  /** The ids of all texts, in order. */
+  /** The ids of all texts, sorted. */
   ids(): Promise<readonly number[]>
-  /** The MIME types that occur, in order. */
+  /** The MIME types that occur, sorted. */
   mimeTypes(among?: TextSet): Promise<readonly string[]>
-  /** How many parts have each of the terms. */
+  /** The number of parts with each of the terms. */
   counts(terms: readonly string[], among?: TextSet): Promise<readonly number[]>
-  /**
-   * The parts that have any of the terms, as their ids: by the sum of the weights of those that they have, then the older first.
-   */
+  /** The ids of the parts that have any of the terms: sorted by the sum of the weights of their terms, then the older first. */
   find(query: PartQuery): Promise<readonly number[]>
   /** As `find`, with the sum of the weights of each. */
   weigh(query: PartQuery): Promise<readonly WeighedPart[]>
-  /** Parts, in the order of the ids; those that are not there any more are left out. */
+  /** Parts, in the order of the ids; missing ones are left out. */
   read(ids: readonly number[]): Promise<readonly FoundPart[]>
-  /** @param model Whose vectors are counted. By default those of any. */
+  /** @param model The model whose vectors are counted. By default any. */
   size(model?: string): Promise<TextsSize>
-  /** Parts whose vector was not made by `model`, the older first, after an id. */
+  /** Parts without a vector of `model`, the older first, after an id. */
   unembedded(model: string, after: number, limit: number): Promise<readonly Pick<FoundPart, 'id' | 'value'>[]>
   /** Stores vectors. Parts that no longer exist are ignored. */
   embed(model: string, vectors: readonly PartVector[]): Promise<void>
-  /** Vectors of a model, in the order in which they were kept, after a number of that order. */
+  /** Vectors of a model, in the order in which they were stored, after a position in that order. */
   vectors(model: string, after: number, limit: number): Promise<readonly KeptVector[]>
 }
 
@@ -53,7 +51,7 @@ export interface NewText {
 export interface TextLabels {
   readonly mount: string
   readonly mimeType?: string
-  /** None: it is for everybody. */
+  /** Undefined: it is for everybody. */
   readonly audience?: readonly string[]
   readonly priority?: number
   readonly modified?: number
@@ -82,7 +80,7 @@ export interface ListedText {
 
 /** Facts about a text for statistics and for access checks. */
 export interface TextEntry {
-  /** Never used again for another. */
+  /** Never reused for another text. */
   readonly id: number
   readonly key: string
   readonly mount: string
@@ -91,9 +89,9 @@ export interface TextEntry {
   readonly length: number
 }
 
-/** A set of texts. When given, texts outside of it do not count, as if they did not exist. */
+/** A set of texts. If it is given, texts outside of it do not count, as if they did not exist. */
 export interface TextSet {
-  /** Another one for each content that a set has had in this process. */
+  /** A number that differs for each content that a set has had in this process. */
   readonly version: number
   /** The id of the first bit. */
   readonly first: number
@@ -110,11 +108,11 @@ export interface PartQuery {
 
 export interface WeightedTerm {
   readonly term: string
-  /** A whole number, so that a sum does not depend on the order. */
+  /** An integer, so that a sum does not depend on the order. */
   readonly weight: number
   /** It matches all terms that begin with it. */
   readonly prefix?: boolean
-  /** It counts where another term, without this, is there too: it need not be looked for everywhere. */
+  /** It counts only together with another term that does not have this flag, so it is not looked up everywhere. */
   readonly beside?: boolean
 }
 
@@ -123,7 +121,7 @@ export interface WeighedPart {
   readonly weight: number
 }
 
-/** As in `SearchFilter`: what a text has no label for is left out. Without an audience it is for everybody. */
+/** As in `SearchFilter`: a text without the label is left out; a text without an audience is for everybody. */
 export interface TextFilter {
   readonly mounts?: readonly string[]
   readonly mimeType?: string
@@ -133,11 +131,11 @@ export interface TextFilter {
 }
 
 export interface FoundPart {
-  /** Never used again for another. */
+  /** Never reused for another part. */
   readonly id: number
   readonly key: string
   readonly mount: string
-  /** The place of the part in its text, from 0. */
+  /** The index of the part in its text, from 0. */
   readonly place: number
   readonly value: string
   readonly length: number
@@ -150,11 +148,11 @@ export interface TextsSize {
   readonly parts: number
   /** The sum of the lengths of the parts. */
   readonly length: number
-  /** Of keys, versions and values, in UTF-8. */
+  /** Bytes of keys, versions and values, in UTF-8. */
   readonly bytes: number
   /** Changes with each put and removal. */
   readonly revision: number
-  /** How many parts have a vector. */
+  /** The number of parts with a vector. */
   readonly embedded: number
 }
 
@@ -165,6 +163,6 @@ export interface PartVector {
 
 export interface KeptVector extends PartVector {
   readonly order: number
-  /** The id of the text that the part is of. */
+  /** The id of the text of the part. */
   readonly text: number
 }

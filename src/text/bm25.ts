@@ -1,6 +1,6 @@
 import { termsIn, termsOf, wordsIn } from './terms.ts'
 
-/** How often each term of a query is in a text, and how many terms it has in all. */
+/** The frequency of each term of a query in a text, and the number of all its terms. */
 export interface TermCounts {
   readonly counts: readonly number[]
   readonly length: number
@@ -11,7 +11,7 @@ export function queryTerms(query: string): readonly string[] {
   return [...new Set(termsIn(query))].slice(0, 64)
 }
 
-/** Which of the terms each word has, and how many terms in all: most words come again and again. */
+/** Cache of the terms of each word, and the number of all terms: most words repeat. */
 interface Effect {
   readonly length: number
   readonly places: readonly number[]
@@ -52,7 +52,7 @@ export function countTerms(text: string, terms: readonly string[]): TermCounts {
 const k1 = 1.2
 const b = 0.75
 
-/** How rare each term is among texts. */
+/** The rarity of each term among texts. */
 export function rarityIn(texts: readonly TermCounts[]): readonly number[] {
   return (texts[0]?.counts ?? []).map((_, term) => {
     const having = texts.filter(({ counts }) => (counts[term] ?? 0) > 0).length
@@ -60,7 +60,7 @@ export function rarityIn(texts: readonly TermCounts[]): readonly number[] {
   })
 }
 
-/** How well each text fits: BM25, with the rarity of a term as it is among these texts. */
+/** The score of each text: BM25, with the rarity of a term among these texts. */
 export function bm25(texts: readonly TermCounts[], rarity = rarityIn(texts)): readonly number[] {
   const average = Math.max(1, texts.reduce((sum, { length }) => sum + length, 0) / Math.max(1, texts.length))
   return texts.map(({ counts, length }) => {

@@ -62,7 +62,7 @@ function tableOf(lines: readonly string[]): readonly string[] {
   ]
 }
 
-/** The keys of the outer levels, with the kind of what stands there. `undefined`: it is no JSON that is worth parsing. */
+/** The keys of the outer levels, with the kinds of their values. `undefined`: the text is not JSON that is worth parsing. */
 function keysIn(text: string): readonly string[] | undefined {
   if (text.length > most.json) return undefined
   try {

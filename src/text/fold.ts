@@ -11,8 +11,8 @@ const mostMarks = 16
 const mark = /^[\p{M}\uff9e\uff9f\u1160-\u11ff\ud7b0-\ud7fb]$/u
 
 /**
- * Folds what is written in several ways into one: NFKC, so full and half width, ligatures and composed characters are the same.
- * Capitals stay, since words are cut at them. Linear in the length of the text.
+ * Folds different spellings into one: NFKC, so full and half width, ligatures and composed characters are equal. Capitals stay,
+ * because words are split at them. Linear in the length of the text.
  */
 export function fold(text: string): Folded {
   const first = runOfStable(text, 0)
@@ -59,7 +59,7 @@ function originOf(at: readonly number[], from: readonly number[], index: number)
   return (from[low] ?? 0) + index - (at[low] ?? 0)
 }
 
-/** Up to where a text is in its folded form: it ends before a character that what follows is composed with. */
+/** The length of the folded part of a text: it ends before a character that composes with the following one. */
 function runOfStable(text: string, start: number): number {
   let index = start
   while (index < text.length && isStable(text.charCodeAt(index))) index++
@@ -67,7 +67,7 @@ function runOfStable(text: string, start: number): number {
   return isMark(text, index) ? index - 1 : index
 }
 
-/** Those that are many and that NFKC leaves alone, if no mark follows. */
+/** Frequent characters that NFKC does not change, unless a combining mark follows. */
 function isStable(unit: number): boolean {
   if (unit < 0x80) return true
   if (unit >= 0x4e00 && unit <= 0x9fff) return true
@@ -90,7 +90,7 @@ function endOfCluster(text: string, start: number): number {
   return index
 }
 
-/** How many UTF-16 units the character has. */
+/** Length of the character in UTF-16 units. */
 export function widthAt(text: string, index: number): 1 | 2 {
   return (text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1
 }

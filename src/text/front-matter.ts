@@ -1,6 +1,6 @@
 import type { Audience, Description } from '../core/provider.ts'
 
-/** How much of a file is looked at for front matter, in bytes. */
+/** Maximum number of bytes of a file that are searched for front matter. */
 export const frontMatterBytes = 8192
 const [maxTitle, maxDescription] = [200, 1000]
 
@@ -47,7 +47,7 @@ function set<Key extends keyof FrontMatter>(
   if (value !== undefined) found[key] = value
 }
 
-/** A scalar: what is between its quotes, or what comes before a comment. Blocks, references and tags are none. */
+/** A scalar: the text between its quotes, or before a comment. Blocks, references and tags are not supported. */
 function scalarOf(source: string): string | undefined {
   const text = source.trim()
   const quoted = /^'((?:[^']|'')*)'[ \t]*(?:#.*)?$/.exec(text)

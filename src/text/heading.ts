@@ -1,4 +1,4 @@
-/** How much of a file is read for its heading, in bytes. */
+/** Number of bytes of a file that are read for its heading. */
 export const headingBytes = 8192
 /** The longest title, in characters. */
 const maxTitle = 200
@@ -43,7 +43,7 @@ export function headingIn(start: string): string | undefined {
   return undefined
 }
 
-/** The index of the line behind the front matter (YAML or TOML). One that does not end leaves no lines. */
+/** The index of the line after the front matter (YAML or TOML). Unterminated front matter leaves no lines. */
 function afterFrontMatter(lines: readonly string[]): number {
   const mark = lines[0]?.trimEnd()
   if (mark !== '---' && mark !== '+++') return 0

@@ -1,6 +1,6 @@
 import { createFence, declarators, isProse, modifiers } from './outline-rules.ts'
 
-/** How a text is cut. */
+/** How a text is split. */
 export type Kind = 'markdown' | 'code' | 'table' | 'plain'
 
 export interface Heading {
@@ -46,7 +46,7 @@ function markdownOutline(): Outline {
   }
 }
 
-/** The names of the columns stand over each passage of a table. */
+/** Each passage of a table gets the column names as its heading. */
 function tableOutline(): Outline {
   let isFirst = true
   return (line) => {

@@ -1,5 +1,5 @@
 /**
- * Puts each member of a JSON text on a line of its own, without changing a value: numbers keep their digits. So parts of it can be
+ * Puts each member of a JSON text on its own line, without changing a value: numbers keep their digits. Then parts of it can be
  * read by lines. The text must be JSON.
  */
 export function jsonLines(text: string): string {

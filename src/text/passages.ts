@@ -10,10 +10,13 @@ export interface Passage {
   readonly heading?: string
 }
 
-/** In UTF-16 units. A passage ends at the first gap after `enough`, and nowhere but within `most`; what is under `few` is not worth one by itself. */
+/**
+ * Lengths in UTF-16 units. A passage ends at the first gap after `enough`, and at `most` in any case; a passage below `few` is
+ * merged.
+ */
 const sizes = { few: 200, enough: 800, most: 1600 }
 
-/** How many passages a text has at most: what comes after them is not found. They are written at once, in a few seconds. */
+/** Maximum number of passages of a text: text after them is not indexed. They are written at once, in a few seconds. */
 const mostPassages = 8000
 
 /**
@@ -100,6 +103,6 @@ function endOfPiece(text: string, from: number): number {
   const gap = Math.max(...[' ', '\t', ',', '、', ';', '>'].map((mark) => window.lastIndexOf(mark)))
   if (gap >= least) return from + gap + 1
   const end = from + sizes.most
-  // Not within a character of two units.
+  // Not within a surrogate pair.
   return widthAt(text, end - 1) === 2 ? end - 1 : end
 }

@@ -1,4 +1,4 @@
-/** Scripts that are written without spaces: what stands in them is cut into pairs of characters. */
+/** Scripts without spaces between words: their text is split into pairs of characters. */
 const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー々〆]+/gu
 const han = /^\p{Script=Han}$/u

@@ -1,6 +1,9 @@
 import { classOf, han, other, word } from './characters.ts'
 
-/** The rules by which texts are cut, folded and tokenised. Raise it with any change to them: what is older is indexed anew. */
+/**
+ * Version of the rules by which texts are split, folded and tokenised. Increase it with any change: older documents are then
+ * indexed again.
+ */
 export const edition = 2
 
 /**
@@ -11,19 +14,19 @@ export const edition = 2
  */
 export type TermKind = 'word' | 'part' | 'bigram' | 'single' | 'tail'
 
-/** Takes a term, and where it stands in the folded text. */
+/** Receives a term, and its position in the folded text. */
 export type Emit = (term: string, start: number, end: number, kind: TermKind) => void
 
-/** The longest word that is kept, in UTF-16 units. Of a longer one, that much of its beginning is. */
+/** Maximum length of a stored word, in UTF-16 units. A longer word is truncated. */
 const mostUnits = 64
 
 /** First units of the wanted terms: 1 at each UTF-16 unit, followed by one entry for each pair of small ASCII letters. */
 export type Beginnings = Uint8Array
 
 /**
- * Tells the terms of a folded text, in the order in which they begin. Linear in its length.
+ * Yields the terms of a folded text, in the order in which they begin. Linear in its length.
  *
- * @param wanted Most of the terms that begin with others need not be told: that is several times as fast.
+ * @param wanted Beginnings of the wanted terms: most other terms may be skipped, which is faster.
  */
 export function tokenize(text: string, emit: Emit, wanted?: Beginnings): void {
   for (let index = 0; index < text.length; ) {
@@ -90,7 +93,7 @@ function emitWord(text: string, start: number, emit: Emit, wanted?: Beginnings):
   return end
 }
 
-/** A term of a word, and where it stands in it. */
+/** A term of a word, and its position in the word. */
 interface Cut {
   readonly term: string
   readonly at: number
@@ -98,7 +101,7 @@ interface Cut {
   readonly kind: TermKind
 }
 
-/** Words come again and again: the terms of so many are remembered, and of as many before them. */
+/** Cache of the terms of words, because words repeat: two generations of this many words. */
 const mostKnown = 20_000
 let known = new Map<string, readonly Cut[]>()
 let knownBefore: ReadonlyMap<string, readonly Cut[]> = new Map()
@@ -135,7 +138,7 @@ function remember(word: string, cuts: readonly Cut[]): readonly Cut[] {
   return cuts
 }
 
-/** Whether a term of a word may begin as one of the wanted does: the word, or a part of it. Of what is not all ASCII, any may. */
+/** Whether a term of a word may begin like one of the wanted terms: the word, or a part of it. A non-ASCII word always may. */
 function mayBegin(text: string, start: number, end: number, wanted: Beginnings): boolean {
   let isJoined = true
   for (let index = start; index < end; index++) {
@@ -172,7 +175,7 @@ function wellFormed(text: string): string {
   return text.isWellFormed() ? text : text.slice(0, -1)
 }
 
-/** A character that joins words stands between two of them: a letter or digit is before and behind it. */
+/** A joining character is between two parts of a word: with a letter or digit before and after it. */
 function endOfWord(text: string, start: number): number {
   let index = start
   for (;;) {

@@ -59,7 +59,7 @@ export function createAsked(context: Context, overdue: Overdue): Asked {
     reject(reason)
   }
   const onAbort = () => end(signal.reason)
-  // It may have aborted just as a slot became free.
+  // The signal may have aborted just as a slot became free.
   if (signal.aborted) onAbort()
   else signal.addEventListener('abort', onAbort)
   return {
@@ -71,7 +71,7 @@ export function createAsked(context: Context, overdue: Overdue): Asked {
           end(new ResourceError('unavailable', `The source took longer than ${overdue.timeoutMs} ms.`)),
         )
         work(inner).then((answer) => {
-          // A stream may go on for as long as its pieces come in time.
+          // A stream may last as long as its chunks arrive in time.
           stop()
           resolve(answer)
         }, rejectRun)

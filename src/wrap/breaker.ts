@@ -1,10 +1,10 @@
-/** Keeps callers away from a source that does not answer. Times are in milliseconds. */
+/** Keeps requests away from a source that does not answer (circuit breaker). Times are in milliseconds. */
 export interface Breaker {
   /** Returns the remaining pause. 0: a request may start, and its caller reports the outcome by one of the other methods. */
   admit(): number
-  /** It has answered, be it that nothing is there. */
+  /** Reports an answer, also "not found". */
   succeeded(): void
-  /** It has not answered. */
+  /** Reports a failure. */
   failed(): void
   /** Reports a request without an outcome: its caller aborted. */
   abandoned(): void
@@ -14,17 +14,17 @@ export interface Breaker {
 export interface BreakerOptions {
   /** Number of consecutive failures that opens the circuit breaker. */
   readonly failures: number
-  /** For how long, in milliseconds, a quarter more or less. It doubles while the source stays away. */
+  /** Length of the pause, in milliseconds, a quarter more or less. It doubles while the source does not answer. */
   readonly pause: number
   readonly longest: number
   readonly now?: () => number
-  /** From 0 up to 1. */
+  /** Random number from 0 to 1. */
   readonly random?: () => number
 }
 
 /**
- * A circuit breaker: closed while the source answers; open for a while once it has failed so many times in a row; then half
- * open, when one caller tries it and the others still wait for what comes of that.
+ * A circuit breaker: closed while the source answers; open for a pause after a number of failures in a row; then half open, when
+ * one caller tries the source and the others wait for the result.
  */
 export function createBreaker(options: BreakerOptions): Breaker {
   const { failures, longest, now = () => performance.now(), random = Math.random } = options
@@ -52,7 +52,7 @@ export function createBreaker(options: BreakerOptions): Breaker {
     failed: () => {
       inRow++
       if (until === undefined && inRow < failures) return
-      // Answers that were under way when it opened do not put it off again and again.
+      // Answers that arrive after it opened must not extend the pause again and again.
       if (until !== undefined && !trying) return
       if (until !== undefined) pause = Math.min(pause * 2, longest)
       trying = false

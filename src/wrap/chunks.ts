@@ -3,17 +3,17 @@ import { isText, wholeCharacters } from '../core/kit/utf8.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
 import { badRange } from './part.ts'
 
-/** Some bytes of a resource, in order. */
+/** A chunk of a resource; chunks come in order. */
 export interface Chunk {
   readonly bytes: Buffer
   /** Byte offset of the chunk in the resource. */
   readonly start: number
-  /** Whether nothing follows. */
+  /** Whether it is the last chunk. */
   readonly final: boolean
   readonly facts: ContentFacts
 }
 
-/** Thrown when the resource changed while it was read: the reader begins again. It never leaves the wrappers. */
+/** Thrown if the resource changed during the read: the reader then begins again. It never leaves the wrappers. */
 export class ChangedError extends Error {
   constructor() {
     super('The resource changed while it was read.')
@@ -43,10 +43,10 @@ export async function* chunksOf(
       content = await readOne(provider, { ...request, range: { start: at, end: at + step } }, context)
     } catch (error) {
       const behind = isResourceError(error, 'invalid') && error.detail.reason === 'range'
-      // It has become shorter; or it is empty, and has no part at all.
+      // It has become shorter; or it is empty, and has no parts.
       if (behind && at > start) throw new ChangedError()
       if (behind && at === 0) return yield* whole(await readOne(provider, request, context))
-      // A provider may have a smaller limit than this: it says so.
+      // A provider may have a smaller limit, which its error names.
       const limit = isResourceError(error, 'too-large') ? Number(error.detail.limit) : Number.NaN
       if (!(limit > 0 && limit < step)) throw error
       step = limit
@@ -57,7 +57,7 @@ export async function* chunksOf(
     if (content.range === undefined) return yield* whole(content)
     const bytes = await collect(content)
     const { end } = content.range
-    // Text may be three bytes short of the range, where a character was not cut.
+    // Text may be three bytes shorter than the range, because characters are not cut.
     const short = end - at < step - ('text' in content ? 3 : 0)
     const final = content.size === undefined ? short || bytes.length === 0 : end >= content.size
     yield { bytes, start: content.range.start, final, facts: factsOf(content) }
@@ -97,7 +97,7 @@ async function collect(content: Content): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
-/** Returns the facts of the whole content. */
+/** Returns the members of the whole content. */
 function factsOf(content: Content): ContentFacts {
   const { range: _, text: __, bytes: ___, stream: ____, length: _____, ...facts } = content as ContentFacts & Held
   const size = content.size ?? sizeOf(content)
@@ -113,7 +113,7 @@ function sizeOf(content: Content): number | undefined {
   return 'bytes' in content ? content.bytes.length : content.length
 }
 
-/** Whether bytes out of a resource are text, as far as its type and they tell. They may begin or end in a character. */
+/** Whether bytes of a resource are text, judged by its type and the bytes. They may begin or end within a character. */
 export function isTextPart(bytes: Uint8Array, { mimeType = '' }: ContentFacts): boolean {
   if (/^(?:image\/(?!svg)|audio\/|video\/|font\/|application\/(?:octet-stream|zip|gzip|pdf)$)/.test(mimeType))
     return false

@@ -2,7 +2,7 @@ import { ResourceError } from '../core/errors.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
 import { ChangedError, chunksOf } from './chunks.ts'
 
-/** The bytes of a content; those of a text in UTF-8. */
+/** The bytes of a content; a text in UTF-8. */
 export async function bytesOf(content: Content): Promise<Buffer> {
   if ('text' in content) return Buffer.from(content.text)
   if ('bytes' in content) return Buffer.from(content.bytes.buffer, content.bytes.byteOffset, content.bytes.byteLength)
@@ -11,7 +11,7 @@ export async function bytesOf(content: Content): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
-/** Returns the facts of a content without its payload. */
+/** Returns the members of a content without its payload. */
 export function factsOf(content: Content): ContentFacts {
   const { text, bytes, stream, length, ...facts } = content as ContentFacts & Readonly<Record<Payload, unknown>>
   return facts
@@ -19,20 +19,20 @@ export function factsOf(content: Content): ContentFacts {
 
 type Payload = 'text' | 'bytes' | 'stream' | 'length'
 
-/** A resource as one piece of bytes, those of a text in UTF-8. */
+/** A resource as one buffer; a text in UTF-8. */
 interface Whole {
   readonly bytes: Buffer
   readonly facts: ContentFacts
 }
 
-/** How much is read at a time, in bytes. */
+/** Number of bytes read at a time. */
 const chunkBytes = 8 * 1024 * 1024
 
 /**
- * Reads a resource as a whole and in one version, though it be larger than what its provider answers at once.
+ * Reads a whole resource in one version, even if it is larger than one answer of its provider.
  *
- * @param tooLarge The error for a resource of more than `limit` bytes; `size` where it is known.
- * @throws ResourceError `unavailable` for one that changes all the time.
+ * @param tooLarge The error for a resource of more than `limit` bytes; `size` if it is known.
+ * @throws ResourceError `unavailable` if it changes all the time.
  */
 export async function readWhole(
   provider: Provider,

@@ -21,7 +21,7 @@ export interface DecodedOptions {
   readonly maxBytes?: number
 }
 
-/** The key in `_meta` of the encoding that a text is stored in, where it is not plain UTF-8. */
+/** The key in `_meta` of the stored encoding of a text, if it is not plain UTF-8. */
 export const encodingKey = metaKeys.encoding
 
 /** Encoding detected at the beginning of a resource. `ascii`: the beginning is pure ASCII. */
@@ -30,7 +30,7 @@ interface Verdict {
   readonly ascii: boolean
 }
 
-/** How much of decoded text is kept, in characters: its parts are asked for one after the other. */
+/** Size of the cache of decoded text, in characters: the parts of a text are requested one after the other. */
 const keptCharacters = 32 * 1024 * 1024
 
 /**
@@ -62,13 +62,13 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
 
   const decodeWhole = async (content: Content, request: ReadRequest, context: Context): Promise<Content> => {
     if (hasPlainText(content)) return marked(content)
-    // Too much to look at; nothing is lost, since a part of it can be read.
+    // It is too large to be examined as a whole; a part of it can still be read.
     if ('stream' in content && content.length > maxBytes) return content
     const path = content.path ?? request.path
     const bytes = await bytesOf(content)
     const label = judge(bytes, path, content.mimeType)
     const facts = factsOf(content)
-    // Behind its beginning there can still be what no text has.
+    // The rest may still contain bytes that no text has.
     const isText = label !== undefined && (label.startsWith('utf-16') || !bytes.includes(0))
     if (!isText) return 'stream' in content ? { ...facts, bytes } : content
     if (label === 'utf-8' && 'text' in content) return content
@@ -101,7 +101,7 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
     const repaired = repairPart(await bytesOf(part), factsOf(part), !ascii)
     if (repaired !== undefined)
       return { ...repaired, mimeType: await typeOf(provider, request.path, part.mimeType, context) }
-    // It began in ASCII, as a text in any encoding can.
+    // It began with ASCII, as a text in any encoding can.
     return (ascii ? await decodeAll(part, request, context) : undefined) ?? part
   }
 
@@ -129,7 +129,7 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
       return [await decode(part, request, context)]
     } catch (error) {
       if (!isResourceError(error, 'invalid') || error.detail.reason !== 'range') throw error
-      // In UTF-8 a text can be longer than it is as it is stored.
+      // In UTF-8 a text can be longer than its stored bytes.
       const { range: _, ...whole } = request
       const [head] = await provider.read({ ...whole, range: { start: 0, end: sampleBytes } }, context)
       const label = head?.range === undefined ? undefined : (await verdictOn(head, request, context)).label
@@ -170,7 +170,7 @@ function keyOf({ version }: ContentFacts, request: ReadRequest, { principal }: C
   return version === undefined ? undefined : JSON.stringify([principal.id, path, [...params], version])
 }
 
-/** A text that had a byte order mark has three bytes less than are stored. */
+/** With a byte order mark, the text has three bytes less than the stored file. */
 function marked(content: Content): Content {
   if (!('text' in content)) return content
   const { size, range, text, meta } = content
@@ -208,7 +208,7 @@ function tooLarge(limit: number): (size: number | undefined) => ResourceError {
 function createVerdicts(provider: Provider, judge: ReturnType<typeof createJudge>) {
   const verdicts = createRecent<Verdict>(5000)
 
-  /** The verdict on a resource by its beginning, remembered for as long as the resource has this version. */
+  /** The encoding of a resource by its beginning, cached for its version. */
   return async (part: Content, request: ReadRequest, context: Context): Promise<Verdict> => {
     const key = keyOf(part, request, context)
     const known = key === undefined ? undefined : verdicts.get(key)
@@ -227,7 +227,7 @@ function createVerdicts(provider: Provider, judge: ReturnType<typeof createJudge
   }
 }
 
-/** The type that is listed: a provider that sees no text in a content says that it is none. */
+/** The listed type: a provider that sees no text in a content may list it as binary. */
 async function typeOf(provider: Provider, path: string, said: string | undefined, context: Context): Promise<string> {
   if (said !== undefined && said !== 'application/octet-stream') return said
   try {

@@ -4,17 +4,17 @@ import type { Log } from '../core/log.ts'
 import { findListed } from '../core/mount.ts'
 import type { Context, Entry, ListQuery, PromptCompletion, Provider } from '../core/provider.ts'
 
-/** The optional methods of a provider that have to be known before it is open. */
+/** The optional methods of a provider, which must be known before it is open. */
 export interface DeferredAbilities {
   /** It has `watch`. */
   readonly watch: boolean
   /** It has `prompts`. `separate`: they change independently of entries, and the provider completes their arguments. */
   readonly prompts: boolean | 'separate'
-  /** It has `tools`. By default it has not. */
+  /** It has `tools`. By default it does not. */
   readonly tools?: boolean
   /** It has `sees`. */
   readonly sees: boolean
-  /** It has `parts`. By default it has not. */
+  /** It has `parts`. By default it does not. */
   readonly parts?: boolean
 }
 
@@ -29,20 +29,23 @@ export interface DeferredOptions {
   readonly now?: () => number
 }
 
-/** How far the opening of a provider is. `failed`: it could not be opened, and the next use after a pause tries again. */
+/** State of the opening of a provider. `failed`: it could not be opened, and the next use after a pause tries again. */
 export type OpeningState = 'closed' | 'opening' | 'open' | 'failed'
 
-/** A provider that is opened when it is first asked for something. */
+/** A provider that is opened at its first use. */
 export interface Deferred<P extends Provider = Provider> extends Provider {
-  /** How far the opening is. Asking opens nothing. */
+  /** The state of the opening. Reading it opens nothing. */
   openingState(): OpeningState
-  /** Opens it, unless it is open. Rejects with `unavailable` when it cannot be opened, or could not a short time ago. */
+  /**
+   * Opens it, unless it is open. Rejects with `unavailable` if it cannot be opened, or if the last attempt failed a short time
+   * ago.
+   */
   open(): Promise<P>
 }
 
 /**
- * A provider that is opened at its first use, once for all who wait for it. When it cannot be opened, the call is
- * `unavailable`, and a later call tries again. An abort ends the wait of a caller; the opening goes on for the others.
+ * A provider that is opened at its first use, once for all waiting callers. If it cannot be opened, the call is `unavailable`,
+ * and a later call tries again. A caller that aborts stops waiting; the opening continues for the others.
  *
  * @param open Opens the provider.
  */
@@ -71,7 +74,7 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
       throw error
     }
   }
-  /** Opens the source, unless that has begun. After a failure it is not tried again until the pause is over. */
+  /** Opens the source, unless this is in progress. After a failure it is not tried again until the pause is over. */
   const attempt = async (): Promise<P> => {
     if (opening === undefined) {
       if (closed) throw new ResourceError('unavailable', 'The source is closed.')
@@ -96,7 +99,7 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
       if (failure !== undefined) return 'failed'
       return opening === undefined ? 'closed' : 'opening'
     },
-    // Entries of an open source pass directly: a generator between takes 0.5 µs for each.
+    // Entries of an open source are passed directly, without a generator in between, which would cost time for each.
     list: (query, context) => opened?.list(query, context) ?? listOnceOpen(query, context),
     read: (request, context) =>
       opened?.read(request, context) ?? whenOpen(context.signal).then((provider) => provider.read(request, context)),
@@ -166,7 +169,7 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
   }
 }
 
-/** The changes of a source that turned out to tell of none: nothing comes until the signal aborts. */
+/** The watch of a source without changes: it yields nothing until the signal aborts. */
 async function* neverChanging(signal: AbortSignal): AsyncGenerator<never> {
   if (signal.aborted) return
   await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))

@@ -11,13 +11,13 @@ import { bytesOf } from './content.ts'
 import { referenceTo, type Twin, twinsOf } from './twins.ts'
 
 export interface DocumentedOptions {
-  /** Globs over the documents whose front matter is read. Listing them costs one small read each, once for each version. */
+  /** Globs of the documents whose front matter is read. Listing them costs one small read each, once for each version. */
   readonly frontMatter?: readonly string[]
-  /** Globs over the Markdown documents whose first heading is their title, where they have none yet. It costs the same. */
+  /** Globs of the Markdown documents whose first heading becomes their title, if they have none yet. It costs the same. */
   readonly headings?: readonly string[]
   /**
-   * The languages that documents are told apart by, as they stand in paths. Default `ja` and `en`; with none, no document
-   * names another. That is how it has to be where access rules hide some of them: nothing else here knows the rules.
+   * The languages of documents, as written in paths. Default `ja` and `en`; with an empty list, no document names another. Pass
+   * an empty list if access rules hide some documents, because the rules are not known here.
    */
   readonly languages?: readonly string[]
 }
@@ -93,10 +93,10 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
 
   return {
     ...provider,
-    // When neither front matter nor headings are read, listings are passed through at no cost.
+    // If neither front matter nor headings are read, listings are passed through unchanged.
     ...(frontMatter.length + headings.length === 0 ? {} : entries),
     read: (request, context) => {
-      // A part is read for the sake of something else, which asks for the whole too.
+      // A part is read by a wrapper that also reads the whole.
       if (request.range !== undefined || context.bare === true) return provider.read(request, context)
       const { path } = request
       if (languages.length === 0 || alternatesOf === undefined || !documents.test(path))
@@ -106,7 +106,7 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
   }
 }
 
-/** Contents neither require themselves, nor take back what the operator requires. */
+/** Contents can neither require themselves, nor lower the priority that the operator requires. */
 function priorityOf(ruled: number | undefined, claimed: number | undefined): Pick<Entry, 'priority'> {
   if (claimed === undefined) return {}
   return { priority: ruled === requiredPriority ? ruled : claimedPriority(claimed) }
@@ -133,21 +133,21 @@ interface Known {
   readonly until: number
 }
 
-/** The version of a folder; that it is not there; or that the source does not tell just now. */
+/** The version of a folder; or that it is missing; or that the source cannot tell at the moment. */
 type Seen = string | typeof absent | typeof unknown
 const absent = Symbol('absent')
 const unknown = Symbol('unknown')
 
-/** For how many documents it is remembered. */
+/** Maximum number of cached documents. */
 const most = 10_000
-/** For how long, in milliseconds: what a folder shows may change with rules that lie elsewhere. */
+/** Lifetime of the cache, in milliseconds: rules elsewhere may change the visible files of a folder. */
 const age = 2000
 
 const documents = /\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org|html?|xhtml|pdf|docx|pptx|xlsx)$/i
 
 /**
- * Looks for twins by `stat`. There are a dozen places where one may be, so that this would be most of the work of reading a small
- * document: where the folders of the source have versions, they are looked at in place of them from the second time on.
+ * Looks for twins by `stat`. Each document has about a dozen possible twins, which would be most of the work of a small read. If
+ * the folders of the source have versions, the cached result is used from the second time on while these stay the same.
  */
 export function createAlternates(
   stat: NonNullable<Provider['stat']>,
@@ -227,7 +227,7 @@ export function createAlternates(
     if (languages.length === 0 || !documents.test(path)) return []
     const known = remembered.get(path)
     if (known !== undefined && now() <= known.until && (await isSame(known, context))) return known.alternates
-    // Other readers of the path use what is known until it is looked up again.
+    // Other readers of the path use the cached result until it is looked up again.
     if (known !== undefined) remembered.set(path, { ...known, until: now() + age })
     const twins = twinsOf(path, languages)
     const folders = await foldersOf(twins, context)

@@ -16,13 +16,13 @@ export interface DocumentsOptions {
   readonly encodings?: readonly EncodingRule[]
   /** The largest text in another encoding than UTF-8 that is decoded, in bytes. Default 64 MiB. */
   readonly maxDecodedBytes?: number
-  /** Globs over the documents whose front matter gives title, description, priority and audience. Default none. */
+  /** Globs of the documents whose front matter gives title, description, priority and audience. Default none. */
   readonly frontMatter?: readonly string[]
-  /** Globs over Markdown documents whose first heading is their title, where they have none yet. Default none. */
+  /** Globs of Markdown documents whose first heading becomes their title, if they have none yet. Default none. */
   readonly headings?: readonly string[]
   /** The languages of documents, as they are written in paths. Default `ja` and `en`; none: no twins. */
   readonly languages?: readonly string[]
-  /** How documents are read as text; `false`: they are not. */
+  /** Settings for reading documents as text; `false`: off. */
   readonly readings?: ReadableOptions | false
   readonly ends?: TailedOptions
   readonly parts?: SlicedOptions
@@ -60,12 +60,12 @@ export function documents(provider: Provider, options: DocumentsOptions = {}): P
   }
 }
 
-/** Whether a template is one that is added here. The provider knows nothing of those. */
+/** Whether a template is added by this wrapper. The provider does not know these. */
 function isOwn(template: string): boolean {
   return /^\{\+path\}\{\?(?:as|lines|bytes|tail|,)+\}$/.test(template)
 }
 
-/** Completes what a document can be read as; a path is completed from the tree. */
+/** Completes the forms in which a document can be read; a path is completed from the tree. */
 function completeForm({ argument, arguments: filled }: CompletionRequest): Completion | undefined {
   if (argument.name !== 'as') return argument.name === 'path' ? undefined : { values: [] }
   const format = formatOf(filled.get('path') ?? '', undefined)
@@ -84,20 +84,20 @@ const part: Template = {
     'left out. `_meta` says which part it is, and how to ask for the next.',
 }
 
-/** A part of a reading can be asked for, so the two templates are one. */
+/** A part of a reading can also be requested, so the two templates become one. */
 function joined(templates: readonly Template[]): readonly Template[] {
   const others = templates.filter(({ template }) => !isOwn(template) || template.includes('tail'))
   return [...others, part]
 }
 
-/** How many lines are looked at before those that are shown: the longest key that is known for one has as many. */
+/** Number of lines that are examined before the shown ones: as many as the longest recognisable key has. */
 const margin = 1000
 
 /**
- * Lets what is asked for as the end of a text go through a wrapper with lines before it, which are cut off again: where
- * an end begins in the middle of something, nobody could tell what that is.
+ * Passes a tail through a wrapper together with the lines before it, and cuts these off again: without them, the wrapper could
+ * not recognise a secret in whose middle the tail begins.
  *
- * @param through Takes something out of texts, and leaves their other lines as they are.
+ * @param through Removes something from texts, and leaves their other lines unchanged.
  */
 function withMargin(provider: Provider, through: (provider: Provider) => Provider): Provider {
   const inner = through(provider)

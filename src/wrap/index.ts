@@ -1,4 +1,4 @@
-/** Wrappers: functions from provider to provider. Each leaves out what its provider cannot do, and adds one thing. */
+/** Wrappers: functions from provider to provider. Each omits what its provider does not support, and adds one capability. */
 export { type DecodedOptions, decoded } from './decoded.ts'
 export { type Deferred, type DeferredAbilities, type DeferredOptions, deferred, type OpeningState } from './deferred.ts'
 export { type DocumentedOptions, documented } from './documented.ts'

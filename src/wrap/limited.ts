@@ -11,15 +11,15 @@ import { createBreaker } from './breaker.ts'
 import { createSemaphore } from './semaphore.ts'
 
 export interface LimitedOptions {
-  /** How long the source may take for one answer, one entry of a list or one piece of a stream, in milliseconds. Default 30,000. */
+  /** Time-out of one answer, one entry of a list or one chunk of a stream, in milliseconds. Default 30,000. */
   readonly timeout?: number
-  /** How many may be asked of it at once. Default 32. */
+  /** Maximum number of concurrent requests. Default 32. */
   readonly concurrent?: number
-  /** How many more may wait for that. Default 256. */
+  /** Maximum number of further requests that wait. Default 256. */
   readonly waiting?: number
   /** Number of failures in a row that opens the circuit breaker. Default 5. */
   readonly failures?: number
-  /** For how long, in milliseconds: at first, and at the longest. Default 1,000 and 60,000. */
+  /** The first and the longest pause of the circuit breaker, in milliseconds. Default 1,000 and 60,000. */
   readonly pause?: number
   readonly longestPause?: number
   readonly log?: Log
@@ -75,7 +75,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
     }
   }
 
-  /** Like `ask`, without the time-out: a tool may run for as long as its caller waits. */
+  /** Like `ask`, without the time-out: a tool may run as long as its caller waits. */
   const askLong = async <T>(context: Context, work: (context: Context) => Promise<T>): Promise<T> => {
     const leave = await enter(context.signal)
     try {
@@ -101,7 +101,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
           : undefined,
     )
 
-  /** Each step of a listing is an answer of its own: whoever takes the entries slowly holds no place meanwhile. */
+  /** Each step of a listing is a separate request: a caller that takes the entries slowly holds no slot meanwhile. */
   const groups = async function* (query: ListQuery, context: Context): AsyncGenerator<readonly Entry[], void> {
     const own = followAbort(context.signal)
     const { signal } = own
@@ -118,7 +118,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
         } finally {
           leave()
         }
-        // Of a source that has answered once, only a failure is news.
+        // After a source has answered once, only a failure is reported.
         if (!known) learn(undefined)
         known = true
         whole = next.done === true
@@ -131,7 +131,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
     } finally {
       watch.stop()
       own.release()
-      // Nobody waits for a source that hangs.
+      // Do not wait for a source that hangs.
       if (!whole) void Promise.resolve(entries.return?.()).catch(() => {})
     }
   }
@@ -145,14 +145,14 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
   }
 }
 
-/** Admits requests to a source: while it has a free slot, and is not left alone. */
+/** Admits requests to a source while it has a free slot and its circuit breaker is closed. */
 function createAdmission(
   slots: ReturnType<typeof createSemaphore>,
   breaker: ReturnType<typeof createBreaker>,
   timeout: number,
   pause: number,
 ) {
-  /** Returns the function that leaves the slot. */
+  /** Returns the function that releases the slot. */
   const takeSlot = (signal: AbortSignal): Soon<() => void> =>
     slots.take() ?? slots.wait(signal, timeout, () => refused('Too many wait for it.', pause))
 
@@ -165,7 +165,7 @@ function createAdmission(
 
   return {
     takeSlot,
-    /** Comes before everything that the source is asked. Returns the function that leaves the slot. */
+    /** Called before every request to the source. Returns the function that releases the slot. */
     enter: (signal: AbortSignal): Soon<() => void> => {
       signal.throwIfAborted()
       return chain(takeSlot(signal), requireAnswering)
@@ -175,7 +175,7 @@ function createAdmission(
 
 type Ask = <T>(context: Context, work: (context: Context) => Promise<T>) => Promise<T>
 
-/** The verbs of a provider that are one request and one answer. */
+/** The methods of a provider that are one request with one answer. */
 function limitedVerbs(provider: Provider, ask: Ask, askLong: Ask): Partial<Provider> {
   const { stat, templates, complete, prompts, tools } = provider
   const completePrompt = prompts?.complete
@@ -211,7 +211,7 @@ function limitedVerbs(provider: Provider, ask: Ask, askLong: Ask): Partial<Provi
 const refused = (message: string, wait: number) =>
   new ResourceError('unavailable', message, { retryAfter: Math.max(1, Math.ceil(wait / 1000)) })
 
-/** Creates the function that takes note of each answer of a source, or of the error in its place. */
+/** Creates the function that records each answer of a source, or the error instead. */
 function createLearner(breaker: ReturnType<typeof createBreaker>, options: LimitedOptions) {
   const { log = () => {}, observe = () => {} } = options
   return (error: unknown): void => {
@@ -228,7 +228,7 @@ function createLearner(breaker: ReturnType<typeof createBreaker>, options: Limit
   }
 }
 
-/** Times one step after the other with one timer, since there may be very many. */
+/** Times the steps one after the other with one timer, because there may be very many. */
 function createStopwatch(timeout: number, own: AbortController) {
   const { signal } = own
   let begun: number | undefined
@@ -267,7 +267,7 @@ function createStopwatch(timeout: number, own: AbortController) {
   }
 }
 
-/** A content whose stream may not pause for longer than the source may take for an answer. */
+/** A content whose stream may not pause for longer than the time-out of an answer. */
 function timedStream(content: Content, timeout: number, release: () => void): Content {
   if (!('stream' in content)) return content
   const { stream } = content

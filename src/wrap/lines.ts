@@ -5,7 +5,7 @@ import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../c
 import { ChangedError, type Chunk, chunksOf, isTextPart } from './chunks.ts'
 import { badRange, formatPart, type PartFacts, type PartQuery, partKey } from './part.ts'
 
-/** How much is read at a time, in bytes. */
+/** Number of bytes read at a time. */
 const chunkBytes = 256 * 1024
 const newline = 0x0a
 
@@ -15,7 +15,7 @@ export type LineReader = (part: PartQuery, request: ReadRequest, context: Contex
 interface Gathered {
   readonly pieces: Buffer[]
   length: number
-  /** The bytes of whole lines among them, and how many lines these are. */
+  /** The bytes of the whole lines among them, and the number of these lines. */
   whole: number
   lines: number
 }

@@ -167,7 +167,7 @@ function isForm(form: string): form is Form {
   return forms.includes(form)
 }
 
-/** Says of a document that it has readings. */
+/** Marks a document that has readings. */
 function withForms(content: Content, path: string): Content {
   const format = formatOf(content.path ?? path, content.mimeType)
   if (format === undefined) return content

@@ -31,20 +31,20 @@ import { createRangeReader } from './redacted/range.ts'
 
 export interface RedactedOptions {
   /**
-   * `mask`: each secret is replaced by `[redacted]`. `withhold`: a content that holds one is not shown at all. `off`: nothing
-   * is taken out. Default `mask`.
+   * `mask`: each secret is replaced by `[redacted]`. `withhold`: a content with a secret is not shown at all. `off`: nothing is
+   * removed. Default `mask`.
    */
   readonly mode?: 'mask' | 'withhold' | 'off'
   /** Key of the version hashes. Replicas share it. Default: a random key per process. */
   readonly key?: Uint8Array
-  /** Values that are known to be secret: they are taken out as well, before any part is cut off. */
+  /** Known secrets: they are removed as well, before a part is cut off. */
   readonly scrubber?: Scrubber
-  /** Globs over paths: a file that matches is looked through like others, though it has the name of one that holds credentials. */
+  /** Globs of paths: a matching file is scanned like others, although it has the name of a credentials file. */
   readonly except?: readonly string[]
   readonly log?: Log
-  /** Looks through contents, in a worker. By default the one of this process. */
+  /** Scans contents, in a worker. By default the one of this process. */
   readonly redactor?: Redactor
-  /** Layers that are left out: by tests, to show that each is needed. */
+  /** Layers that are left out, only by tests that show that each is needed. */
   readonly without?: readonly Layer[]
 }
 
@@ -92,7 +92,7 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
     read: async (request, context) => {
       const { path, range } = request
       if (isSecretPath(path)) throw notFound('a secret in the path')
-      // Only as a whole can it be told whether there is a secret in it at all.
+      // Only the whole content shows whether it contains a secret.
       if (range === undefined || mode === 'withhold' || cleaner.isVault(path)) return readWhole(request, context)
       const part = await readRange(request, range, context)
       return part === undefined ? readWhole(request, context) : [part]
@@ -119,7 +119,7 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
   }
 }
 
-/** Changes without those whose path is a secret. */
+/** Changes without those whose path contains a secret. */
 async function* named(changes: AsyncIterable<Change>): AsyncGenerator<Change> {
   for await (const change of changes) if (change.path === undefined || !isSecretPath(change.path)) yield change
 }

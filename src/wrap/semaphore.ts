@@ -1,10 +1,10 @@
 import type { ResourceError } from '../core/errors.ts'
 
 /**
- * A semaphore with a bounded queue. Each way to get a slot returns the function that gives it back.
+ * A semaphore with a bounded queue. Each way to get a slot returns the function that releases it.
  *
- * @param concurrent How many have a slot at once.
- * @param waiting How many may wait for one.
+ * @param concurrent Number of slots.
+ * @param waiting Maximum length of the queue.
  */
 export function createSemaphore(concurrent: number, waiting: number) {
   let inside = 0

@@ -4,9 +4,9 @@ import type { SharedChanges, SharedLease } from '../core/shared-changes.ts'
 
 export interface SharedOptions {
   readonly changes: SharedChanges
-  /** The name of the source in every replica: its address. */
+  /** The name of the source at every replica: its address. */
   readonly source: string
-  /** Whether its watch asks the source again and again. Then one replica at a time watches it, and tells the others. */
+  /** Whether its watch polls the source. Then one replica at a time watches it, and notifies the others. */
   readonly isPolled: boolean
 }
 
@@ -63,18 +63,18 @@ export function shared(provider: Provider, options: SharedOptions): Provider {
 type Watch = NonNullable<Provider['watch']>
 
 interface Watching extends SharedOptions {
-  /** Whether the source keeps copies. */
+  /** Whether the source caches copies. */
   readonly isCopied: boolean
   readonly queue: Queue
   readonly signal: AbortSignal
 }
 
-/** A watch that is armed. */
+/** A running watch. */
 interface Armed {
   readonly ended: Promise<void>
 }
 
-/** Watches the source, and tells the other replicas. Resolves when the watch is armed. */
+/** Watches the source, and notifies the other replicas. Resolves when the watch has begun. */
 async function watchAlways(watch: Watch, watching: Watching): Promise<Armed> {
   const { changes, source, queue, signal, isCopied } = watching
   const own = await watch(signal)
@@ -84,7 +84,7 @@ async function watchAlways(watch: Watch, watching: Watching): Promise<Armed> {
     const some = seen
     seen = []
     const published = changes.publish(source, some)
-    // A client that this replica notifies may read at another one, so that one must drop its copies.
+    // A client that this replica notifies may read at another replica, which must drop its copies first.
     if (isCopied) await published
     queue.add(some)
   }
@@ -116,7 +116,7 @@ async function watchInTurn(watch: Watch, watching: Watching): Promise<Armed> {
     ended
       .then(() => run.signal.aborted || queue.end(), queue.fail)
       .finally(() => signal.removeEventListener('abort', stop))
-    // The others have relied on a watch that may have begun later than they did.
+    // The other replicas relied on this watch, which may have begun later than theirs.
     void changes.publish(source, [{}])
   }
   const end = async (): Promise<void> => {
@@ -125,7 +125,7 @@ async function watchInTurn(watch: Watch, watching: Watching): Promise<Armed> {
     await lease?.release().catch(() => {})
     lease = undefined
   }
-  /** Decides whether this replica watches. Resolves to a function that waits until that has to be decided again. */
+  /** Decides whether this replica watches. Resolves to a function that waits until the next decision. */
   const turn = async (isFirst: boolean): Promise<() => Promise<void>> => {
     const answer = await take()
     if (answer === 'taken') {
@@ -176,11 +176,11 @@ interface Queue {
   readonly add: (changes: readonly Change[]) => void
   readonly end: () => void
   readonly fail: (error: unknown) => void
-  /** Yields what is added until the end. Calls `over` when the reader leaves, too. */
+  /** Yields the added changes until the end. Also calls `over` when the reader leaves. */
   take(over: () => Promise<void>): AsyncGenerator<Change>
 }
 
-/** Maximum number of changes that wait. Beyond it, everything counts as changed. */
+/** Maximum number of waiting changes. Beyond it, everything counts as changed. */
 const maxWaiting = 10_000
 
 function createQueue(): Queue {
@@ -223,7 +223,7 @@ function createQueue(): Queue {
   }
 }
 
-/** A source whose kept copies are dropped when another replica has told of a change: the log is read before each answer. */
+/** A source whose cached copies are dropped when another replica has announced a change: the log is read before each answer. */
 function alwaysCurrent(provider: Provider, renew: () => void, { changes, source }: SharedOptions): Provider {
   let following: Promise<() => void> | undefined
   const follow = (): Promise<() => void> => {
@@ -238,7 +238,7 @@ function alwaysCurrent(provider: Provider, renew: () => void, { changes, source 
       await follow()
       await changes.catchUp()
     } catch {
-      // The changes are unknown, so no copy is used.
+      // The changes are unknown, so no copy may be used.
       renew()
     }
   }

@@ -8,7 +8,7 @@ import { createLineReader } from './lines.ts'
 import { badRange, formatPart, type PartFacts, type PartQuery, partIn, partKey } from './part.ts'
 
 export interface SlicedOptions {
-  /** The largest part, in bytes; what is asked for beyond it is the next part. Default 1 MiB. */
+  /** Maximum size of a part, in bytes; the rest of a longer request is the next part. Default 1 MiB. */
   readonly maxBytes?: number
 }
 
@@ -57,7 +57,7 @@ export function sliced(provider: Provider, options: SlicedOptions = {}): Provide
 
   return {
     ...provider,
-    // Without parameters nothing is asked of this wrapper.
+    // Without parameters this wrapper does nothing.
     read: (request, context) =>
       request.params.size === 0 ? provider.read(request, context) : readAsked(request, context),
     templates: async (context) => [...((await provider.templates?.(context)) ?? []), template],
@@ -73,7 +73,7 @@ async function readBytes(
 ): Promise<Content> {
   const { first, last } = part
   const count = Math.min(last === undefined ? limit : last - first + 1, limit)
-  // Three bytes more on either side show where the characters at the ends begin and end.
+  // Three more bytes on either side show the borders of the characters at the ends.
   const from = Math.max(0, first - 3)
   const to = first + count + 3
   const pieces: Buffer[] = []
@@ -121,11 +121,11 @@ async function readBytes(
   }
 }
 
-/** The rest of what was asked for; where that was all answered, as much again. */
+/** The next part: the rest of the request; if it was answered completely, a part of the same length. */
 function nextBytes({ last }: PartQuery, behind: number, count: number, size = Number.POSITIVE_INFINITY): string {
   if (last === undefined) return formatPart('bytes', behind, undefined)
   const rest = last - behind + 1
-  // Up to three bytes are left where a character was not cut: they are not a part of their own.
+  // Up to three bytes may be left, because characters are not cut; they do not make a part.
   return formatPart('bytes', behind, Math.min(rest > 3 ? rest : count, size - behind))
 }
 
@@ -134,7 +134,9 @@ interface Cut {
   readonly to: number
 }
 
-/** The whole characters in a part of a text; one that it lies within, where there is none. `start`: where the text begins. */
+/**
+ * The whole characters in a part of a text; if there are none, the character that contains the part. `start`: offset of the text.
+ */
 function cutCharacters(text: Buffer, part: Cut, start: number): Cut {
   let { from, to } = part
   if (from === 0 && start === 0 && text[0] === 0xef && text[1] === 0xbb && text[2] === 0xbf)

@@ -35,7 +35,7 @@ export async function searchFiles(
   const limit = Math.min(limits.most, Math.max(1, Number.parseInt(params.get('limit') ?? '', 10) || limits.otherwise))
   const hits: FoundHit[] = []
   for (const file of files) {
-    // Other requests get their turn between two files.
+    // Yields to other requests between two files.
     await new Promise((resolve) => setImmediate(resolve))
     signal.throwIfAborted()
     const lines = file.text.split('\n')

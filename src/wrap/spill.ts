@@ -19,28 +19,28 @@ import { searchFiles } from './spill-search.ts'
 export interface SpillOptions extends Partial<LongResultBounds> {
   /** Address of the mount. Default `spill://results`. */
   readonly address?: string
-  /** Creates the place where results are kept, within the bounds. Default the memory of this process. */
+  /** Creates the storage of the results, within the limits. By default the memory of this process. */
   readonly keptIn?: (bounds: LongResultBounds) => LongResults
-  /** The current time, in milliseconds since 1970, for results that are kept in memory. */
+  /** The current time, in milliseconds since 1970, for results in memory. */
   readonly now?: () => number
 }
 
 /** A file of a result. */
 export type SpillFile = ResultFile
 
-/** A result that is kept: the URIs of its files, and its end, in milliseconds since 1970. */
+/** A kept result: the URIs of its files, and its expiry time, in milliseconds since 1970. */
 export interface KeptResult {
   readonly uris: readonly string[]
   readonly expires: number
 }
 
-/** Long results of tools, kept for a while. Each can be read only by the principal that it was made for. */
+/** Long results of tools, kept for a while. Only the principal that called the tool can read them. */
 export interface Spill {
   readonly address: string
   /** Serves the results as resources. */
   readonly provider: Provider
   /**
-   * Keeps a result. Undefined when it is too large to be kept.
+   * Keeps a result. Undefined if it is too large.
    *
    * @throws ResourceError `unavailable` while the store of the results does not answer.
    */
@@ -56,7 +56,7 @@ const defaults = {
   maxTotalBytes: 64 * mebibyte,
 }
 
-/** Path of the search. No id of a result has so few characters. */
+/** Path of the search. Ids of results are longer. */
 const searchPath = 'search'
 const search: Template = {
   template: `${searchPath}{?q,limit}`,
@@ -126,11 +126,11 @@ export function createSpill(options: SpillOptions = {}): Spill {
       const facts = { title: file.title, mimeType: file.mimeType, version: result.id }
       return [typeof body === 'string' ? { ...facts, text: body } : { ...facts, bytes: body }]
     },
-    // A principal without results sees no sign of the mount, and a search over everything does not ask it.
+    // For a principal without results the mount looks missing, and a search over everything skips it.
     templates: async ({ principal }) => ((await hasAny(principal)) ? [search] : []),
     sees: ({ id: owner }, path) => {
       const [id, name] = partsOf(path) ?? []
-      // Each other method looks into the store for what the caller may see.
+      // The other methods look up the visible results of the caller in the store.
       if (has === undefined) return path === searchPath || id !== undefined
       return path === searchPath || (id !== undefined && name !== undefined && has(owner, id, name))
     },
@@ -152,7 +152,7 @@ function absent() {
   return notFound('no result is kept here for this principal')
 }
 
-/** Takes the path of a file apart: the id of its result, and its name. */
+/** Splits the path of a file into the id of its result and its name. */
 function partsOf(path: string): readonly [id: string, name: string] | undefined {
   const [id = '', name = '', ...rest] = path.split('/')
   return id === '' || name === '' || rest.length > 0 ? undefined : [id, name]
@@ -182,7 +182,7 @@ export function resultsInMemory(bounds: LongResultBounds, now: () => number = Da
   const results = new Map<string, Kept>()
   let timer: NodeJS.Timeout | undefined
 
-  /** Drops the results whose time is over. */
+  /** Drops expired results. */
   const sweep = (): void => {
     clearTimeout(timer)
     for (const { id, expires } of results.values()) {

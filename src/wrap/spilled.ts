@@ -9,21 +9,21 @@ import type { KeptResult, Spill, SpillFile } from './spill.ts'
 export interface SpilledOptions {
   /** Keeps the long results. */
   readonly spill: Spill
-  /** A result with more tokens, as far as they can be estimated, is kept as a resource. Default 8,000. */
+  /** Estimated number of tokens above which a result is kept as a resource. Default 8,000. */
   readonly maxTokens?: number
 }
 
-/** Size of an image, a sound or another binary part from which it is kept as a resource, in bytes. */
+/** Size above which an image, a sound or another binary part is kept as a resource, in bytes. */
 const maxBinaryBytes = 256 * 1024
-/** Maximum number of tokens of the beginning in an answer, and its part of `maxTokens`. */
+/** Maximum number of tokens of the beginning in an answer, and maximum share of `maxTokens`. */
 const beginning = { tokens: 1000, part: 1 / 4 }
-/** Number of characters by which the tokens of a long text are estimated. */
+/** Number of characters from which the tokens of a long text are estimated. */
 const sampled = 100_000
 const maxOutline = 30
 
 /**
- * Keeps long results of the tools of a provider as resources. The answer is then the outline and the beginning of the result, and
- * a link to it: the caller reads, searches or packs what it needs. Short results stay unchanged.
+ * Keeps long results of the tools of a provider as resources. The answer then has the outline and the beginning of the result,
+ * and a link to it: the caller reads, searches or packs the parts that it needs. Short results stay unchanged.
  */
 export function spilled(provider: Provider, { spill, maxTokens = 8000 }: SpilledOptions): Provider {
   const { tools } = provider
@@ -40,7 +40,7 @@ export function spilled(provider: Provider, { spill, maxTokens = 8000 }: Spilled
 
 type Bounds = Required<SpilledOptions>
 
-/** Returns the parts that the caller may see: the rules of the mount are not applied to a result that is kept. */
+/** Returns the parts that the caller may see, because the rules of the mount are not applied to a kept result. */
 function visible(outcome: ToolOutcome, { allows = () => true }: Context): ToolOutcome {
   const isVisible = (part: ToolPart) => {
     if ('content' in part) return allows(part.content.path)
@@ -85,7 +85,7 @@ interface Keeping {
   readonly told: string
 }
 
-/** Keeps the files of a result. The tool has done its work, so a store that does not answer is no error of the call. */
+/** Keeps the files of a result. The tool has already run, so a store that does not answer must not fail the call. */
 async function keep(spill: Spill, principal: Principal, files: readonly SpillFile[]): Promise<Keeping> {
   try {
     const kept = await spill.put(principal, files)
@@ -135,7 +135,7 @@ function binaryOf(part: ToolPart, index: number): readonly { readonly part: Tool
   return [{ part, file: { name, title: name, mimeType, body: found.bytes } }]
 }
 
-/** Makes the names of the files of a result different. */
+/** Makes the names of the files of a result unique. */
 function named(files: readonly SpillFile[]): readonly SpillFile[] {
   const taken = new Set<string>()
   return files.map((file, index) => {
@@ -186,7 +186,7 @@ function keysOf(lines: readonly string[]) {
   })
 }
 
-/** The structured content of a result that is kept. */
+/** The structured content of a kept result. */
 const spilledSchema = {
   type: 'object',
   description: 'The result is too long, and kept as resources.',

@@ -9,9 +9,9 @@ import { bytesOf, factsOf } from './content.ts'
 import { badTail, type PartFacts, partKey, type TailFacts, tailIn, tailKey, withoutTail } from './part.ts'
 
 export interface TailedOptions {
-  /** The most that is answered at once, in bytes. Default 1 MiB. */
+  /** Maximum size of an answer, in bytes. Default 1 MiB. */
   readonly maxBytes?: number
-  /** For how long after it was changed a resource is taken to be still written to, in milliseconds. Default 3000. */
+  /** How long after its last change a resource counts as still being written, in milliseconds. Default 3000. */
   readonly settleMs?: number
 }
 
@@ -66,7 +66,7 @@ export function tailed(provider: Provider, options: TailedOptions = {}): Provide
 
   return {
     ...provider,
-    // Without parameters nothing is asked of this wrapper.
+    // Without parameters this wrapper does nothing.
     read: (request, context) =>
       request.params.size === 0 ? provider.read(request, context) : readAsked(request, context),
     templates: async (context) => [...((await provider.templates?.(context)) ?? []), template],
@@ -89,7 +89,7 @@ function answer(ending: Ending, count: number, to: number, unfinished: Pick<Tail
     throw badTail('Only a text has last lines, and this is none. Write ?bytes=0-4095.')
   let cut = from
   if (from === 0 && start > first) {
-    // In another encoding nothing shows where in a line a character begins.
+    // In other encodings the borders of characters within a line are unknown.
     if (!isTextPart(bytes, facts)) throw lineTooLong(bytes.length)
     cut = wholeCharacters(bytes).from
   }
@@ -122,13 +122,13 @@ function lineTooLong(limit: number): ResourceError {
   )
 }
 
-/** The last bytes of a resource, as one version of it had them. */
+/** The last bytes of one version of a resource. */
 interface Ending {
   readonly bytes: Buffer
   /** Byte offset of the bytes in the resource. */
   readonly start: number
   readonly facts: ContentFacts
-  /** Whether the provider sees text in them. */
+  /** Whether the provider treats them as text. */
   readonly text: boolean
   /** Byte offset of the first line in the resource, after a byte order mark. */
   readonly first: number
@@ -144,12 +144,12 @@ const newlines = {
   'utf-16be': Buffer.from([0x00, 0x0a]),
 } as const
 
-/** How much is read first: enough for a few hundred lines of most logs. */
+/** Number of bytes read first: enough for a few hundred lines of most logs. */
 const firstBytes = 64 * 1024
 const attempts = 6
 
 /**
- * Reads the end of a resource: as much as has `count` lines in it, and one more, but at most `limit` bytes.
+ * Reads the end of a resource: enough for `count` lines and one more, but at most `limit` bytes.
  *
  * @throws ResourceError `invalid` (reason `tail`) for a resource with several contents.
  */
@@ -169,7 +169,7 @@ async function readEnding(
       const first = newline.length === 2 ? 2 : range.start
       return await readBackwards(provider, request, { size, first, newline, count, limit }, context)
     } catch (error) {
-      // It was cut short, or another took its place.
+      // It was truncated or replaced.
       if (!(error instanceof ChangedError) && !(isResourceError(error, 'invalid') && error.detail.size !== undefined))
         throw error
     }
@@ -196,14 +196,14 @@ async function readBackwards(
     const from = Math.max(0, size - length)
     let content: Content
     try {
-      // Each time all of it is read, so that it is of one version.
+      // Read again as a whole, so that the end is of one version.
       content = await readOne(
         provider,
         { ...request, range: { start: from - (from % newline.length), end: size } },
         context,
       )
     } catch (error) {
-      // The provider may have a smaller limit than this: it says so.
+      // The provider may have a smaller limit, which its error names.
       const least = isResourceError(error, 'too-large') ? Number(error.detail.limit) : Number.NaN
       if (!(least > 0 && least < length)) throw error
       most = least - 1

@@ -4,7 +4,7 @@ import { encodePath } from '../core/uri.ts'
 /** The same document in another language, by its path. */
 export interface Twin {
   readonly path: string
-  /** Not known of a document whose path names none. */
+  /** Undefined if the path of the document names no language. */
   readonly language?: string
 }
 
@@ -40,7 +40,7 @@ export function twinsOf(path: string, languages: readonly string[]): readonly Tw
   }
   const dot = name.lastIndexOf('.')
   const [stem, extension] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, '']
-  // A language has a folder of its own at the top, below the first folder, or right here.
+  // A language folder is at the top, below the first folder, or in this folder.
   const places = new Set([0, Math.min(1, segments.length), segments.length])
   return languages.flatMap((language) => [
     ...['.', '-', '_'].map((mark) => ({ path: `${directory}${stem}${mark}${language}${extension}`, language })),
@@ -58,7 +58,7 @@ function languageInName(name: string, languages: readonly string[]) {
   return languages.includes(mark.toLowerCase()) ? { stem, separator, mark, extension } : undefined
 }
 
-/** A relative reference (RFC 3986, section 4.2) from the URI of one path of a mount to that of another. */
+/** A relative reference (RFC 3986, section 4.2) from the URI of one path of a mount to another. */
 export function referenceTo(path: string, from: string): string {
   const [a, b] = [from.split('/').slice(0, -1), path.split('/')]
   let shared = 0

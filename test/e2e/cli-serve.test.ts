@@ -188,7 +188,7 @@ describe('serve', () => {
     const strict = await run(['serve', '--config', file, '--http', '0', '--strict'], { cwd: home })
     expect(strict).toMatchObject({ code: 1, err: expect.stringMatching(/1 problem:\n.*never.*There is no folder/) })
     const checked = await runHere(['check', '--config', file], { cwd: home })
-    expect(checked).toMatchObject({ code: 1, err: expect.stringContaining('Something is wrong with 1 of 3 mounts.') })
+    expect(checked).toMatchObject({ code: 1, err: expect.stringContaining('1 of 3 mounts failed the check.') })
     expect(checked.out).toMatch(/There is no folder .*never.*\nok {5}file:\/\/\/here .*\nok {5}file:\/\/\/later/)
     const examined = await runHere(['doctor', '--config', file], { cwd: home })
     expect(examined.out.match(/FAILED/g)).toHaveLength(1)

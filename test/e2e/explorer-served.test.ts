@@ -48,5 +48,5 @@ test('a server whose configuration says so has no explorer', async () => {
     cwd: folder.outside,
   })
   expect(refused).toMatchObject({ code: 1, out: '' })
-  expect(refused.err).toContain('let that end with a name')
+  expect(refused.err).toContain('let the path end with a name')
 })

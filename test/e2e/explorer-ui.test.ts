@@ -79,7 +79,7 @@ describe('hikidashi ui', () => {
     const cwd = folder.outside
     const both = await run(['ui', '.', '--url', 'http://127.0.0.1:1/mcp'], { cwd })
     expect(both).toMatchObject({ code: 2, out: '' })
-    expect(both.err).toContain('give one of them')
+    expect(both.err).toContain('Give either folders')
     expect(await run(['ui', '--port', '99999'], { cwd })).toMatchObject({ code: 2, out: '' })
     expect(await run(['ui', '--no-open', 'nowhere'], { cwd })).toMatchObject({ code: 1, out: '' })
     const taken = createServer().listen(0, '127.0.0.1')

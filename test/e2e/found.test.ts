@@ -141,6 +141,6 @@ describe('the server card and the catalog', () => {
     writeFileSync(file, JSON.stringify({ mounts: {}, http }))
     const { code, err } = await start(['serve', '--config', file], { cwd: folder.outside }).ended
     expect(code).not.toBe(0)
-    expect(err).toContain('This is no name of a public server.')
+    expect(err).toContain('This is not the name of a public server.')
   })
 })

@@ -130,7 +130,7 @@ describe('hikidashi in a host', () => {
     [['add', 'codex', '--name', 'a b'], /letters, digits/],
     [['add', 'codex', 'nowhere'], /no folder/],
     [['add', 'codex', '--header', 'A: b'], /needs --url/],
-    [['add', 'codex', 'docs', '--url', 'http://x'], /Give folders, or a --url/],
+    [['add', 'codex', 'docs', '--url', 'http://x'], /Give folders or --url/],
     [['add', 'goose', '--scope', 'project'], /no settings for a project/],
     [['registry', 'server-json'], /--name io\.github/],
   ])('%j is refused', async (args, message) => {

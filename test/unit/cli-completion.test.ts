@@ -76,7 +76,7 @@ describe('what a word of a command line can become', () => {
 
 describe('hikidashi __complete', () => {
   test('completes commands, options and choices, with what they are', async () => {
-    expect(await words('tre')).toEqual(['tree\tshow what there is as a tree, with sizes and tokens'])
+    expect(await words('tre')).toEqual(['tree\tshow resources as a tree, with sizes and tokens'])
     expect(await values('tree', '--enc')).toEqual(['--encoding'])
     expect(await values('tree', '--encoding', '')).toEqual(['o200k_base', 'cl100k_base'])
     expect(await values('token', 'li')).toEqual(['list'])
@@ -112,7 +112,7 @@ describe('hikidashi __complete', () => {
     const line = `hikidashi read --config '${join(folder, 'hikidashi.json')}' docs://no`
     expect(await answer('bash', `${line} later`, String(line.length), ' :=')).toEqual(['//notes/'])
     expect(await answer('bash', line, String(line.length), ' ')).toEqual(['docs://notes/'])
-    expect(await answer('bash', 'hikidashi tree "--enc', '21', ' :=')).toEqual(['--encoding\thow tokens are cut'])
+    expect(await answer('bash', 'hikidashi tree "--enc', '21', ' :=')).toEqual(['--encoding\tthe encoding of tokens'])
     expect((await answer('bash', 'hikidashi ', '10', ' :=')).length).toBeGreaterThan(10)
     expect(await answer('bash', 'hikidashi tree --encoding=o', '27', ' :=')).toEqual(['o200k_base'])
   })

@@ -15,7 +15,7 @@ describe('the page of a service', () => {
     expect(await openPage({ path: '/' }, loopback, silent)).toBeUndefined()
     await expect(openPage({ path: '/mcp/', explorer: true }, loopback, silent)).rejects.toMatchObject({
       exitCode: 1,
-      message: expect.stringContaining('let that end with a name'),
+      message: expect.stringContaining('let the path end with a name'),
     })
   })
 

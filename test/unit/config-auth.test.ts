@@ -62,11 +62,16 @@ describe('http.auth', () => {
   })
 
   test.each<[string, unknown, string, RegExp]>([
-    ['nothing', {}, 'http.auth', /Nothing says who may ask/],
+    ['nothing', {}, 'http.auth', /There is no way to authenticate/],
     ['no issuers', { issuers: [] }, 'http.auth.issuers', /empty/],
     ['no audiences', { issuers: [{ ...issuer, audiences: [] }] }, 'http.auth.issuers[0].audiences', /empty/],
     ['an empty audience', { issuers: [{ ...issuer, audiences: [''] }] }, 'http.auth.issuers[0].audiences[0]', /empty/],
-    ['no way to check', { issuers: [{ issuer: issuer.issuer }] }, 'http.auth.issuers[0]', /how its tokens are checked/],
+    [
+      'no way to check',
+      { issuers: [{ issuer: issuer.issuer }] },
+      'http.auth.issuers[0]',
+      /There is no way to check the tokens/,
+    ],
     ['an issuer twice', { issuers: [issuer, issuer] }, 'http.auth.issuers', /twice/],
     ...[
       'http://login.example.org/jwks',
@@ -87,7 +92,7 @@ describe('http.auth', () => {
       jwks,
       { issuers: [{ ...issuer, jwks }] },
       'http.auth.issuers[0].jwks',
-      /not a URL that can be trusted/,
+      /This URL is not secure/,
     ]),
     [
       'a shared secret',

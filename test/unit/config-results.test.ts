@@ -52,7 +52,7 @@ describe('the store of a configuration', () => {
     [{ postgres: 'postgres://u:p@h/d' }, /^store\.postgres: This is a literal secret\./],
     [{ sqlite: 'a', postgres: { env: 'URL' } }, /^store: There are two stores\./],
     [{ schema: 's' }, /^store: Only PostgreSQL has a schema/],
-    [{ postgres: { env: 'URL' }, schema: 'a"b' }, /^store\.schema: This is no name of a schema\./],
+    [{ postgres: { env: 'URL' }, schema: 'a"b' }, /^store\.schema: This is not the name of a schema\./],
     [{ file: 'x' }, /^store\.file: There is no such key here\./],
   ])('%j is refused', async (store, message) => {
     const mounts = { 'a://b': results, 'docs://d': { provider: 'files', root: 'served' } }

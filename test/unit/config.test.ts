@@ -111,7 +111,7 @@ describe('what is wrong is reported', () => {
       'hikidashi.json:5:34: mounts["file:///a/b"].provider: There is no provider "flies". Did you mean "files"?',
       'hikidashi.json:6:5: mounts.manual: This is not an address. The URI is not of the form scheme://authority/path. Write one such as "file:///docs" or "docs://manual".',
       'hikidashi.json:8:5: mounts["c://x"]: The key is there twice. Remove one of the two, or merge them.',
-      'hikidashi.json:8:65: mounts["c://x"].include[0]: The glob "{a" is malformed: a "{" has no "}". Correct it; a "\\\\" takes the meaning from the character behind it.',
+      'hikidashi.json:8:65: mounts["c://x"].include[0]: The glob "{a" is malformed: a "{" has no "}". Correct it; a "\\\\" makes the next character literal.',
       'hikidashi.json:8:110: mounts["c://x"].rules[0].priority: This is more than 1. It must be at most 1.',
       'hikidashi.json:10:23: http.listen: Other machines can ask at 0.0.0.0, and nothing says by which host names. Add "allowedHosts" with the names that clients will use, or listen on the loopback.',
       'hikidashi.json:10:61: http.limits.sessions: This is less than 1. It must be at least 1.',
@@ -194,7 +194,7 @@ describe('what is wrong is reported', () => {
       '1:15: mounts["file:///a"].provider: The key is missing. Add it: "files" or "git" or "settings" or "s3" or "gcs" or "gdrive" or "postgres" or "mysql" or "sqlite" or "env" or "metrics" or "search" or "remote" or "inline" or "web" or "api" or "results" or "packages" or "prompts" or "screen".',
     ],
     [`{ "mounts": { ${mount} }, "__proto__": { "x": 1 } }`, '__proto__: There is no such key here.'],
-    [`{ "mounts": { ${mount} }, "http": { "listen": "8787x" } }`, 'http.listen: This does not say where to listen.'],
+    [`{ "mounts": { ${mount} }, "http": { "listen": "8787x" } }`, 'http.listen: This is not an address to listen at.'],
     [
       `{ "mounts": { ${mount} }, "http": { "limits": { "sessionIdle": "5" } } }`,
       'sessionIdle: This is not a duration.',

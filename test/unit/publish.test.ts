@@ -55,13 +55,13 @@ describe('server.json', () => {
 
   test.each<[object, RegExp]>([
     [{}, /--name io\.github\.USER/],
-    [{ name: 'hikidashi' }, /no name for the registry/],
+    [{ name: 'hikidashi' }, /not a name for the registry/],
     [{ name, description: 'x'.repeat(101) }, /101 characters/],
     [{ name, title: '' }, /0 characters/],
     [{ name, repository: 'https://git.example.org/x' }, /github\.com and gitlab\.com/],
-    [{ name, repository: 'someone/hikidashi' }, /--repository is a URL/],
-    [{ name, remotes: ['ftp://x'] }, /--remote is a URL/],
-    [{ name, website: 'https://me:secret@x.example' }, /--website is a URL/],
+    [{ name, repository: 'someone/hikidashi' }, /--repository must be a URL/],
+    [{ name, remotes: ['ftp://x'] }, /--remote must be a URL/],
+    [{ name, website: 'https://me:secret@x.example' }, /--website must be a URL/],
   ])('of %j is refused', (options, message) => expect(() => serverJson(own, options)).toThrow(message))
 
   test('with another name than package.json has is refused', () =>

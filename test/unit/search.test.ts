@@ -245,7 +245,7 @@ describe('The configuration of a search', () => {
       file,
       JSON.stringify({ mounts: { ...mounts, 'search://all': { provider: 'search', over: 'all' } } }),
     )
-    expect(await loadConfig(file)).toMatchObject({ problems: [{ message: 'This does not say what is searched.' }] })
+    expect(await loadConfig(file)).toMatchObject({ problems: [{ message: 'This names no mounts to search.' }] })
   })
 
   test('says where vectors come from, once, and never a key itself', async () => {
@@ -255,7 +255,7 @@ describe('The configuration of a search', () => {
     expect(await problemsOf({ over, embeddings: { model, ollama } })).toEqual([])
     expect(await problemsOf({ over, embeddings: { model, local: { folder: 'models' } } })).toEqual([])
     const several = await problemsOf({ over, embeddings: { model, ollama, local: {} } })
-    expect(several.join()).toContain('This does not say where vectors come from.')
+    expect(several.join()).toContain('This names no source of vectors.')
     const literal = await problemsOf({ over, embeddings: { model, openai: { url: ollama.url, key: 'a-literal-key' } } })
     expect(literal.join()).toContain('This is a literal secret.')
     expect(literal.join()).not.toContain('a-literal-key')

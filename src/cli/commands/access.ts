@@ -30,14 +30,22 @@ ${exitCodeHelp}`,
   )
   command
     .command('check')
-    .summary('explain whether somebody may see a URI')
+    .summary('explain whether a caller may see a URI')
     .description(
-      `Explains whether somebody may see what is at a URI: which mount it lies in, and which of its access rules says so. Of
-a folder of this machine it also says when the mount leaves the file out, by which rule. No other source is opened.`,
+      `Explains whether a caller may see a URI: its mount, and the access rule that allows or denies it. For a folder of this
+machine it also tells if the mount leaves the file out, and by which rule. No other source is opened.`,
     )
-    .argument('<uri>', 'what it is about')
-    .option('--as <roles>', 'the roles of whoever asks, with commas; by default those of the configuration', splitNames)
-    .option('--scopes <scopes>', 'the OAuth scopes of its token, with commas; by default all', splitNames)
+    .argument('<uri>', 'the URI to check')
+    .option(
+      '--as <roles>',
+      'the roles of the caller, separated by commas; by default those of the configuration',
+      splitNames,
+    )
+    .option(
+      '--scopes <scopes>',
+      "the OAuth scopes of the caller's token, separated by commas; by default all",
+      splitNames,
+    )
     .option('--config <file>', 'the configuration; by default hikidashi.json here')
     .option('--json', 'print the answer as JSON')
     .helpOption('-h, --help', 'show this help')
@@ -64,12 +72,12 @@ interface Answer {
   readonly reason: 'no-mount' | 'no-rules' | 'missing-scope' | 'allowed-by-rule' | 'denied-by-rule' | 'no-rule-allows'
   readonly mount?: string
   readonly path?: string
-  /** The rule that decided, and where it stands in the list, from 0 up. */
+  /** The rule that decided, and its index in the list, from 0. */
   readonly rule?: { readonly index: number; readonly rule: AccessRule }
   readonly missingScopes?: readonly string[]
-  /** Why the mount leaves it out, whoever asks. */
+  /** Why the mount leaves it out for every caller. */
   readonly leftOut?: { readonly reason: LeftOutReason; readonly why: string }
-  /** Of a directory: what of it may be seen, whether anything is there or not. */
+  /** For a directory: how much of it the caller may see, whether it exists or not. */
   readonly below?: 'all' | 'some' | 'none'
 }
 
@@ -90,19 +98,19 @@ async function check(uri: string, options: CheckOptions, io: Io): Promise<void> 
   const answer: Answer = leftOut === undefined ? judged : { ...judged, leftOut }
   if (options.json) await writeJson(out, answer)
   else await out.write(`${explain(answer).map(escapeText).join('\n')}\n`)
-  if (leftOut !== undefined) throw new CommandError(exitCodes.notFound, 'The mount leaves it out, whoever asks.')
+  if (leftOut !== undefined) throw new CommandError(exitCodes.notFound, 'The mount leaves it out for every caller.')
   if (!answer.allowed && (answer.below ?? 'none') === 'none')
-    throw new CommandError(exitCodes.notFound, 'For them it is as if nothing were there.')
+    throw new CommandError(exitCodes.notFound, 'To this caller it looks missing.')
 }
 
-/** Why the mount leaves out what its access rules allow. That nothing is there is no reason: it may come. */
+/** Why the mount leaves out a path that its access rules allow. A missing file is no reason: it may be created. */
 async function leftOutBy(
   { mount, path = '' }: Answer,
   planned: readonly PlannedMount[],
 ): Promise<Answer['leftOut'] | undefined> {
   const found = planned.find(({ address }) => address === mount)
   if (found === undefined) return undefined
-  // A folder that is not there leaves nothing out.
+  // A missing folder leaves nothing out.
   const explainer = await openMountLeftOut(found).catch((error: unknown) => {
     if (isResourceError(error)) return undefined
     throw error
@@ -133,7 +141,7 @@ function judge(uri: string, who: Principal, found: Resolved<Ruled> | undefined):
   return { ...within, ...decided(compileVerdict(mount.rules)(who, path), mount.rules) }
 }
 
-/** The root of a mount, and what ends in a slash, is a directory: that is visible where something below it is. */
+/** The root of a mount, and a path that ends in a slash, is a directory. It is visible if something below it is. */
 function belowOf(path: string, below: 'all' | 'some' | 'none'): Pick<Answer, 'below'> {
   return path === '' || path.endsWith('/') ? { below } : {}
 }

@@ -29,30 +29,27 @@ interface AddOptions extends LaunchWords {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      `Adds hikidashi to a host: puts it into the file that the host reads, and leaves everything else in there as it is. The host
-then starts it for the folders or the configuration that are named (without either: for hikidashi.json in the current folder, else
-the folder itself); or asks the one that runs at --url. What was in the file is kept beside it, in a file that ends in .hikidashi.bak.`,
+      `Adds hikidashi to a host: writes an entry into the settings file of the host, and changes nothing else in it. The host then
+starts hikidashi for the given folders or configuration (without either: for hikidashi.json in the current folder, else the folder
+itself), or connects to the server at --url. The old file is kept beside the new one as FILE.hikidashi.bak.`,
     )
     .addArgument(hostArgument())
     .argument('[dir...]', 'folders to serve')
-    .option('--config <file>', 'serve what this configuration mounts')
-    .option('--name <name>', 'what the host calls it', 'hikidashi')
+    .option('--config <file>', 'serve the mounts of this configuration')
+    .option('--name <name>', 'the name of the server in the host', 'hikidashi')
     .addOption(scopeOption())
-    .option(
-      '--npx',
-      'have it started by npx, not by the path of this installation (once hikidashi is in the registry of npm)',
-    )
-    .option('--env <name>', 'an environment variable that the host is to pass on (repeatable)', addWord)
-    .addOption(new Option('--url <url>', 'a server that runs, instead').conflicts(['config', 'npx', 'env']))
+    .option('--npx', 'start with npx instead of the path of this installation (once hikidashi is in the npm registry)')
+    .option('--env <name>', 'an environment variable that the host passes on (repeatable)', addWord)
+    .addOption(new Option('--url <url>', 'connect to this running server instead').conflicts(['config', 'npx', 'env']))
     .option('--token-env <name>', 'with --url: the environment variable that holds the bearer token')
     .addOption(
-      new Option('--token-prompt', 'with --url: let the host ask for the bearer token (vscode)').conflicts('tokenEnv'),
+      new Option('--token-prompt', 'with --url: the host asks for the bearer token (vscode)').conflicts('tokenEnv'),
     )
     .option('--header <header>', `with --url: a header, 'Name: value' or 'Name: \${VARIABLE}' (repeatable)`, addWord)
     .option('--force', 'replace another entry of that name')
-    .option('--dry-run', 'print what would change, as a diff')
-    .option('--print', 'print what to put there, and other ways to add it')
-    .option('--json', 'print what was done, as JSON')
+    .option('--dry-run', 'print the change as a diff, and write nothing')
+    .option('--print', 'print the entry, and other ways to add it')
+    .option('--json', 'print the outcome as JSON')
     .addHelpText(
       'after',
       `
@@ -62,7 +59,7 @@ Examples:
   hikidashi add codex --url https://context.example.org/mcp --token-env CONTEXT_TOKEN
   hikidashi add zed ~/notes --name notes --dry-run
 
-A token or password is never written into a file: name the variable that holds it.
+hikidashi never writes a token or password into a file: name the variable that holds it.
 ${exitCodeHelp}`,
     )
     .action((id: string, folders: readonly string[], options: AddOptions) => add(id, folders, options, io))
@@ -85,7 +82,7 @@ async function add(id: string, folders: readonly string[], options: AddOptions, 
     await showDiff(unifiedDiff(before.file, before.text, after), io)
     return isSame ? io.say(`${host.title} has it already: nothing would change.`) : undefined
   }
-  // Afterwards its folder is there.
+  // Writing the file creates its folder.
   const notes = notesOn(host, launch, entry, context, after)
   if (!isSame) await writeHostFile(before, after)
   const kept = options.config === undefined || (await keepTrust(options.config))

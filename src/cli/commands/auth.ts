@@ -18,22 +18,22 @@ interface AuthOptions {
 
 export function define(command: Command, io: Io): void {
   command
-    .description('Asks a person to let hikidashi read what is theirs elsewhere, and keeps the permission in a file.')
+    .description('Lets a person allow hikidashi to read their files at a service, and stores the token in a file.')
     .addHelpText(
       'after',
       `
 Examples:
   hikidashi auth gdrive                       for the mount of Drive in ${defaultConfig}
-  hikidashi auth gdrive gdrive://me --open    for one of several; opens the browser
+  hikidashi auth gdrive gdrive://me --open    for one of several mounts; opens the browser
 ${exitCodeHelp}`,
     )
   command
     .command('gdrive')
     .description(
-      `Asks Google for the right to read Drive, and nothing else. It prints an address to open in a browser on this machine, which
-comes back to it. The permission is kept in the file "tokenFile" of the mount, which only this user can read.`,
+      `Asks Google only for the right to read Drive. It prints an address to open in a browser on this machine; Google then redirects
+the browser to this command. The token is stored in the file "tokenFile" of the mount, which only this user can read.`,
     )
-    .argument('[address]', 'the mount, where there are several')
+    .argument('[address]', 'the mount, if there are several')
     .option('--config <file>', `the configuration (by default ${defaultConfig})`)
     .option('--open', 'open the browser')
     .option('--wait <duration>', 'how long to wait for an answer', parseWait, 300_000)
@@ -65,12 +65,12 @@ async function authorize(address: string | undefined, { config, open, wait }: Au
     throw address === undefined
       ? misused('The configuration mounts no Drive: add a mount with "provider": "gdrive".')
       : new CommandError(exitCodes.notFound, `The configuration mounts no Drive at ${address}.`)
-  if (other !== undefined) throw misused(`There are several: name one, such as ${one.at}.`)
+  if (other !== undefined) throw misused(`There are several mounts of Drive: name one, such as ${one.at}.`)
   try {
     const client = await gdriveClient(one.mount, folder)
     if (client === undefined)
-      throw failed(`${one.at} has no "clientId": nobody can be asked. docs/providers/gdrive.md says how to get one.`)
-    // The id is in the address that is shown, and no secret.
+      throw failed(`${one.at} has no "clientId". docs/providers/gdrive.md tells how to get one.`)
+    // The id is part of the printed address, so it is not a secret.
     io.secrets.add(secrets.filter((value) => value !== client.id))
     const file = tokenFileOf(one.mount, folder)
     const { endpoint } = one.mount
@@ -93,7 +93,7 @@ async function authorize(address: string | undefined, { config, open, wait }: Au
   }
 }
 
-/** The address is an argument of its own: no shell sees it. */
+/** The address is its own argument: no shell sees it. */
 function openBrowser(url: string, io: Io): void {
   const [program, ...words] =
     process.platform === 'darwin'

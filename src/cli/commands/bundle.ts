@@ -28,13 +28,13 @@ ${exitCodeHelp}`,
   command
     .command('mcpb')
     .description(
-      'Writes an MCP bundle (.mcpb): this installation with all that it needs at run time, for Claude Desktop and other hosts that install one by a double click, and ask their user which folders to serve.',
+      'Writes an MCP bundle (.mcpb): this installation with all its run-time files. Claude Desktop and other hosts install it with a double click, and ask which folders to serve.',
     )
-    .option('-o, --output <file>', 'where to write it; by default hikidashi-VERSION.mcpb here')
-    .option('--author <name>', 'who publishes it; by default the author in package.json')
-    .option('--all-platforms', 'make one for macOS, Windows and Linux; without it, for the system that this one is')
-    .option('--force', 'replace a file that is there')
-    .option('--json', 'print what was written, as JSON')
+    .option('-o, --output <file>', 'the file to write; by default hikidashi-VERSION.mcpb here')
+    .option('--author <name>', 'the publisher; by default the author in package.json')
+    .option('--all-platforms', 'make a bundle for macOS, Windows and Linux; by default only for this system')
+    .option('--force', 'replace an existing file')
+    .option('--json', 'print the outcome as JSON')
     .action((options: McpbOptions) => mcpb(options, io))
 }
 
@@ -46,9 +46,10 @@ async function mcpb({ output, author, allPlatforms, force, json }: McpbOptions, 
   ])
   const own = ownPackage()
   const file = resolve(output ?? `hikidashi-${own.version}.mcpb`)
-  if (existsSync(file) && !force) throw failed(`${file} is there already. To replace it: --force.`)
+  if (existsSync(file) && !force) throw failed(`${file} exists already. To replace it: --force.`)
   const publisher = author ?? own.author
-  if (publisher === undefined || publisher === '') throw failed('A bundle names who publishes it. Give --author NAME.')
+  if (publisher === undefined || publisher === '')
+    throw failed('A bundle needs the name of its publisher. Give --author NAME.')
   const progress = createProgress(io, { what: 'files' })
   const told = (done: number, total: number) => progress.set({ done, total })
   const platforms = allPlatforms ? allPlatformNames : [process.platform]

@@ -36,10 +36,10 @@ interface CheckOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      'Checks the configuration, and then every source in it: opens it, and compares its answers with what a provider promises. It only reads.',
+      'Checks the configuration, and then every source in it: opens the source, and tests it against the contract of providers. It only reads.',
     )
     .option('--config <file>', 'check this configuration; by default hikidashi.json here, else the current folder')
-    .option('--limit <entries>', 'look at so many entries of each source', parseLimit, 1000)
+    .option('--limit <entries>', 'the number of entries to look at in each source', parseLimit, 1000)
     .option('--json', 'print the report as JSON')
     .addHelpText(
       'after',
@@ -65,7 +65,7 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
   const planned = await planLocal(options.config === undefined ? {} : { config: options.config }, io.secrets)
   if ('problems' in planned) return reportConfig(planned.problems, options, io)
   const { local } = planned
-  // A mount whose folder or file is not there has been told: it is not opened.
+  // A mount without its folder or file has been reported already, so it is not opened.
   const absent = local.config?.absent ?? []
   const isThere = ({ address }: PlannedMount) => !absent.some((absence) => absence.address === address)
   const mounts = ((await local.complete?.()) ?? local.mounts).filter(isThere)
@@ -118,8 +118,7 @@ async function check(options: CheckOptions, io: Io): Promise<void> {
     await io.out.write(formatWithheld(withheld, coloursFor(io.out.isTerminal)), { isStyled: true })
   if (note !== undefined) io.say(note)
   const faulty = wrong + new Set(absent.map(({ address }) => address)).size
-  if (faulty > 0)
-    throw failed(`Something is wrong with ${faulty} of ${count(reports.length + faulty - wrong, 'mount')}.`)
+  if (faulty > 0) throw failed(`${faulty} of ${count(reports.length + faulty - wrong, 'mount')} failed the check.`)
   if (note !== undefined) throw failed(`Not everything was checked: ${count(leftOut.length, 'part')} left out.`)
   if (!options.json) io.say(`${file ?? 'The current folder'}: ${count(reports.length, 'mount')}, nothing wrong.`)
 }
@@ -171,10 +170,10 @@ function formatReport(report: MountReport, { green, red }: Colours): string {
 }
 
 /**
- * Works on items side by side, and yields the results in the order of the items, each as soon as those before it are there.
+ * Works on items side by side, and yields the results in the order of the items, each as soon as all before it are ready.
  *
  * @param most Maximum number of items processed at once.
- * @throws the first failure, in the order of the items. Work in progress then goes on unobserved, and no more is begun.
+ * @throws the first failure, in the order of the items. Running work then continues unobserved, and no new work begins.
  */
 export async function* mapInOrder<Item, Result>(
   items: readonly Item[],
@@ -199,7 +198,7 @@ export async function* mapInOrder<Item, Result>(
   beginMore()
   try {
     for (let i = 0; i < items.length; i++) {
-      // Before the one at `i` is begun, one of those before it has ended, and so was waited for.
+      // Before item `i` begins, one of the items before it has ended, so its result was awaited.
       yield await (begun[i] as Promise<Result>)
     }
   } finally {

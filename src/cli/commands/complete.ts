@@ -12,12 +12,12 @@ interface CompleteOptions extends SourceOptions {
 
 export function define(command: Command, io: Io): void {
   command
-    .description('Completes a variable of a template, as a host does while a person types. One value on a line.')
+    .description('Completes a variable of a template, as a host does while a person types. Prints one value on a line.')
     .argument('<template>', 'a template, as `hikidashi templates` prints it')
     .argument('<variable>', 'the name of the variable')
-    .argument('[value]', 'what has been typed of it', '')
-    .option('--with <name=value>', 'a variable that is filled in already (repeatable)', addVariable)
-    .option('--json', 'print the completion as JSON, with the counts that the server told')
+    .argument('[value]', 'the typed beginning of the value', '')
+    .option('--with <name=value>', 'the value of another variable (repeatable)', addVariable)
+    .option('--json', 'print the completion as JSON, with the counts of the server')
   addSourceOptions(command)
     .addHelpText(
       'after',

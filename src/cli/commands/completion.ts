@@ -5,8 +5,8 @@ import type { Io } from '../terminal/io.ts'
 export function define(command: Command, io: Io): void {
   command
     .description(
-      `Prints a script that has a shell complete commands, options, their values, and the URIs of what is served from here, or from
-the server of --url. A server of --command is not started to complete a word.`,
+      `Prints a script with which a shell completes commands, options, their values, and the URIs of the mounts here, or of the
+server of --url. A server of --command is not started for a completion.`,
     )
     .addArgument(new Argument('<shell>', 'the shell').choices(shells))
     .addHelpText(
@@ -21,13 +21,13 @@ ${exitCodeHelp}`,
     .action((shell: Shell) => io.out.write(scripts[shell]))
 }
 
-/** The shells that there is completion for. */
+/** The shells with a completion script. */
 export const shells = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof shells)[number]
 
 /**
- * Completion scripts of each shell. All call `hikidashi __complete`, which prints one candidate per line, followed by a tab and its
- * description; `:files` and `:folders` have the shell add those of this machine.
+ * Completion scripts of each shell. All call `hikidashi __complete`, which prints one candidate per line, followed by a tab and
+ * its description. After `:files` or `:folders` the shell adds files or folders of this machine.
  */
 export const scripts: Readonly<Record<Shell, string>> = {
   bash: `# hikidashi completion for bash. To use it: source <(hikidashi completion bash)

@@ -34,20 +34,20 @@ export interface Findings {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      `Finds out why something does not work: looks at everything in order (this machine, the configuration, secrets, programs, every
-mount, the store and the index, HTTP and its tokens; or at a server: whether it is reached, and keeps to the protocol), and
-tells what was found, with a fix where something is wrong. It only reads.`,
+      `Finds out why something does not work. It checks in order: this machine, the configuration, secrets, programs, every mount, the
+store and the index, HTTP and its tokens; or for a server, whether it can be reached and conforms to the protocol. For each fault
+it prints a fix. It only reads.`,
     )
-    .option('--limit <entries>', 'look at so many entries of each mount', parseLimit, 200)
+    .option('--limit <entries>', 'the number of entries to look at in each mount', parseLimit, 200)
     .option('--json', 'print the report as JSON')
   addSourceOptions(command)
     .addHelpText(
       'after',
       `
 Examples:
-  hikidashi doctor                                      what is configured here
-  hikidashi doctor --url http://127.0.0.1:8787/mcp      a server that runs
-  hikidashi doctor --command "npx -y some-mcp-server"   a server of somebody else
+  hikidashi doctor                                      the configuration here
+  hikidashi doctor --url http://127.0.0.1:8787/mcp      a running server
+  hikidashi doctor --command "npx -y some-mcp-server"   a server of another project
   hikidashi doctor --json | jq '.checks[] | select(.status != "ok")'
 ${exitCodeHelp}`,
     )
@@ -96,12 +96,12 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
   const wrong = checks.filter(({ status }) => status === 'failed').length
   const doubtful = checks.filter(({ status }) => status === 'warning').length
   if (options.json) await writeJson(io.out, { ok: wrong === 0, version: packageVersion(), checks })
-  if (wrong > 0) throw failed(`${count(wrong, 'check')} of ${checks.length} failed. What to do stands behind each ->.`)
+  if (wrong > 0) throw failed(`${count(wrong, 'check')} of ${checks.length} failed. The remedy is behind each ->.`)
   const notes = doubtful === 0 ? '' : ` ${count(doubtful, 'note')} to read.`
   if (!options.json) io.say(`${count(checks.length, 'check')}, nothing wrong.${notes}`)
 }
 
-/** How far the names of checks reach. */
+/** Width of the column of check names. */
 const width = 13
 
 function format({ check, status, found, fix }: Diagnosis, { green, yellow, red, bold }: Colours): string {

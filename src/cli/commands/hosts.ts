@@ -15,9 +15,9 @@ interface HostsOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      'Tells which hosts are on this machine, where each keeps its servers (for you, and for the current folder as a project), whether hikidashi is one of them, and what the host does with resources. It only reads.',
+      'Lists the hosts on this machine, the settings files of each (for you, and for the current folder as a project), whether hikidashi is in them, and the support of the host for resources. It only reads.',
     )
-    .addOption(new Option('--resources', 'tell what each host does with resources instead').conflicts('json'))
+    .addOption(new Option('--resources', 'print the support of each host for resources instead').conflicts('json'))
     .option('--json', 'print JSON')
     .addHelpText(
       'after',

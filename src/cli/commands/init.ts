@@ -25,14 +25,14 @@ interface InitOptions {
 
 export function define(command: Command, io: Io): void {
   command
-    .description(`Writes a ${defaultConfig} for a folder, with comments that say what can be changed.`)
+    .description(`Writes a ${defaultConfig} for a folder, with comments that explain its keys.`)
     .argument('[dir]', 'the folder', '.')
-    .option('--force', 'replace the one that is there')
-    .option('--stdout', 'print it instead')
-    .option('--json', 'print what was written, as JSON')
+    .option('--force', 'replace an existing file')
+    .option('--stdout', 'print the configuration instead')
+    .option('--json', 'print the outcome as JSON')
     .option(
       '--sql <database>',
-      'print statements for a database instead (postgres, mysql): a role that only reads, and for postgres a trigger that tells of changes',
+      'print statements for a database instead (postgres, mysql): a role that can only read, and for postgres a trigger that reports changes',
     )
     .addHelpText(
       'after',
@@ -61,7 +61,7 @@ async function printSql(database: string, io: Io): Promise<void> {
 async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
   const folder = resolve(dir)
   const survey = await surveyAll(folder).catch(() => {
-    throw failed(`There is no folder ${folder}, or it cannot be read. Create it, or name another one.`)
+    throw failed(`The folder ${folder} does not exist, or cannot be read. Create it, or name another folder.`)
   })
   const address = addressFor(folder)
   const text = configFor({ folder, address, survey })
@@ -71,7 +71,7 @@ async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
     await writeFile(file, text, { flag: options.force ? 'w' : 'wx' })
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-    if (code === 'EEXIST') throw failed(`${file} is there already. To replace it: hikidashi init --force.`)
+    if (code === 'EEXIST') throw failed(`${file} exists already. To replace it: hikidashi init --force.`)
     throw failed(`${file} cannot be written (${code}).`)
   }
   if (!(await keepTrust(file, Buffer.from(text)))) io.say(`Note: ${untrustedNote}`)
@@ -79,12 +79,12 @@ async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
     await writeJson(io.out, { file, mounts: mountsFor(folder, address, survey).map((mount) => mount.address) })
   const named = joinCommand([file])
   io.say(`Wrote ${file}.
-Look at what it serves:  hikidashi ls --recursive --config ${named}
+List its resources:      hikidashi ls --recursive --config ${named}
 Check it:                hikidashi check --config ${named}
 Serve it:                hikidashi serve --config ${named} --http 8787`)
 }
 
-/** An address that means the same on every machine: the file can be shared, the folder is somewhere else on each. */
+/** An address that is the same on every machine: the file can be shared, while the folder has another path on each. */
 function addressFor(folder: string): string {
   return formatUri(parseAddress('file:///'), basename(folder) || 'root')
 }
@@ -98,14 +98,14 @@ export function mountsFor(folder: string, address: string, survey: Survey): read
 
 /** The comment above a mount. */
 const comments: Partial<Record<MountConfig['provider'], string>> = {
-  git: `Its history: files at any branch, tag or commit, the log, commits, differences, who wrote a line.
-A history remembers what was committed by mistake: what looks secret in it is shown as [redacted].`,
-  settings: `Its configuration files, each as a whole or one value of it (?pointer=/db/host). What looks secret is shown as
+  git: `The git history: files at any branch, tag or commit, the log, commits, diffs, and the author of each line.
+A history may contain secrets that were committed by mistake: "redact" shows them as [redacted].`,
+  settings: `The configuration files, each as a whole or by single values (?pointer=/db/host). Secrets are shown as
 [redacted]; of .env files only the names are shown, and the values that "allow" names.`,
-  env: 'The variables in .env, each by its name; the values of those that "allow" names.',
-  prompts: 'Its prompts, which hosts show as commands: {{name}} in the text is an argument.',
-  sqlite: 'A database of SQLite: its tables, and with "rows": true their rows.',
-  search: 'Search over them: hikidashi search WORDS. The index is in the store.',
+  env: 'The variables in .env: their names, and the values of those that "allow" names.',
+  prompts: 'The prompts, which hosts show as commands: {{name}} in the text is an argument.',
+  sqlite: 'An SQLite database: its tables, and with "rows": true their rows.',
+  search: 'A search over these mounts: hikidashi search WORDS. The index is in the store.',
 }
 
 /** A mount as a line of the configuration, below its comment. */
@@ -114,7 +114,7 @@ function writtenMount({ address, config }: SetUpMount): string {
   return `,${comment.join('')}\n    ${JSON.stringify(address)}: ${inLine(forFile(config))}`
 }
 
-/** Times are written with their unit in a configuration. */
+/** Durations in a configuration are written with their unit. */
 function forFile(config: MountConfig): object {
   return config.poll === undefined ? config : { ...config, poll: `${config.poll / 1000}s` }
 }
@@ -142,60 +142,60 @@ export function configFor({
     survey.postgres === undefined
       ? ''
       : `
-    // The database that ${survey.postgres} in .env names: its tables, and with "rows" their rows. The variable has to be set for the server,
-    // and its role should only read: hikidashi init --sql postgres.
+    // The database of ${survey.postgres} in .env: its tables, and with "rows" their rows. Set the variable for the server.
+    // Use a role that can only read; to make one: hikidashi init --sql postgres.
     // ${text(`postgres://${name}`)}: { "provider": "postgres", "url": { "env": ${text(survey.postgres)} }, "schemas": ["public"] },`
   const hasLock = Object.keys(lockFiles).some((file) => survey.names.includes(file))
   const packagesMount = hasLock
     ? `
-    // Its dependencies, at the versions that are installed: documentation, changelogs and types. They can be tens of thousands of files.
+    // The dependencies, at the installed versions: documentation, changelogs and types. These may be tens of thousands of files.
     // ${text('pkg://npm')}: { "provider": "packages", "root": ".", "packages": ["*", "@*/*"] },`
     : ''
   const apiMount =
     survey.api === undefined
       ? ''
       : `
-    // The API that ${survey.api.file} describes, asked by GET alone; with a token: "bearer": { "env": "NAME" }.
+    // The API of ${survey.api.file}, only with GET requests. For a token, add "bearer": { "env": "NAME" }.
     // ${text(`api://${name}`)}: { "provider": "api", "url": ${text(survey.api.url)}, "routes": [${survey.api.templates
       .map((template) => `{ "template": ${text(template)} }`)
       .join(', ')}] },`
   const serverMounts = (survey.servers ?? []).map(
     ({ name: server, file, mount }) => `
-    // The MCP server that ${file} calls ${text(server)}: it is started, or connected to, only once this is no comment.
+    // The MCP server ${text(server)} of ${file}. Remove the comment marks to start it, or to connect to it.
     // ${text(`mcp://${plainWord(server)}`)}: ${text(mount)},`,
   )
   return `{
-  // What hikidashi serves, and how. Check it: hikidashi check. All keys: docs/configuration.md.
+  // The configuration of hikidashi. To check it: hikidashi check. All keys: docs/configuration.md.
   "$schema": ${text(schemaFor(folder))},
   "mounts": {
-    // The key is the address: what the URIs of everything in it begin with. It is a name, the same on every machine.
-    // If hosts on this machine are to open the files that they read, use ${fileAddress(folder)} instead.
+    // The key is the address: the prefix of the URIs of all files in the mount. This name is the same on every machine.
+    // If hosts on this machine should open the files that they read, use ${fileAddress(folder)} instead.
     ${text(address)}: {
       "provider": "files",
       "title": ${text(title)},
       "root": ".",
-      // Files that .gitignore names, .git, dependency folders, keys and .env files are left out as it is.
+      // Files that .gitignore ignores, .git, dependency folders, keys and .env files are left out by default.
       // "exclude": ["drafts/**"],
       // How important files are (0 to 1), and their titles: "title": "heading" takes the first heading of a document.
-${rulesOf(rules)}${documentOptions(survey)}      // Contents are served as they are. This shows what looks like a secret in them as [redacted]; sizes are then not told.
+${rulesOf(rules)}${documentOptions(survey)}      // Contents are served unchanged. With this key, secrets in them are shown as [redacted], and lists have no sizes.
       // "redact": "mask",
-      // Who may see it: roles, or rules. Without this, everybody who reaches the server.
+      // Access: roles, or rules. Without this key, everybody who reaches the server may see the mount.
       // "access": ["reader", { "deny": ["*"], "match": "private/**" }],
-      // For how long clients may keep what they got.
+      // How long clients may cache answers.
       // "cache": { "ttl": "60s", "scope": "private" }
     }${others.map(writtenMount).join('')},${postgresMount}${apiMount}${packagesMount}${serverMounts.join('')}
-    // The environment of the server: the names of all variables, the values of those that "allow" names.
+    // The environment of the server: the names of all variables, and the values of those that "allow" names.
     // "env://process": { "provider": "env", "allow": ["LANG", "TZ"] },
-    // Small things that have no file, and pages of the web: docs/providers/inline.md, docs/providers/web.md.
+    // Small contents without a file, and web pages: docs/providers/inline.md, docs/providers/web.md.
     // "memo://rules": { "provider": "inline", "text": "Write plain English." },
     // "https://www.example.org": { "provider": "web", "pages": ["docs/intro"] },
-    // Buckets, with the credentials that the clients of AWS and Google find: docs/providers/s3.md, docs/providers/gcs.md.
+    // Buckets, with the default credentials of AWS and Google: docs/providers/s3.md, docs/providers/gcs.md.
     // "s3://reports": { "provider": "s3", "bucket": "reports", "poll": "1m" },
     // "gcp://reports": { "provider": "gcs", "bucket": "reports", "poll": "1m" }
   },
-  // Where the server keeps what it remembers, such as that index: by default in a file in the state folder of the user.
+  // The database of the server itself, such as the search index. By default a file in the state folder of the user.
   // "store": { "sqlite": "/var/lib/hikidashi/store.sqlite" },
-  // Where "hikidashi serve" listens, if it is not to be started by a host (stdio).
+  // The address at which "hikidashi serve" listens. Without it, a host starts the server (stdio).
   // "http": { "listen": "127.0.0.1:8787" }
 }
 `
@@ -213,20 +213,20 @@ function documentOptions({ language, twins, frontMatter }: Survey): string {
     ...(language === undefined
       ? []
       : [
-          '// Texts in older encodings are served as UTF-8. Where their bytes leave it open, this decides.',
+          '// Texts in older encodings are served as UTF-8. This language decides if the bytes fit several encodings.',
           `"language": ${JSON.stringify(language)},`,
           '// "encodings": [{ "match": "old/**/*.txt", "encoding": "shift_jis" }],',
         ]),
     ...(frontMatter
       ? [
-          '// What the front matter of a document says of it (title, description, priority, audience).',
+          '// Documents whose front matter gives title, description, priority and audience.',
           '"frontMatter": "**/*.md",',
         ]
       : []),
     ...(twins
       ? [
-          '// A document names itself in other languages, where they are there: README.ja.md beside README.md, docs/ja/ beside docs/en/.',
-          '// Which languages these are says "languages"; without it, Japanese and English.',
+          '// A read names the same document in other languages: README.ja.md beside README.md, docs/ja/ beside docs/en/.',
+          '// The key "languages" lists these languages; the default is Japanese and English.',
         ]
       : []),
   ]

@@ -20,11 +20,11 @@ interface LsOptions extends SourceOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      'Lists resources, one URI on a line: the mounts; what lies directly in a directory; or, with --recursive, every resource below.',
+      'Lists resources, one URI on a line: the mounts; the children of a directory; or, with --recursive, every resource below.',
     )
     .argument('[uri]', 'a directory: its URI, or a path of this machine')
     .option('-l, --long', 'show size, time of change, type and title too')
-    .option('-r, --recursive', 'list every resource below; directories are not among them')
+    .option('-r, --recursive', 'list every resource below, without directories')
     .option('--json', 'print a JSON array of resources, exact and complete')
   addSourceOptions(command)
     .addHelpText(
@@ -79,13 +79,13 @@ async function* listed(
     yield { items: [mount] }
     return
   }
-  // The flat list has larger pages than the directories have; it is the same where there is one mount only.
+  // The flat list has larger pages than the directories; with a single mount it has the same entries.
   if (recursive && isOnlyMount(await view.mounts(), uri)) yield* withoutOverview(pagesOf((query) => view.list(query)))
   else if (recursive) yield* below(view, uri, 0)
   else yield* pagesOf((query) => directory(view, uri, query))
 }
 
-/** Pages of a mount: the overview of the server is in none. */
+/** Pages of a mount. The overview of the server belongs to no mount. */
 async function* withoutOverview(pages: AsyncIterable<Listed>): AsyncGenerator<Listed> {
   for await (const page of pages) yield { ...page, items: page.items.filter((item) => item.uri !== overviewUri) }
 }
@@ -166,7 +166,7 @@ function createLongPrinter({ out }: Io): Printer {
   }
 }
 
-/** A program gets the URI as it is; a person, one that can be read. */
+/** A program gets the exact URI; a person gets a readable one. */
 function shown(uri: string, toPerson: boolean): string {
   return escapeText(toPerson ? readableUri(uri) : uri)
 }

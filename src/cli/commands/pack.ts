@@ -39,45 +39,45 @@ const otherwise = { budget: 32_000 }
 export function define(command: Command, io: Io): void {
   command
     .description(
-      `Puts what helps with a query into one text that fits a budget of tokens: whole resources, windows around what matches,
-outlines and links, best first. Without a query: what is pinned and nothing else, or else what has the highest priority.`,
+      `Writes the resources that help with a query into one text that fits a budget of tokens: whole resources, windows around
+matches, outlines and links, best first. Without a query: only the pins, or else the resources with the highest priority.`,
     )
-    .argument('[query...]', 'what it is for, in words')
-    .option('-b, --budget <tokens>', 'how many tokens it has at most: 8000, 32k; by default 32k', parseTokens)
-    .addOption(new Option('-f, --format <format>', 'how it is written; by default markdown').choices(formats))
+    .argument('[query...]', 'the question or task, in words')
+    .option('-b, --budget <tokens>', 'the maximum number of tokens: 8000, 32k; by default 32k', parseTokens)
+    .addOption(new Option('-f, --format <format>', 'the format; by default markdown').choices(formats))
     .option(
       '-p, --pin <uri>',
-      'a resource that has to be there, or a path of this machine; with :link, :outline, :windows or :full for that much of it (repeatable)',
+      'a required resource, or a path of this machine; :link, :outline, :windows or :full sets its level (repeatable)',
       add,
     )
-    .option('--basket <file>', 'pin what is in this file: what the explorer or --manifest wrote')
-    .option('-x, --exclude <uri>', 'leave out a resource or, with a slash at its end, all below it (repeatable)', add)
-    .option('--mount <address>', 'only what is in this mount (repeatable)', add)
+    .option('--basket <file>', 'pin the resources of this file, which the explorer or --manifest wrote')
+    .option(
+      '-x, --exclude <uri>',
+      'leave out a resource or, with a slash at its end, everything below it (repeatable)',
+      add,
+    )
+    .option('--mount <address>', 'only resources of this mount (repeatable)', add)
     .addOption(
-      new Option('--encoding <name>', 'how tokens are counted; by default o200k_base').choices([
+      new Option('--encoding <name>', 'the encoding of tokens; by default o200k_base').choices([
         'o200k_base',
         'cl100k_base',
       ]),
     )
-    .addOption(new Option('--audience <who>', 'for whom it is; by default assistant').choices(['user', 'assistant']))
+    .addOption(
+      new Option('--audience <who>', 'the audience of resources; by default assistant').choices(['user', 'assistant']),
+    )
     .option(
       '--half-life <time>',
-      'the age at which the weight of what is new has halved: 30d, 12h; by default 30d',
+      'the age at which the weight of recency has halved: 30d, 12h; by default 30d',
       parseAge,
     )
     .option('--reserve <share>', 'the share of the budget to leave free, from 0 to 0.5; by default 0.03', parseShare)
     .option('--now <time>', 'the time from which ages count: 2026-01-31T12:00:00Z', parseTime)
     .option('-o, --output <file>', 'write it to a file')
-    .option('--manifest <file>', 'write what is in it, with checksums, to a file')
-    .option(
-      '--against <file>',
-      'tell what has changed since this manifest was written; without a query, by its options',
-    )
-    .option(
-      '--reuse <file>',
-      'keep the front as it is in the context of this manifest, as far as that costs little, for prompt caches',
-    )
-    .option('--explain', 'tell why each was chosen, and what was left out')
+    .option('--manifest <file>', 'write the list of its resources, with checksums, to a file')
+    .option('--against <file>', 'print changes since this manifest was written; without a query, use its options')
+    .option('--reuse <file>', 'keep the front of the context of this manifest, if that costs little, for prompt caches')
+    .option('--explain', 'print the reason for each resource, and the omitted resources')
   addSourceOptions(command)
     .addHelpText(
       'after',
@@ -87,8 +87,8 @@ Examples:
   hikidashi pack retry policy --format xml --explain -o context.xml
   hikidashi pack --pin src/core/uri.ts --pin README.md:outline
   hikidashi pack deploy --manifest context.json       and later
-  hikidashi pack --against context.json               the same again, and what has changed
-  hikidashi pack deploy --reuse context.json          with the front that a prompt cache has
+  hikidashi pack --against context.json               the same again, and the changes
+  hikidashi pack deploy --reuse context.json          keeps the front for a prompt cache
 ${exitCodeHelp}`,
     )
     .action((words: readonly string[], options: PackOptions) => pack(words.join(' '), options, io))
@@ -126,7 +126,7 @@ function parseTime(value: string): number {
 }
 
 async function pack(query: string, options: PackOptions, io: Io): Promise<void> {
-  // Faults of files are told before any mount is opened.
+  // Faults of files are reported before any mount is opened.
   const { parseBasket, parseManifest, manifestFor, differences } = await import('../../context/manifest.ts')
   const before = options.against === undefined ? undefined : await readText(options.against, parseManifest)
   const reused = options.reuse === undefined ? undefined : await readText(options.reuse, parseManifest)
@@ -144,7 +144,7 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
       ...asked,
       ...defined({ earlier: reused?.manifest }),
       changes,
-      // Nobody else waits for what is mounted here.
+      // No other caller uses these mounts.
       limits: source.catalog === undefined ? remoteLimits : { concurrency: 32 },
     })
       .catch((error: unknown) => {
@@ -193,7 +193,7 @@ function askedBy(
     excludes: exclude?.map(uriOf),
     query: query.trim() === '' ? undefined : query,
     pins: pins.length === 0 ? undefined : pins,
-    // Pins alone mean that nothing else is wanted.
+    // Pins without a query mean: only the pins.
     pinsOnly: pins.length > 0 && query.trim() === '' ? true : undefined,
   }
   const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
@@ -205,7 +205,7 @@ function optionsOf(manifest: Manifest): Partial<Omit<AssembleOptions, 'now'>> & 
   const { manifest: entries, tokens = 0, sha256: _, reusedPrefixTokens: __, ...options } = manifest
   if (options.pins !== undefined || options.budget !== undefined) return options
   const pins = entries.map(({ uri, level }) => ({ uri, level }))
-  // Some of it may have grown.
+  // Some of the resources may have grown.
   return { ...options, pins, pinsOnly: true, budget: Math.max(otherwise.budget, 2 * tokens) }
 }
 
@@ -218,7 +218,7 @@ function pinIn(text: string, uriOf: Source['uriOf']): Pin {
   return { uri, ...defined({ level }) }
 }
 
-/** A view that tells how much of it was read. */
+/** A view that reports how many resources were read. */
 function counted(view: View, progress: Progress): View {
   return {
     ...view,

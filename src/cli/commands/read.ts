@@ -25,14 +25,14 @@ interface ReadOptions extends SourceOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      'Prints what is at a URI: the bytes as they are. A directory that is written with a slash at its end prints its listing; several contents come one after the other, each announced on stderr.',
+      'Prints the content of a URI, with its bytes unchanged. A directory with a slash at its end prints its listing. Several contents follow each other, each announced on stderr.',
     )
     .argument('<uri>', 'a resource: its URI, or a path of this machine')
-    .option('-o, --output <file>', 'write to a file, where there is one content')
+    .option('-o, --output <file>', 'write to a file, if there is one content')
     .addOption(new Option('--lines <from-to>', 'only these lines, from 1').argParser(parseRange).conflicts('bytes'))
     .addOption(new Option('--bytes <from-to>', 'only these bytes, from 0').argParser(parseRange).conflicts('lines'))
     .addOption(
-      new Option('--tail <lines>', 'only so many lines, the last ones')
+      new Option('--tail <lines>', 'only this many lines at the end')
         .argParser(parseTail)
         .conflicts(['lines', 'bytes', 'as']),
     )
@@ -42,9 +42,7 @@ export function define(command: Command, io: Io): void {
         'markdown',
       ]),
     )
-    .addOption(
-      new Option('--json', 'print the contents with all that is told of them; bytes in base64').conflicts('output'),
-    )
+    .addOption(new Option('--json', 'print the contents with their metadata; bytes in base64').conflicts('output'))
   addSourceOptions(command)
     .addHelpText(
       'after',
@@ -91,13 +89,13 @@ async function read(argument: string, options: ReadOptions, io: Io): Promise<voi
           `${content.uri} is not text (${describe(content)}). To keep it: --output FILE. To see it as base64: --json.`,
         )
       await writeTold(io.out, content, io)
-      // Before another content or a prompt, an unfinished line is ended.
+      // Before another content or a prompt, end an unfinished line.
       if ((contents.length > 1 || io.out.isTerminal) && needsLineEnd(content)) await io.out.write('\n')
     }
   })
 }
 
-/** Writes a content that is too large for an answer, to a file or a pipe. A person at a terminal is told to ask for a part. */
+/** Writes a content that is too large for an answer into a file or a pipe. On a terminal, the message says to read a part. */
 async function readLarge(
   uri: string,
   error: ResourceError,
@@ -128,7 +126,7 @@ async function readLarge(
   await (options.output === undefined ? write(io.out) : toFile(options.output, write))
 }
 
-/** The URI of what is to be read of a resource: docs/providers/documents.md. */
+/** The URI of the requested part or form of a resource: docs/providers/documents.md. */
 function withPart(uri: string, { lines, bytes, tail, as }: ReadOptions): string {
   const given = Object.entries({ as, lines, bytes, tail }).filter(([, value]) => value !== undefined)
   if (given.length === 0) return uri
@@ -136,7 +134,7 @@ function withPart(uri: string, { lines, bytes, tail, as }: ReadOptions): string 
   return `${uri}?${given.map(([name, value]) => `${name}=${value}`).join('&')}`
 }
 
-/** Writes a content, and tells who waits how much of it is written. */
+/** Writes a content, and shows the progress to a waiting person. */
 async function writeTold(out: Output, content: ResourceContent, io: Io): Promise<void> {
   const progress = createProgress(
     { saysToTerminal: io.saysToTerminal, out },

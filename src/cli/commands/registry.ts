@@ -30,19 +30,19 @@ ${exitCodeHelp}`,
   command
     .command('server-json')
     .description(
-      'Prints a server.json for the registry of MCP servers, from what the package knows of itself and what you say. The registry compares the name with "mcpName" in the package.json that npm has.',
+      'Prints a server.json for the registry of MCP servers, from the package and the options. The registry compares the name with "mcpName" in the published package.json.',
     )
     .option(
       '--name <name>',
       'the name in the registry, such as io.github.USER/hikidashi; by default "mcpName" of package.json',
     )
-    .option('--repository <url>', 'where the source is; by default "repository" of package.json, else it is left out')
+    .option('--repository <url>', 'the URL of the source code; by default "repository" of package.json, else none')
     .option('--title <text>', 'a name for people, at most 100 characters')
     .option('--description <text>', 'a sentence, at most 100 characters')
-    .option('--website <url>', 'a page about it')
-    .option('--remote <url>', 'where everybody can reach it over HTTP (repeatable)', addWord)
+    .option('--website <url>', 'a web page about the server')
+    .option('--remote <url>', 'the URL of a public server (repeatable)', addWord)
     .option('-o, --output <file>', 'write it to a file')
-    .option('--force', 'replace a file that is there')
+    .option('--force', 'replace an existing file')
     .action((options: ServerJsonCommand) => printServerJson(options, io))
 }
 
@@ -57,7 +57,7 @@ async function printServerJson({ output, force, remote, ...options }: ServerJson
   if (output === undefined) await io.out.write(text)
   else {
     const file = resolve(output)
-    if (existsSync(file) && !force) throw failed(`${file} is there already. To replace it: --force.`)
+    if (existsSync(file) && !force) throw failed(`${file} exists already. To replace it: --force.`)
     await writeFile(file, text).catch((error: unknown) => {
       const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
       throw failed(`${file} cannot be written (${code}).`)

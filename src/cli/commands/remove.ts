@@ -20,14 +20,14 @@ interface RemoveOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      'Takes hikidashi out of a host: the one entry in the file that the host reads, and nothing else. What was in the file is kept beside it, in a file that ends in .hikidashi.bak.',
+      'Removes hikidashi from a host: deletes its entry in the settings file of the host, and changes nothing else. The old file is kept beside the new one as FILE.hikidashi.bak.',
     )
     .addArgument(hostArgument())
-    .option('--name <name>', 'what the host calls it', 'hikidashi')
+    .option('--name <name>', 'the name of the server in the host', 'hikidashi')
     .addOption(scopeOption())
-    .option('--force', 'take it out even if it starts something else')
-    .option('--dry-run', 'print what would change, as a diff')
-    .option('--json', 'print what was done, as JSON')
+    .option('--force', 'remove the entry even if it starts another program')
+    .option('--dry-run', 'print the change as a diff, and write nothing')
+    .option('--json', 'print the outcome as JSON')
     .addHelpText(
       'after',
       `
@@ -67,7 +67,7 @@ function refuseOthers(opened: Opened, name: string, { force }: RemoveOptions): v
     throw new CommandError(exitCodes.notFound, `${before.file} has no entry named ${name}. ${hint}`)
   }
   const found = host.foundIn(value)
-  // An address does not tell what is behind it.
+  // The URL of an entry does not show which program answers there.
   if (force || found.command === undefined || isOurs(name, found)) return
-  throw failed(`${name} in ${before.file} does not start hikidashi. To take it out all the same: --force.`)
+  throw failed(`${name} in ${before.file} does not start hikidashi. To remove it nevertheless: --force.`)
 }

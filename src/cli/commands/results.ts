@@ -22,7 +22,7 @@ interface PutOptions {
 }
 
 export function define(command: Command, io: Io): void {
-  command.description('Keeps results of wall-bounce analyses, where a configuration mounts them.').addHelpText(
+  command.description('Stores results of wall-bounce analyses in a results mount.').addHelpText(
     'after',
     `
 Examples:
@@ -34,12 +34,12 @@ ${exitCodeHelp}`,
   command
     .command('put')
     .description(
-      `Keeps what is in a file: one analysis or an array of them in JSON, or one on each line (JSON lines). All of them are
-looked at before the first is kept. The same analysis again changes nothing. A server that runs tells its clients.`,
+      `Stores the analyses of a file: one analysis or an array of them in JSON, or one on each line (JSON Lines). All of them are
+checked before the first is stored. Storing the same analysis again changes nothing. A running server tells its clients.`,
     )
     .argument('<file>', 'the file; - is stdin')
     .option('--config <file>', 'the configuration; by default hikidashi.json here')
-    .option('--mount <address>', 'where they are kept, where several mounts keep results')
+    .option('--mount <address>', 'the mount for the results, if there are several')
     .option('--json', 'print JSON')
     .action((file: string, options: PutOptions) => put(file, options, io))
 }
@@ -111,13 +111,13 @@ async function read(file: string): Promise<string> {
   }
 }
 
-/** A value and where it stands, such as `:3` for a line, or `[2]` for a place in an array. */
+/** A value and its position, such as `:3` for a line, or `[2]` for an element of an array. */
 interface Placed {
   readonly value: unknown
   readonly place: string
 }
 
-/** @throws CommandError for what is neither JSON nor lines of it, or holds nothing. */
+/** @throws CommandError if the text is neither JSON nor JSON Lines, or is empty. */
 function parseValues(text: string, file: string): readonly Placed[] {
   const body = text.replace(/^\ufeff/, '')
   const whole = parseJson(body)
@@ -131,7 +131,7 @@ function parseValues(text: string, file: string): readonly Placed[] {
   return lines.map(({ line, number }) => {
     const parsed = parseJson(line)
     if (parsed === undefined)
-      throw failed(`${file}:${number}: This is no JSON. Write one analysis or an array of them, or one on each line.`)
+      throw failed(`${file}:${number}: This is not JSON. Write one analysis or an array of them, or one on each line.`)
     return { value: parsed.value, place: `:${number}` }
   })
 }

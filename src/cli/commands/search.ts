@@ -31,20 +31,20 @@ interface SearchOptions extends SourceOptions, Omit<FoundQuery, 'query'> {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      `Finds resources by words, where a configuration mounts a search; "quoted words" have to stand as they are. Best first, each
-with its URI, which opens the part that was found. What is not indexed yet is, before: a server that runs does that by itself.`,
+      `Finds resources by words, if a configuration mounts a search; "quoted words" must occur exactly. Prints the best hits first,
+each with a URI that opens the found part. It first indexes new documents, unless a running server does that.`,
     )
     .argument('<query...>', 'the words')
-    .option('--at <address>', 'the search to ask, where several are mounted')
-    .option('--mount <address>', 'only what is in this mount')
-    .option('--mime <type>', 'only of this MIME type: text/markdown, or text/* for all texts')
-    .option('--since <when>', 'only what was modified since: 2026-01-31, or 7d for the last week')
+    .option('--at <address>', 'the search to use, if several are mounted')
+    .option('--mount <address>', 'only resources of this mount')
+    .option('--mime <type>', 'only resources of this MIME type: text/markdown, or text/* for all texts')
+    .option('--since <when>', 'only resources modified since: 2026-01-31, or 7d for the last week')
     .option('--min-priority <number>', 'only what is at least so important, from 0 to 1', parseNumber)
-    .addOption(new Option('--audience <who>', 'only what is meant for them').choices(['user', 'assistant']))
-    .option('--path <glob>', 'only at such paths below the mounts: "guides/**/*.md"')
-    .option('--limit <hits>', 'how many, from 1 to 100; by default 20', parseNumber)
-    .option('--after <hits>', 'go on after so many', parseNumber)
-    .option('--fresh', 'look at every file first, also where that was done within the last 30 seconds')
+    .addOption(new Option('--audience <who>', 'only resources for this audience').choices(['user', 'assistant']))
+    .option('--path <glob>', 'only paths below the mounts that match: "guides/**/*.md"')
+    .option('--limit <hits>', 'the number of hits, from 1 to 100; by default 20', parseNumber)
+    .option('--after <hits>', 'skip this many hits', parseNumber)
+    .option('--fresh', 'look at every file first, even if that was done within the last 30 seconds')
     .option('--json', 'print the answer as JSON')
   addSourceOptions(command)
     .addHelpText(
@@ -75,11 +75,11 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
     const rest: Omit<FoundQuery, 'query'> = Object.fromEntries(given.filter(([, value]) => value !== undefined))
     const uri = place.uriOf({ query, ...rest })
     const found = parseFound(await textAt(view, uri))
-    if (found === undefined) throw failed(`${place.address} does not answer as a search does.`)
+    if (found === undefined) throw failed(`${place.address} does not answer like a search.`)
     if (options.json) return writeJson(io.out, found)
     if (found.fallback !== undefined) io.say(found.fallback)
     await io.out.write(formatFound(found, coloursFor(io.out.isTerminal)), { isStyled: true })
-    // How old a recent index is has been said already.
+    // The age of a recent index has been reported already.
     for (const note of found.notes) if (!isRecent || note !== idleNote) io.say(`Note: ${note}`)
     if (found.hits.length === 0) io.say('Nothing was found.')
     if (found.next !== undefined) io.say(`There is more: --after ${found.next}`)
@@ -93,7 +93,7 @@ export async function placesOf(view: View): Promise<readonly SearchPlace[]> {
   return places
 }
 
-/** The text at a URI; empty where it is none. */
+/** The text at a URI; empty if the content is not text. */
 export async function textAt(view: View, uri: string): Promise<string> {
   const [content] = (await asked(uri, view.read(uri))).contents
   return content !== undefined && 'text' in content ? content.text : ''
@@ -110,14 +110,14 @@ async function placeFor(view: View, at: string | undefined): Promise<SearchPlace
     throw failed(
       'There is no search. Mount one: "search://all": { "provider": "search", "over": ["ADDRESS OF A MOUNT"] }.',
     )
-  if (found.length > 1) throw misused(`There are several: say --at ${names.join(', or --at ')}.`)
+  if (found.length > 1) throw misused(`There are several searches: give --at ${names.join(', or --at ')}.`)
   return first
 }
 
-/** An index that was compared with its sources so lately is searched as it is: comparing looks at every file. */
+/** An index that was compared with its sources this recently is searched as it is, because a comparison looks at every file. */
 const trustedAgeMs = 30_000
 
-/** Waits until what is searched is indexed, unless the index is recent: then it says how old it is, and resolves to true. */
+/** Waits until the mounts are indexed, unless the index is recent: then it reports the age of the index, and resolves to true. */
 async function indexed(catalog: Catalog, { address }: SearchPlace, fresh: boolean, io: Io): Promise<boolean> {
   const mount = searchesOf(catalog).find((one) => one.address.replace(/\/$/, '') === address)
   if (mount === undefined) return false
@@ -139,7 +139,7 @@ function formatFound({ hits }: Found, colours: Colours): string {
 function formatHit(hit: FoundHit, { bold, mark }: Colours): string {
   const titles = [hit.title, hit.heading].filter((text) => text !== undefined && text !== '')
   const title = [...new Set(titles)].map((text) => escapeText(text ?? '')).join(' · ')
-  // Each piece is escaped by itself, so that no text can end a mark.
+  // Each piece is escaped separately, so that no text can end a mark.
   const snippet = piecesOf(hit.snippet).map(({ text, marked }) => {
     const lines = escapeLines(text).split('\n')
     return lines.map((line) => (marked && line !== '' ? mark(line) : line)).join('\n')

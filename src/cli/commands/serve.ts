@@ -35,7 +35,7 @@ import type { Io } from '../terminal/io.ts'
 import { createLog, logFormats, logLevels } from '../terminal/log.ts'
 import { standardError, writeError } from '../terminal/status-line.ts'
 
-/** How long a client may take to say something before the mounts are opened, in milliseconds. */
+/** How long the server waits for the first message of a client before it opens the mounts, in milliseconds. */
 const latestOpeningMs = 250
 
 export function define(command: Command, io: Io): void {
@@ -45,35 +45,35 @@ export function define(command: Command, io: Io): void {
 else the current folder. Over stdio, unless --http or http.listen in the configuration says otherwise.
 
 A folder is served with its files, its git history, its settings (secrets redacted), its prompts, its SQLite databases, and a
-search over its documents, as far as it has them. Its files are at file:// and its absolute path, so that a host on this machine
-can open them. A configuration decides for itself: hikidashi init writes down this set-up.`,
+search over its documents, if it has them. Its files are at file:// and its absolute path, so that a host on this machine can
+open them. With a configuration, only its mounts are served; hikidashi init writes these mounts into one.`,
     )
     .argument('[dir...]', 'folders to serve')
-    .option('--config <file>', 'serve what this configuration mounts')
+    .option('--config <file>', 'serve the mounts of this configuration')
     .option('--name <name>', 'serve the one folder at file:///NAME instead')
     .addOption(new Option('--stdio', 'speak to one client over stdin and stdout').conflicts('http'))
     .addOption(
-      new Option('--http <[host:]port>', 'serve many over HTTP; port 0 is any free one')
+      new Option('--http <[host:]port>', 'serve many clients over HTTP; port 0 is any free port')
         .argParser(parseHttp)
         .conflicts('stdio'),
     )
     .option('--allow-host <name>', 'a host name by which clients reach this machine (repeatable)', addName)
-    .option('--tokens <file>', 'serve over HTTP only to who has a token of this file (see hikidashi token)')
-    .option('--insecure', 'serve other machines without asking who they are')
-    .addOption(new Option('--only <part>', 'serve the files of a folder, and nothing else of it').choices(['files']))
+    .option('--tokens <file>', 'over HTTP, serve only callers with a token of this file (see hikidashi token)')
+    .option('--insecure', 'serve other machines without authentication')
+    .addOption(new Option('--only <part>', 'serve only the files of a folder').choices(['files']))
     .addOption(
       new Option(
         '--replica <name>',
         'begin the ids of sessions with this name, by which a proxy finds the replica of a session',
       ).argParser(parseReplica),
     )
-    .option('--strict', 'open every mount at the start, and end with one that cannot be opened')
-    .addOption(new Option('--log-level <level>', 'what to log on stderr').choices(logLevels).default('info'))
-    .addOption(new Option('--log-format <format>', 'how to log it').choices(logFormats).default('text'))
+    .option('--strict', 'open every mount at the start, and end if one cannot be opened')
+    .addOption(new Option('--log-level <level>', 'the log level for stderr').choices(logLevels).default('info'))
+    .addOption(new Option('--log-format <format>', 'the format of the log').choices(logFormats).default('text'))
     .addHelpText(
       'after',
       `
-SIGTERM and SIGINT (Ctrl-C) let what was asked be answered, and end it; a second one ends it at once.
+On SIGTERM and SIGINT (Ctrl-C) the server answers the requests in flight, and ends. A second signal ends it at once.
 
 Examples:
   hikidashi serve . --http 8787
@@ -90,7 +90,7 @@ function parseHttp(value: string): Listen {
   return listen
 }
 
-/** Parses the name of a replica, which stands in the ids of sessions. */
+/** Parses the name of a replica, which begins the ids of its sessions. */
 function parseReplica(value: string): string {
   if (/^[a-z0-9-]{1,32}$/.test(value)) return value
   throw new InvalidArgumentError('It is a name of up to 32 characters of a-z, 0-9 and "-".')
@@ -109,7 +109,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   refuseWithheld(local, options)
   const listen = options.stdio ? undefined : (options.http ?? local.config?.http?.listen)
   refuseUnasked(local, options, listen)
-  // On stdio, stdout belongs to the protocol: what any library prints goes elsewhere.
+  // On stdio, stdout belongs to the protocol: redirect output of libraries to stderr.
   if (listen === undefined) sendConsoleTo(standardError)
   const stop = createStop(log)
   warnOfLargeFolders(local, log)
@@ -182,7 +182,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   }
 }
 
-/** Has the console write to a stream. Both are made when something is first printed. */
+/** Redirects the console to a stream. The console and the stream are made when something is first printed. */
 function sendConsoleTo(stream: () => typeof process.stderr): void {
   let own: Console | undefined
   Object.defineProperty(globalThis, 'console', {
@@ -195,7 +195,7 @@ function sendConsoleTo(stream: () => typeof process.stderr): void {
   })
 }
 
-/** The audit log of a configuration. It lies in no folder that is served: nobody reads there what others asked for. */
+/** The audit log of a configuration. It must not lie in a served folder, where callers could read the requests of others. */
 async function openAudit({ config }: Local, log: Log, scrubber: Scrubber): Promise<AuditFile | undefined> {
   if (config?.audit === undefined) return undefined
   const { openAuditFile } = await import('../../server/telemetry/audit-file.ts')
@@ -206,7 +206,7 @@ async function openAudit({ config }: Local, log: Log, scrubber: Scrubber): Promi
 }
 
 /**
- * Serves over stdio. The mounts are opened once the first answer is written: until then the client waits for that alone. They are
+ * Serves over stdio. The mounts are opened after the first answer is written, so that the client does not wait for them. They are
  * opened at the latest after {@link latestOpeningMs}, or at the end of the input.
  */
 async function serveOverStdio(
@@ -241,7 +241,7 @@ async function serveOverHttp(
   const { serveHttp } = await import('../../server/http/serve-http.ts')
   relaxHeap()
   const running = await serveHttp(options).catch((error: unknown) => {
-    // A port that is taken is no fault of the command line.
+    // A port in use is not a fault of the command line.
     if (isResourceError(error, 'invalid')) throw failed(`${error.message}${adviceOn(error.detail.reason)}`)
     throw error
   })
@@ -265,8 +265,8 @@ async function serveOverHttp(
 }
 
 /**
- * Opens the mounts in the background, so that the log names every one that cannot be opened. A server of which no mount can be
- * opened ends.
+ * Opens the mounts in the background, so that the log names every mount that cannot be opened. If none can be opened, the server
+ * ends.
  */
 async function openAll(catalog: OpenedCatalog): Promise<void> {
   const broken = await catalog.openAll()
@@ -274,7 +274,7 @@ async function openAll(catalog: OpenedCatalog): Promise<void> {
     throw failed(`No mount can be opened: ${broken.join(', ')}`)
 }
 
-/** Tells how far the indexes are, beside everything else. */
+/** Reports the progress of the indexes in the background. */
 function tellIndexingOf(catalog: OpenedCatalog, options: ServeIndexingOptions): void {
   void import('../operations/serve-indexing.ts').then(({ tellIndexing }) => tellIndexing(catalog, options))
 }

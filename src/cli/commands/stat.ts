@@ -17,12 +17,12 @@ interface StatOptions extends SourceOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      `Tells everything that is known of a resource or a directory: name, title, size, type, times, annotations, which mount it lies
-in, whether changes of it can be watched, which templates it fits. It is looked up in the listing of its directory, and
-read only where it is not listed.`,
+      `Prints the metadata of a resource or a directory: name, title, size, type, times, annotations, its mount, whether it can be
+watched, and the templates that match it. It looks in the listing of the directory, and reads the resource only if it is not
+listed.`,
     )
     .argument('<uri>', 'a resource or a directory: its URI, or a path of this machine')
-    .option('--json', 'print what is known as JSON')
+    .option('--json', 'print the metadata as JSON')
   addSourceOptions(command)
     .addHelpText(
       'after',

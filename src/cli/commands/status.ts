@@ -21,8 +21,8 @@ interface StatusOptions extends SourceOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      `Tells what is mounted, how changes of it are heard of, and how far each search has indexed it: of a server that runs with
-this configuration, or of the one that --url names.`,
+      `Prints the mounts, how changes of each are noticed, and how far each search has indexed it. It describes the server that runs
+with this configuration, or the server at --url.`,
     )
     .option('--json', 'print JSON')
   addSourceOptions(command)
@@ -40,7 +40,7 @@ ${exitCodeHelp}`,
 interface MountStatus {
   readonly address: string
   readonly title?: string
-  /** How changes are heard of. Left out where that is not known from here. */
+  /** How changes are noticed. Left out if unknown. */
   readonly changes?: string
   readonly degraded?: string
 }
@@ -58,7 +58,7 @@ async function status(options: StatusOptions, io: Io): Promise<void> {
     const progress = createProgress(io, { what: 'Asking how far it is indexed', besideOutput: true })
     for (const place of await placesOf(view)) {
       const found = parseSearchStatus(await textAt(view, place.status))
-      if (found === undefined) throw failed(`${place.address} does not tell its status.`)
+      if (found === undefined) throw failed(`${place.address} does not report its status.`)
       searches.push({ address: place.address, ...found })
     }
     const told = { mounts: await mountsOf(view, catalog, searches), searches, leftOut: withheld.map(withheldJson) }

@@ -27,8 +27,8 @@ interface AddOptions extends FileOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      `Keeps the tokens of clients that are no users of an authorization server: scripts, other machines.
-The file holds what tokens are recognised by, never a token. A server that runs takes a change at once.`,
+      `Manages tokens for clients that do not sign in at an authorization server: scripts, other machines.
+The file holds only digests of tokens. A running server notices changes at once.`,
     )
     .addHelpText(
       'after',
@@ -44,16 +44,16 @@ ${exitCodeHelp}`,
       .option('--config <file>', `the file is http.auth.tokens of this configuration (by default ${defaultConfig})`)
       .option('--tokens <file>', 'the file itself')
       .option('--json', 'print JSON')
-  withFile(command.command('add').description('Makes a token, and prints it: this once, and never again.'))
-    .option('--role <role>', 'a role that whoever has it gets (repeatable)', addWord)
-    .option('--name <name>', 'what it is for, for people')
-    .option('--expires <duration>', 'how long it is good, such as 90d. By default until it is revoked', parseExpiry)
+  withFile(command.command('add').description('Makes a token, and prints it, only this once.'))
+    .option('--role <role>', 'a role of the token (repeatable)', addWord)
+    .option('--name <name>', 'a name of the token, for people')
+    .option('--expires <duration>', 'how long it is valid, such as 90d. By default until it is revoked', parseExpiry)
     .action((options: AddOptions) => add(options, io))
   withFile(command.command('list').description('Lists the tokens: what they are for, never what they are.')).action(
     (options: FileOptions) => list(options, io),
   )
-  withFile(command.command('revoke').description('Revokes a token: it is good no more, and its streams end.'))
-    .argument('<id>', 'its id, as add and list print it')
+  withFile(command.command('revoke').description('Revokes a token: it becomes invalid, and its streams end.'))
+    .argument('<id>', 'the id of the token, as add and list print it')
     .action((id: string, options: FileOptions) => revoke(id, options, io))
 }
 
@@ -132,7 +132,7 @@ async function fileOf({ config, tokens }: FileOptions): Promise<string> {
   return found
 }
 
-/** @throws CommandError where a configuration that was found, and is not trusted, leads to a file outside its folder. */
+/** @throws CommandError if a configuration that was found, and is not trusted, names a file outside its folder. */
 async function refuseUntrusted(file: string, tokens: string): Promise<void> {
   const [{ leadsOut }, { isTrusted }] = await Promise.all([
     import('../../schema/effects.ts'),

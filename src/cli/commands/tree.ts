@@ -30,18 +30,22 @@ interface TreeOptions extends SourceOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      `Shows what is below a directory, or in every mount, as a tree. It is printed while it is listed. With --size or --tokens
-directories have the totals of all that is in them, shown or not, and the tree is printed once these are known.`,
+      `Shows the resources below a directory, or of every mount, as a tree, while it lists them. With --size or --tokens directories
+have the totals of everything in them, shown or not, and the tree is printed when these are known.`,
     )
     .argument('[uri]', 'a directory: its URI, or a path of this machine')
-    .option('-d, --depth <levels>', 'show so many levels', parseCount)
-    .option('-m, --most <nodes>', 'show so many of each directory, and how many more', parseCount)
+    .option('-d, --depth <levels>', 'show at most this many levels', parseCount)
+    .option(
+      '-m, --most <nodes>',
+      'show at most this many children of each directory, and the number of the others',
+      parseCount,
+    )
     .option('-l, --long', 'show size, time of change, type and title')
-    .option('-s, --size', 'show sizes, those of directories too')
-    .option('-t, --tokens', 'show how many tokens each has for a language model: everything is read; ~ is an estimate')
-    .option('--estimate', 'as --tokens, guessed from the sizes: nothing is read')
+    .option('-s, --size', 'show sizes, also of directories')
+    .option('-t, --tokens', 'show the number of tokens of each; reads everything; ~ is an estimate')
+    .option('--estimate', 'as --tokens, but estimated from sizes, without reading')
     .addOption(
-      new Option('--encoding <name>', 'how tokens are cut')
+      new Option('--encoding <name>', 'the encoding of tokens')
         .choices(['o200k_base', 'cl100k_base'])
         .default('o200k_base'),
     )
@@ -54,8 +58,8 @@ directories have the totals of all that is in them, shown or not, and the tree i
       `
 Examples:
   hikidashi tree --depth 2                              the beginning of every mount
-  hikidashi tree src --tokens                           what each file here takes of a prompt
-  hikidashi tree --tokens --depth 1                     which folders take the most
+  hikidashi tree src --tokens                           the tokens of each file
+  hikidashi tree --tokens --depth 1                     the folders with the most tokens
   hikidashi tree --most 20 --url http://127.0.0.1:8787/mcp
 ${exitCodeHelp}`,
     )
@@ -113,7 +117,7 @@ async function measureFor(
   return estimate === true ? async (resource) => estimateTokens(resource) : tokenCounter(view, encoding)
 }
 
-/** A directory as a root: what is shown of it is its URI, and what its mount says, where it is one. */
+/** A directory as a root: the tree shows its URI and, for a mount, the metadata of the mount. */
 async function rootAt(view: View, uri: string): Promise<Resource> {
   const bare = (text: string) => text.replace(/\/$/, '')
   const mount = (await view.mounts()).find((one) => bare(one.uri) === bare(uri))

@@ -19,12 +19,12 @@ interface TrustOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      `Allows a configuration that hikidashi finds in the current folder to do more than read that folder: to start programs, to read
-elsewhere, to connect to services, to answer others. Until then those parts of it are left out. It is allowed as it is now: when its
-content changes, you are asked again. A configuration that you name with --config, or that init wrote for you, needs no trust.`,
+      `Trusts a configuration in the current folder, so that it can do more than read that folder: start programs, read elsewhere,
+connect to services, serve others. Until then hikidashi leaves these parts out. The trust applies to the current content of the
+file; after a change, trust it again. A configuration that you name with --config, or that init wrote for you, needs no trust.`,
     )
-    .argument('[file]', 'the configuration, or the folder that it lies in', defaultConfig)
-    .addOption(new Option('--revoke', 'trust it no longer, whatever its content is').conflicts('list'))
+    .argument('[file]', 'the configuration, or its folder', defaultConfig)
+    .addOption(new Option('--revoke', 'end the trust, for any content of the file').conflicts('list'))
     .addOption(new Option('--list', 'list the configurations that you trust').conflicts('revoke'))
     .option('--json', 'print JSON')
     .addHelpText(
@@ -58,7 +58,7 @@ async function trust(file: string, { json }: TrustOptions, io: Io): Promise<void
     import('../../config/problem.ts'),
     import('../../config/trust.ts'),
   ])
-  // The bytes that were judged are those that are trusted, even if the file changes meanwhile.
+  // Trust the same bytes that were judged, even if the file changes meanwhile.
   let content: Uint8Array = new Uint8Array()
   const loaded = await loadConfig(file, {
     admitsAbsent: true,

@@ -21,17 +21,17 @@ interface TuiOptions extends SourceOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      `Shows resources in the terminal: a tree of the mounts, a filter, search, previews, and a basket of resources whose tokens are
-counted, to be written as context for a model. With stdout in a pipe or a file, the basket is printed there at the end.`,
+      `Shows resources in the terminal: a tree of the mounts, a filter, search, previews, and a basket that counts tokens, to make a
+context for a model. If stdout is a pipe or a file, the basket is printed there at the end.`,
     )
-    .argument('[uri]', 'what to begin with: a URI, or a path of this machine')
-    .option('--budget <tokens>', 'how many tokens the basket may have: 32k, 200000', parseBudget, 32_000)
+    .argument('[uri]', 'the first resource to show: a URI, or a path of this machine')
+    .option('--budget <tokens>', 'the token budget of the basket: 32k, 200000', parseBudget, 32_000)
     .addOption(
-      new Option('--format <format>', 'how the basket is written')
+      new Option('--format <format>', 'the format of the basket')
         .choices(['markdown', 'xml', 'json'])
         .default('markdown'),
     )
-    .option('--at <address>', 'the search to ask, where several are mounted')
+    .option('--at <address>', 'the search to use, if several are mounted')
   addSourceOptions(command)
     .addHelpText(
       'after',
@@ -82,13 +82,13 @@ async function tui(uri: string | undefined, options: TuiOptions, io: Io): Promis
   }
 }
 
-/** The terminal: keys come from stdin; the screen is stdout, or stderr where stdout goes elsewhere. */
+/** The terminal: keys come from stdin; the screen is stdout, or stderr if stdout is a pipe or a file. */
 function terminalOf(): { readonly input: ReadStream; readonly output: WriteStream } {
   const elsewhere = 'In a pipe or a script, these do the same: hikidashi ls, read, search.'
   const { stdin, stdout, stderr, env, platform } = process
-  if (!(stdin instanceof ReadStream)) throw failed(`This needs a terminal, and stdin is none. ${elsewhere}`)
+  if (!(stdin instanceof ReadStream)) throw failed(`This needs a terminal, but stdin is not one. ${elsewhere}`)
   const output = [stdout, stderr].find((stream) => stream instanceof WriteStream)
-  if (output === undefined) throw failed(`This needs a terminal, and neither stdout nor stderr is one. ${elsewhere}`)
+  if (output === undefined) throw failed(`This needs a terminal, but neither stdout nor stderr is one. ${elsewhere}`)
   if (platform !== 'win32' && (env.TERM === undefined || env.TERM === '' || env.TERM === 'dumb'))
     throw failed(`This terminal cannot be drawn on (TERM=${env.TERM ?? ''}). ${elsewhere}`)
   return { input: stdin, output }

@@ -21,18 +21,18 @@ interface UiOptions extends SourceOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      `Opens the explorer in the browser: a page that shows what there is, here or on any MCP server, until Ctrl-C. It listens on this
-machine only. The address that it prints on standard output works once, for one browser; nobody else gets in.`,
+      `Opens the explorer in the browser, until Ctrl-C: a page that shows the resources of this folder or of any MCP server. It
+listens only on this machine. The address that it prints on stdout works in one browser only.`,
     )
-    .argument('[dir...]', 'folders to look at')
-    .option('--port <port>', 'listen at this port; 0 is any free one', parsePort, 0)
-    .option('--no-open', 'print the address, and open no browser')
+    .argument('[dir...]', 'folders to show')
+    .option('--port <port>', 'listen at this port; 0 is any free port', parsePort, 0)
+    .option('--no-open', 'print the address, and do not open a browser')
   addSourceOptions(command)
     .addHelpText(
       'after',
       `
 Examples:
-  hikidashi ui                                            what is mounted here
+  hikidashi ui                                            the mounts here
   hikidashi ui ~/notes
   hikidashi ui --url https://context.example.org/mcp --header "Authorization: Bearer $TOKEN"
   hikidashi ui --command "npx -y some-mcp-server"         any MCP server with resources
@@ -51,7 +51,7 @@ function parsePort(value: string): number {
 async function ui(folders: readonly string[], options: UiOptions, io: Io): Promise<void> {
   const { url, command } = options
   if (folders.length > 0 && (url !== undefined || command !== undefined))
-    throw misused('Folders are looked at here, and --url and --command are for servers: give one of them.')
+    throw misused('Give either folders, or one of --url and --command.')
   await withSource({ ...options, folders }, io, (source, log) => show(source, { ...options, folders }, io, log))
 }
 
@@ -113,7 +113,7 @@ async function show(source: Source, options: UiOptions, io: Io, log: Log): Promi
   }
 }
 
-/** Opens an address in the browser. `undefined`: nothing opened it. */
+/** Opens an address in the browser. `undefined`: no browser could be opened. */
 async function handOver(address: string): Promise<Handover | undefined> {
   const opener = openerFor(process.platform, process.env)
   if (opener === undefined) return undefined
@@ -149,7 +149,7 @@ function explained(error: unknown): never {
   throw isResourceError(error, 'invalid') ? failed(error.message) : error
 }
 
-/** How a system is told to open an address, without a shell. `undefined`: there is nobody to look at it. */
+/** The command that opens an address on a system, without a shell. `undefined`: there is no display. */
 export function openerFor(
   platform: NodeJS.Platform,
   env: Readonly<Record<string, string | undefined>>,
@@ -162,8 +162,8 @@ export function openerFor(
 }
 
 /**
- * Opens an address in the browser of the user. Every user of the machine can read the address while the browser starts: it must hold no
- * secret (`createHandover`). Resolves with whether something took it; what becomes of that is not waited for.
+ * Opens an address in the browser of the user. Every user of the machine can read the address while the browser starts, so it
+ * must contain no secret (`createHandover`). Resolves with whether a program accepted the address; it does not wait for the page.
  */
 export function openInBrowser(url: string, opener = openerFor(process.platform, process.env)): Promise<boolean> {
   if (opener === undefined) return Promise.resolve(false)
@@ -176,20 +176,20 @@ export function openInBrowser(url: string, opener = openerFor(process.platform, 
   })
 }
 
-/** A file that sends a browser to an address which nobody else may learn. */
+/** A file that sends a browser to a secret address. */
 interface Handover {
-  /** The `file:` URL of the file. It tells nothing of the address. */
+  /** The `file:` URL of the file. It reveals nothing of the address. */
   readonly url: string
   /** Removes the file. */
   remove(): Promise<void>
 }
 
 /**
- * Hands a secret address to a browser. Every user of a machine can read the arguments of every process, so the browser is given a file
- * that only this user can read (mode 0600), and finds the address in it.
+ * Hands a secret address to a browser. Every user of a machine can read the arguments of every process, so the browser gets a
+ * file that only this user can read (mode 0600) and that contains the address.
  *
- * @param address Characters that mean something in HTML are escaped.
- * @throws the error of the system where the state folder cannot be written.
+ * @param address Characters that are special in HTML are escaped.
+ * @throws the error of the system if the state folder cannot be written.
  */
 export async function createHandover(
   address: string,

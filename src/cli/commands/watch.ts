@@ -17,21 +17,21 @@ interface WatchOptions extends SourceOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      'Prints a line for each change, until Ctrl-C: "changed  URI" for the resource that changed, or for a directory where no more is known, as with a server. Without URIs it watches every mount. What happened while a server was away is not known: when it is back, everything counts as changed.',
+      'Prints a line for each change, until Ctrl-C: "changed  URI" for the changed resource, or for a directory if no more is known, as with a server. Without URIs it watches every mount. What happened while a server was away is not known: when it is back, everything counts as changed.',
     )
     .argument('[uri...]', 'resources and directories: URIs, or paths of this machine')
-    .option('--list', 'print "listed" too, when resources come or go')
-    .option('--json', 'print a line of JSON for each: { "time", "uri" } or { "time", "listed": true }')
+    .option('--list', 'also print "listed" when resources come or go')
+    .option('--json', 'print a line of JSON for each change: { "time", "uri" } or { "time", "listed": true }')
   addSourceOptions(command)
     .addHelpText(
       'after',
       `
 Examples:
-  hikidashi watch                                       everything that is served
+  hikidashi watch                                       all resources
   hikidashi watch docs README.md                        a folder and a file here
   hikidashi watch --list --url http://127.0.0.1:8787/mcp
   hikidashi watch src --json | while read -r line; do npm test; done
-${exitCodeHelp} With watch, 4 is also: nothing can be told of what is named.`,
+${exitCodeHelp} With watch, 4 also means: none of the URIs can be watched.`,
     )
     .action((uris: readonly string[], options: WatchOptions) => watch(uris, options, io))
 }
@@ -59,7 +59,7 @@ async function watch(named: readonly string[], options: WatchOptions, io: Io): P
   })
 }
 
-/** Begins to listen, and says to what. */
+/** Begins to watch, and prints the watched URIs. */
 async function begin(
   subscription: Subscription,
   named: readonly string[],
@@ -77,11 +77,11 @@ async function begin(
     throw nothing(`Nothing can be told of ${listOf(uris, list === true)}.`, meant)
   }
   const unheard = uris.filter((uri) => !heard.has(uri))
-  // Of mounts that nobody named, such as a search, it is no fault that they tell of nothing.
+  // If nobody named a mount, such as a search, it is no fault that it cannot be watched.
   if (named.length === 0 && unheard.length > 0)
     io.say(`Not watched, since nothing tells of their changes: ${unheard.join(', ')}`)
   else for (const uri of unheard) io.say(`Not watched: ${uri}. It is not there, or cannot be watched.`)
-  // Whether it is there may be more than a source can say; its changes are told all the same.
+  // A source may be unable to tell whether the URI exists; its changes are reported in any case.
   for (const uri of named.length === 0 ? [] : heard)
     if (!(await isThere(view, uri).catch(() => true)))
       io.say(`Nothing is at ${uri} just now, or it may not be seen. It is told when it comes.`)
@@ -112,20 +112,20 @@ function changedIn(uri: string, below: readonly string[]): readonly string[] {
 
 interface Printer {
   add(change: ViewChange): void
-  /** Rejects when nothing can be printed any more. */
+  /** Rejects when the output cannot be written any more. */
   readonly failure: Promise<never>
 }
 
 /** Prints changes as fast as they are read. Repeated changes before the print are printed once. */
 function createPrinter({ out }: Io, json: boolean): Printer {
-  /** When each changed; the list is the empty one. */
+  /** Time of each change, by URI; the empty key stands for the list. */
   const waiting = new Map<string, string>()
   let isPrinting = false
   let fail = (_error: unknown): void => {}
   const failure = new Promise<never>((_, reject) => {
     fail = reject
   })
-  // It is awaited only once the command listens.
+  // Awaited only after the command has begun to watch.
   failure.catch(() => {})
 
   const lineOf = (uri: string, time: string): string => {

@@ -30,12 +30,16 @@ interface WhyOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      `Tells why a file is served or left out, for each mount whose folder it lies in: the line of a .gitignore file, a rule of the
+      `Tells why a file is served or left out, for each mount whose folder contains it: the line of a .gitignore file, a rule of the
 configuration, a symbolic link that leads outside, a hard link, a name of secrets, an access rule, a format that the mount does not
-read, an encoding that is not known. It is for who runs hikidashi here: a client only learns that nothing is there.`,
+read, an unknown encoding. Clients never get these reasons: to them the file looks missing.`,
     )
     .argument('<path>', 'a file or folder of this machine, or a URI')
-    .option('--as <roles>', 'the roles of who asks, with commas; by default those of the configuration', splitNames)
+    .option(
+      '--as <roles>',
+      'the roles of the caller, separated by commas; by default those of the configuration',
+      splitNames,
+    )
     .option('--config <file>', 'use this configuration; by default hikidashi.json here, else the current folder')
     .option('--json', 'print the answers as JSON')
     .addHelpText(
@@ -56,7 +60,7 @@ function splitNames(value: string): readonly string[] {
     .filter((name) => name !== '')
 }
 
-/** A path as a mount has it. */
+/** A path relative to its mount. */
 interface Candidate {
   readonly planned: PlannedMount
   readonly path: string
@@ -68,7 +72,7 @@ interface Answer {
   readonly mount: string
   readonly uri: string
   readonly served: boolean
-  /** A word for programs. */
+  /** The reason as a keyword for programs. */
   readonly reason: string
   readonly why: string
 }
@@ -79,7 +83,7 @@ async function why(argument: string, options: WhyOptions, io: Io): Promise<void>
   const who: Principal = options.as === undefined ? local.principal : { id: 'why', roles: options.as }
   const candidates = candidatesOf(argument, mounts)
   if (candidates.length === 0)
-    throw failed(`No mount here has a folder that ${argument} lies in. What is mounted: hikidashi status`)
+    throw failed(`No folder of a mount contains ${argument}. To list the mounts: hikidashi status`)
   const log = createLog({ level: 'error', format: 'text', write: writeError, scrubber: io.secrets })
   const catalog = await openLocal(local, log, io.secrets)
   const answers: Answer[] = []
@@ -90,7 +94,7 @@ async function why(argument: string, options: WhyOptions, io: Io): Promise<void>
   }
   if (options.json) await writeJson(io.out, { answers })
   else await io.out.write(answers.map((answer) => format(answer, io)).join(''), { isStyled: true })
-  if (!answers.some(({ served }) => served)) throw new CommandError(exitCodes.notFound, 'It is served by no mount.')
+  if (!answers.some(({ served }) => served)) throw new CommandError(exitCodes.notFound, 'No mount serves it.')
 }
 
 function candidatesOf(argument: string, mounts: readonly PlannedMount[]): readonly Candidate[] {

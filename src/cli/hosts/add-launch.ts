@@ -12,7 +12,7 @@ import { failed, misused } from '../terminal/exit.ts'
 import { npxCommand, ownCommand } from './own-command.ts'
 import type { Launch, Piece, Value } from './types.ts'
 
-/** The options of `add` that say what a host is to start, or to ask. */
+/** The options of `add` that describe the server: a command to start, or a URL. */
 export interface LaunchWords {
   readonly config?: string
   readonly url?: string
@@ -23,11 +23,11 @@ export interface LaunchWords {
   readonly npx?: true
 }
 
-/** @throws CommandError for missing files, options that exclude each other, and secrets. */
+/** @throws CommandError for missing files, contradicting options, and secrets. */
 export async function launchFor(folders: readonly string[], options: LaunchWords): Promise<Launch> {
   const { url, header: headers = [], tokenEnv, tokenPrompt, config, npx, env = [] } = options
   if (url !== undefined) {
-    if (folders.length > 0) throw misused('Give folders, or a --url: a server that runs has its own.')
+    if (folders.length > 0) throw misused('Give folders or --url, not both: a running server has its own folders.')
     return remoteLaunch({
       url,
       headers,
@@ -59,7 +59,7 @@ async function refuseUntrusted(file: string): Promise<void> {
   if (note !== undefined) throw failed(`${note}. Or name it: --config ${file}`)
 }
 
-/** Returns the arguments that `serve` would get here, with absolute paths: hosts start servers in folders of their own. */
+/** Returns the arguments of `serve` for the current folder, with absolute paths, because hosts start servers in other folders. */
 async function servedHere(folders: readonly string[], config: string | undefined) {
   for (const folder of folders) {
     if (folder === '') throw misused('The name of a folder is empty.')
@@ -88,7 +88,7 @@ interface LaunchOptions {
   readonly folders: readonly string[]
   readonly config?: string
   readonly npx?: boolean
-  /** Variables that the server needs, by name, or `NAME=value` for what is no secret. */
+  /** Variables that the server needs, by name, or `NAME=value` for a value that is not secret. */
   readonly env: readonly string[]
 }
 
@@ -126,7 +126,7 @@ function refuseForCmd(path: string): void {
     )
 }
 
-/** A server that runs somewhere. */
+/** A running server. */
 export function remoteLaunch({ url, headers, tokenVariable, asksToken }: RemoteOptions): Launch {
   refuseUrl(url)
   const token: readonly Piece[] = [
@@ -145,13 +145,13 @@ const howToKeep =
   'Files of hosts are read by other programs, backed up and shared. Keep it in an environment variable, and name that'
 
 function refuseUrl(url: string): void {
-  if (!URL.canParse(url)) throw misused('--url is not a URL. It is like https://context.example.org/mcp.')
+  if (!URL.canParse(url)) throw misused('--url is not a URL. Write one such as https://context.example.org/mcp.')
   const { protocol, username, password, searchParams, hash } = new URL(url)
-  if (protocol !== 'http:' && protocol !== 'https:') throw misused('--url begins with http:// or https://.')
+  if (protocol !== 'http:' && protocol !== 'https:') throw misused('--url must begin with http:// or https://.')
   const isSecret = [...searchParams].some(([name, value]) => value !== '' && kindOfKey(name) !== undefined)
   if (username !== '' || password !== '' || isSecret || hasSecret(url))
     throw misused(`There is a secret in the URL. ${howToKeep}: --token-env NAME sends it as a header instead.`)
-  if (hash !== '') throw misused('What follows # in a URL never reaches a server. Leave it out.')
+  if (hash !== '') throw misused('Remove the part after # in the URL: it is never sent to a server.')
 }
 
 function headerOf(header: string): [string, Value] {
@@ -186,7 +186,7 @@ function variableOf(text: string): [string, Value] {
 
 function variableName(name: string): string {
   if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return name
-  throw misused('An environment variable is named by letters, digits and _. Give its name, not what is in it.')
+  throw misused('The name of an environment variable has letters, digits and _. Give the name, not the value.')
 }
 
 const hasSecret = (text: string) => findOwn(text, { path: 'value.txt' }).length > 0

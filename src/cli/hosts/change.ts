@@ -26,7 +26,7 @@ export function fileOf(host: Host, scope: Scope, place: Place): string {
   )
 }
 
-/** @throws CommandError for a file that cannot be read, or not be understood. */
+/** @throws CommandError for a file that cannot be read or parsed. */
 export async function openHostFile(host: Host, scope: Scope, place: Place): Promise<Opened> {
   const before = await readHostFile(fileOf(host, scope, place))
   const format = formatOf(host, before.file)
@@ -43,7 +43,7 @@ export function serversOf({ host, settings }: Opened): Readonly<Record<string, J
   >
 }
 
-/** Whether an entry starts hikidashi: by its name, or by its file; or, at an address, whether it is called so. */
+/** Whether an entry starts hikidashi, judged by the name of the program or its file; for a URL, by the name of the entry. */
 export function isOurs(name: string, { command }: Found): boolean {
   if (command === undefined) return /hikidashi/i.test(name)
   return command.some((word, i) => {

@@ -2,7 +2,7 @@ import { redactPhrase } from '../../secrets/find.ts'
 import type { Io } from '../terminal/io.ts'
 import { escapeLines } from '../terminal/text.ts'
 
-/** Lines around what differs. */
+/** Number of context lines around a difference. */
 const context = 3
 
 /**

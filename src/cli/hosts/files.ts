@@ -3,21 +3,21 @@ import { type FileHandle, lstat, mkdir, open, readFile, readlink, rename, stat, 
 import { basename, dirname, join, resolve } from 'node:path'
 import { failed } from '../terminal/exit.ts'
 
-/** A file of a host as it was read: its text without a byte order mark, and nothing where there is no file. */
+/** A file of a host as it was read: its text without a byte order mark; undefined if it does not exist. */
 export interface HostFile {
-  /** The name that the host knows it by. */
+  /** The path that the host uses. */
   readonly file: string
-  /** The file that the name leads to through symbolic links. */
+  /** The target of the path, after symbolic links. */
   readonly target: string
   readonly bytes: Buffer | undefined
   readonly text: string | undefined
 }
 
 const mark = '\ufeff'
-/** No host has settings of that size; what has is something else. */
+/** Maximum size of a settings file, in bytes. No host has larger ones. */
 const maxBytes = 64 * 1024 * 1024
 
-/** @throws CommandError for what cannot be read, or is no text. */
+/** @throws CommandError for a file that cannot be read, or is not text. */
 export async function readHostFile(file: string): Promise<HostFile> {
   const target = await targetOf(file)
   const bytes = await bytesOf(target)
@@ -25,11 +25,11 @@ export async function readHostFile(file: string): Promise<HostFile> {
   try {
     return { file, target, bytes, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }
   } catch {
-    throw failed(`${file} is not text in UTF-8, and is left alone.`)
+    throw failed(`${file} is not text in UTF-8, and was not changed.`)
   }
 }
 
-/** Follows symbolic links, also those that lead to nothing yet. */
+/** Follows symbolic links, also to a missing target. */
 async function targetOf(file: string): Promise<string> {
   let target = resolve(file)
   for (let links = 0; links < 40; links++) {
@@ -44,7 +44,7 @@ async function bytesOf(file: string): Promise<Buffer | undefined> {
   try {
     const stats = await stat(file)
     if (!stats.isFile()) throw failed(`${file} is not a file.`)
-    if (stats.size > maxBytes) throw failed(`${file} is larger than any file of settings, and is left alone.`)
+    if (stats.size > maxBytes) throw failed(`${file} is too large for a settings file, and was not changed.`)
     return await readFile(file)
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
@@ -52,7 +52,7 @@ async function bytesOf(file: string): Promise<Buffer | undefined> {
   }
 }
 
-/** The copy that is made of a file before it is changed, beside it. */
+/** The backup that is made before a file is changed, beside it. */
 export function backupOf({ target }: Pick<HostFile, 'target'>): string {
   return `${target}.hikidashi.bak`
 }
@@ -114,7 +114,7 @@ async function replace(file: string, bytes: Buffer, owner: Owner | undefined): P
   })
 }
 
-/** Writes a new file in the folder of another one, and answers its name. */
+/** Writes a new file in the folder of another one, and returns its name. */
 async function writeBeside(file: string, bytes: Buffer, owner: Owner | undefined): Promise<string> {
   const fresh = join(dirname(file), `.${basename(file)}.${randomBytes(6).toString('hex')}.tmp`)
   const handle = await open(fresh, 'wx', privateMode)
@@ -135,13 +135,13 @@ async function keepOwner(handle: FileHandle, { uid, gid, mode }: Owner, file: st
   const mine = await handle.stat()
   if (mine.uid !== uid || mine.gid !== gid)
     await handle.chown(uid, gid).catch(() => {
-      throw failed(`${file} belongs to somebody else, and would not any more. Run this as its owner.`)
+      throw failed(`${file} belongs to another user, and writing it would change its owner. Run this as its owner.`)
     })
   await handle.chmod(mode & 0o7777)
 }
 
 async function syncFolder(folder: string): Promise<void> {
-  // Windows has no descriptors of folders.
+  // Windows has no descriptors of folders to sync.
   const handle = await open(folder, 'r').catch(() => undefined)
   await handle?.sync().catch(() => {})
   await handle?.close()

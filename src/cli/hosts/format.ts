@@ -8,8 +8,8 @@ import { isObject, type Json, valueAt, withValueAt } from './values.ts'
 import { yaml } from './yaml.ts'
 
 /**
- * TOML, edited by its tables: one is put at the end of the file, or taken out with those inside it. Comments that stand
- * before the table after it belong to that one.
+ * Edits TOML by tables: a table is appended to the file, or removed with its subtables. Comments before the next table belong to
+ * that one.
  */
 const toml: Format = {
   parse: (text) => (text.trim() === '' ? undefined : parsed(text)),
@@ -58,7 +58,7 @@ function rendered(path: Path, value: Json): string {
 
 const isWithin = (path: readonly string[], outer: Path) => outer.every((key, i) => path[i] === key)
 
-/** Takes out the tables at a path and inside it, each with the blank line before it. */
+/** Removes the tables at a path and inside it, each with the blank line before it. */
 function cut(text: string, path: Path): string {
   return tablesOf(text)
     .filter((table) => isWithin(table.path, path))
@@ -68,7 +68,7 @@ function cut(text: string, path: Path): string {
     }, text)
 }
 
-/** The tables that have a header, in order. */
+/** The tables with a header, in order. */
 function tablesOf(text: string): readonly Table[] {
   const headers = headersOf(text)
   return headers.map(({ path, start }, i) => ({
@@ -84,7 +84,7 @@ function endOfTable(text: string, start: number, limit: number): number {
   return start + lines.join('').length
 }
 
-/** Tokens of a value. Lines that begin inside one are no headers. */
+/** Tokens of a value. Lines that begin inside a value are not headers. */
 const token =
   /#[^\n]*|"""(?:\\[\s\S]|(?!""")[^\\])*"{3,5}|'''(?:(?!''')[\s\S])*'{3,5}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|[[\]{}]|\n|[^#"'[\]{}\n]+/gy
 
@@ -106,7 +106,7 @@ function headersOf(text: string): readonly { readonly path: readonly string[]; r
   return headers
 }
 
-/** The keys in a header, read by the parser itself. */
+/** The keys in a header, parsed by the TOML parser itself. */
 function pathOf(header: string): readonly string[] {
   const path: string[] = []
   let inner: unknown = parse(header.trim())
@@ -121,7 +121,7 @@ function pathOf(header: string): readonly string[] {
 
 const formats: Readonly<Record<Host['format'], Format>> = { json, toml, yaml }
 
-/** A format for people who run commands: it names the file, and lets nothing through that changed anything else. */
+/** Wraps a format for commands: errors name the file, and an edit that would change anything else is refused. */
 export function formatOf(host: Host, file: string): Format {
   const format = formats[host.format]
   const named = <T>(work: () => T): T => {
@@ -137,8 +137,7 @@ export function formatOf(host: Host, file: string): Format {
       plain(format.parse(after)),
       plain(withValueAt(format.parse(text) ?? {}, path, value)),
     )
-    if (!same)
-      throw failed(`${file} is written in a way that cannot be edited safely. Add it by hand: --print shows what.`)
+    if (!same) throw failed(`${file} has a form that cannot be edited safely. Add the entry by hand: --print shows it.`)
     return after
   }
   return {
@@ -159,12 +158,12 @@ function removed(format: Format, text: string, path: Path, file: string): string
   const without = plain(withValueAt(expected, container, undefined))
   if (isDeepStrictEqual(is, expected) || (isEmpty(valueAt(expected, container)) && isDeepStrictEqual(is, without)))
     return after
-  throw failed(`${file} is written in a way that cannot be edited safely. Take the entry out by hand.`)
+  throw failed(`${file} has a form that cannot be edited safely. Remove the entry by hand.`)
 }
 
 const isEmpty = (value: unknown) => typeof value === 'object' && value !== null && Object.keys(value).length === 0
 
-/** Without prototypes and classes of the parsers, which would make the same things differ. */
+/** Removes prototypes and classes of the parsers, which would make equal values differ. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain)
   if (typeof value !== 'object' || value === null || value instanceof Date) return value

@@ -12,7 +12,7 @@ const ids = hosts.map(({ id }) => id)
 
 function parseHost(word: string): string {
   if (ids.includes(word)) return word
-  // People leave a part of the name out as often as they mistype it.
+  // People often leave out a part of a name, or mistype it.
   const meant = word.length < 3 ? [] : ids.filter((id) => id.includes(word.toLowerCase()))
   const near = meant.length > 0 ? meant : [nearest(word, ids)].filter((id) => id !== undefined)
   const hint = near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`
@@ -24,7 +24,7 @@ export const scopeOption = () =>
     .choices(scopes)
     .default('user')
 
-/** Collects what may be given more than once. */
+/** Collects the values of a repeatable option. */
 export const addWord = (word: string, words: readonly string[] = []): readonly string[] => [...words, word]
 
 /** @throws CommandError for a name that no host has. */
@@ -35,9 +35,9 @@ export function hostNamed(id: string): Host {
   return host
 }
 
-/** The name of an entry as a host takes it. */
+/** Returns the name of an entry in the form that the host accepts. */
 export function entryName(host: Host, name: string): string {
   if (hostName(name) !== name)
-    throw misused(`${JSON.stringify(name)} is no name that every host takes: use letters, digits, - and _.`)
+    throw misused(`${JSON.stringify(name)} is not a name that every host accepts: use letters, digits, - and _.`)
   return host.nameOf?.(name) ?? name
 }

@@ -8,11 +8,11 @@ export interface Server {
   readonly url?: string
   /** The command line that starts it on stdio. */
   readonly command: readonly string[]
-  /** The file of the tokens that it asks for over HTTP, if it does. */
+  /** The file of tokens, if the server requires tokens over HTTP. */
   readonly tokens?: string
 }
 
-/** The environment variable of a host that the printed commands take the token from. */
+/** The environment variable of a host from which the printed commands take the token. */
 const tokenVariable = 'HIKIDASHI_TOKEN'
 
 /**
@@ -49,7 +49,7 @@ function bearerOf(token: string) {
   return { Authorization: `Bearer ${token}` }
 }
 
-/** How to add a server that the host starts, and speaks to over stdio. */
+/** How to add a server that the host starts over stdio. */
 export function addOverStdio(server: Server): string {
   return `Add it to a host, which then starts it:\n${startedByHost(server)}`
 }

@@ -3,7 +3,7 @@ import { eolOf, formatError, indentAt, indented } from './text.ts'
 import type { Format, Path } from './types.ts'
 import type { Json } from './values.ts'
 
-/** JSON, with the comments and trailing commas that hosts allow. Edits touch nothing but commas and their own lines. */
+/** Edits JSON with the comments and trailing commas that hosts allow. An edit changes only commas and its own lines. */
 export const json: Format = {
   parse: (text) => {
     const root = rootOf(text)
@@ -39,7 +39,7 @@ export const json: Format = {
   show: (path, value) => `${JSON.stringify(nested(path, value), undefined, 2)}\n`,
 }
 
-/** Whether there is a comment, or a comma at an end, in a text for a reader that knows none. */
+/** Whether a text has a comment or a trailing comma, which a strict reader refuses. */
 export function strayIn(
   text: string,
   refuses: { readonly comments: boolean; readonly trailingCommas: boolean },
@@ -52,7 +52,7 @@ export function strayIn(
 interface Style {
   readonly eol: string
   readonly unit: string
-  /** Whether everything stands on one line. */
+  /** Whether the whole text is one line. */
   readonly compact: boolean
 }
 
@@ -68,7 +68,7 @@ function rootOf(text: string): Node | undefined {
   return root
 }
 
-/** Follows a path as far as it goes. */
+/** Follows a path of keys as far as it exists. */
 function walk(text: string, root: Node, path: Path): { readonly node: Node; readonly rest: Path } {
   let node = root
   for (const [depth, key] of path.entries()) {
@@ -109,7 +109,7 @@ function styleOf(text: string, root: Node): Style {
   }
 }
 
-/** Kinds of the scanner's tokens, which it has as constants of the compiler alone. */
+/** Token kinds of the scanner. The library has them only as compile-time constants. */
 const [commaToken, endOfText] = [5, 17]
 
 /** The first comma between two offsets that is not in a comment. */
@@ -121,7 +121,11 @@ function commaIn(text: string, from: number, to: number): number | undefined {
   return undefined
 }
 
-/** Puts a child at the end of an object or array. @param write Gets the indent of its line, or nothing for one on the same line. */
+/**
+ * Appends a child to an object or array.
+ *
+ * @param write Gets the indent of the child's line; undefined for a child on the same line.
+ */
 function inserted(text: string, parent: Node, style: Style, write: (indent: string | undefined) => string): string {
   const close = endOf(parent) - 1
   const last = parent.children?.at(-1)
@@ -136,7 +140,7 @@ function inserted(text: string, parent: Node, style: Style, write: (indent: stri
   const comma = commaIn(text, endOf(last), close)
   const end = endOf(last) + text.slice(endOf(last), close).trimEnd().length
   const isBlock = text.slice(parent.offset, last.offset).includes('\n')
-  // Behind a comment that ends with its line nothing can stand on the same one.
+  // Nothing can follow a line comment on the same line.
   const isCommented = text.slice(endOf(last), end).includes('//')
   const own = isBlock ? indentAt(text, last.offset) : indentAt(text, parent.offset) + style.unit
   const indent = isBlock || isCommented ? own : undefined
@@ -145,7 +149,7 @@ function inserted(text: string, parent: Node, style: Style, write: (indent: stri
   return text.slice(0, endOf(last)) + between + child + (comma === undefined ? '' : ',') + text.slice(end)
 }
 
-/** Takes a child out, with one comma and the white space before it. Comments stay. */
+/** Removes a child, with one comma and the white space before it. Comments stay. */
 function without(text: string, parent: Node, index: number): string {
   const [before, child, next] = [parent.children?.[index - 1], parent.children?.[index], parent.children?.[index + 1]]
   if (child === undefined) return text
@@ -154,7 +158,7 @@ function without(text: string, parent: Node, index: number): string {
   const rest = comma === undefined ? text.slice(endOf(child)) : text.slice(endOf(child), comma) + text.slice(comma + 1)
   const head = text.slice(0, child.offset)
   const blank = /\s*$/.exec(head)?.[0] ?? ''
-  // Text after a line comment stays on a line of its own.
+  // The text after a line comment must stay on its own line.
   const joins = blank.includes('\n') && !/^[ \t]*\r?\n/.test(rest)
   const kept = joins ? head : head.slice(0, head.length - blank.length)
   const after = joins ? rest.replace(/^[ \t]+/, '') : rest
@@ -163,7 +167,7 @@ function without(text: string, parent: Node, index: number): string {
   return kept.slice(0, dangling) + kept.slice(dangling + 1) + after
 }
 
-/** An object or array in which nothing is left is written `{}`. */
+/** An empty object or array is written `{}` or `[]`. */
 function emptied(head: string, rest: string, parent: Node): string {
   const inner = /^\s*(?=[}\]])/.exec(rest)?.[0]
   const isEmpty = inner !== undefined && head.length === parent.offset + 1

@@ -2,7 +2,7 @@ import { homedir } from 'node:os'
 import { posix, win32 } from 'node:path'
 import type { Place } from './types.ts'
 
-/** This machine, and the folder that the command is run in. */
+/** This machine, and the current folder of the command. */
 export function placeHere(folder = process.cwd()): Place {
   return { platform: process.platform, env: process.env, home: homedir(), folder }
 }

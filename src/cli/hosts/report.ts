@@ -10,7 +10,7 @@ import { type Found, type Host, type Place, type Scope, scopes } from './types.t
 export interface OwnServer {
   readonly name: string
   readonly transport: 'stdio' | 'http'
-  /** The command line, or the address without what may be secret in it. */
+  /** The command line, or the URL without possible secrets. */
   readonly target: string
   /** A missing requirement of the entry. */
   readonly missing?: string
@@ -21,7 +21,7 @@ export interface FileReport {
   readonly file: string
   readonly exists: boolean
   readonly servers: readonly OwnServer[]
-  /** Why it cannot be read. */
+  /** Why the file cannot be read. */
   readonly problem?: string
 }
 
@@ -43,7 +43,7 @@ export async function reportHost(host: Host, place: Place): Promise<HostReport> 
   return { host: id, title, found: isFound(host, place), resources, docs, files }
 }
 
-/** Whether a host seems to be on a machine: a program of its name, or a folder that it makes. */
+/** Whether a host seems to be installed: by a program of its name, or a folder that it makes. */
 export function isFound({ traces }: Host, place: Place): boolean {
   return traces.paths(place).some((path) => existsSync(path)) || traces.programs.some((name) => isProgram(name, place))
 }
@@ -77,7 +77,7 @@ function ownServer(name: string, { command = [], url = '' }: Found, place: Place
   return { name, transport: 'stdio', target: command.join(' '), ...defined({ missing }) }
 }
 
-/** The program, or the script that it runs. */
+/** The program, or the script that the program runs. */
 function missingIn([program = '', script = '']: readonly string[], place: Place): string | undefined {
   if (isAbsolute(program) ? !existsSync(program) : !isProgram(program, place)) return program
   return isAbsolute(script) && /\.[cm]?js$/.test(script) && !existsSync(script) ? script : undefined

@@ -2,7 +2,7 @@ import { posix, win32 } from 'node:path'
 import { misused } from '../terminal/exit.ts'
 import type { Host, Launch, Place, Value } from './types.ts'
 
-/** How a host writes what it fills in itself. */
+/** Notation of a host for values that it fills in. */
 export interface Spelling {
   readonly variable?: (name: string) => string
   readonly input?: (id: string) => string
@@ -16,7 +16,11 @@ export interface Spelling {
 
 type Named = Pick<Host, 'title'>
 
-/** A value as a host writes it. @throws CommandError where it has no form for that. */
+/**
+ * Writes a value in the notation of a host.
+ *
+ * @throws CommandError if the host has no notation for it.
+ */
 export function spell(value: Value, { title }: Named, { variable, input, fills, otherwise }: Spelling): string {
   return value
     .map((piece) => {
@@ -26,7 +30,7 @@ export function spell(value: Value, { title }: Named, { variable, input, fills, 
         throw misused(`${title} cannot take a value from an environment variable. ${otherwise ?? ''}`.trim())
       }
       if (input !== undefined) return input(piece.input)
-      throw misused(`${title} cannot ask for a token. Give --token-env NAME, with the variable that it is in.`)
+      throw misused(`${title} cannot ask for a token. Give --token-env NAME, the variable that holds the token.`)
     })
     .join('')
 }
@@ -34,7 +38,7 @@ export function spell(value: Value, { title }: Named, { variable, input, fills, 
 function literal(text: string, title: string, fills: RegExp | undefined): string {
   if (fills?.test(text) !== true) return text
   throw misused(
-    `${title} would replace a part of ${JSON.stringify(text)}, and knows no way to leave it. Rename what it is.`,
+    `${title} would replace a part of ${JSON.stringify(text)}, and has no escape for it. Rename the file or folder.`,
   )
 }
 
@@ -48,7 +52,10 @@ export function spellAll(
 
 type Stdio = Extract<Launch, { transport: 'stdio' }>
 
-/** The words of a command line as a host writes them. Paths in the project are relative to its folder, if the host has a variable for it. */
+/**
+ * The words of a command line in the notation of a host. Paths in the project are relative to its folder, if the host has a
+ * variable for it.
+ */
 export function spellCommand(
   { command }: Pick<Stdio, 'command'>,
   host: Named,
@@ -66,7 +73,7 @@ export function spellCommand(
   return [program, ...args]
 }
 
-/** A path in the folder of the project, told from there; nothing for one elsewhere. */
+/** The path relative to the folder of the project; undefined for a path elsewhere. */
 function belowFolder(path: string, { platform, folder }: Place): string | undefined {
   const { relative, isAbsolute, sep } = platform === 'win32' ? win32 : posix
   const below = relative(folder, path)
@@ -74,7 +81,7 @@ function belowFolder(path: string, { platform, folder }: Place): string | undefi
   return below.split(sep).join('/')
 }
 
-/** Nothing, where there is nothing in it. */
+/** Undefined for an empty object. */
 export function unlessEmpty<K extends string, T extends object>(key: K, values: T): { readonly [P in K]?: T } {
   return Object.keys(values).length === 0 ? {} : ({ [key]: values } as { readonly [P in K]: T })
 }

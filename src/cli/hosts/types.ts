@@ -1,26 +1,26 @@
 import type { Json, JsonObject } from './values.ts'
 
-/** A part of a value: text as it is, an environment variable, or something that the host asks its user for. */
+/** A part of a value: literal text, an environment variable, or an input that the host asks its user for. */
 export type Piece = string | { readonly variable: string } | { readonly input: string }
 
-/** A value in which a host fills in what is secret. */
+/** A value in which the host fills in secrets. */
 export type Value = readonly Piece[]
 
-/** How a host gets at a server: it starts one, or asks one. */
+/** How a host reaches a server: it starts a command, or connects to a URL. */
 export type Launch =
   | {
       readonly transport: 'stdio'
-      /** The words of the command line. Those that are paths of this machine are marked: a host may spell them shorter. */
+      /** The words of the command line. Paths of this machine are marked, because a host may have a shorter notation for them. */
       readonly command: readonly (string | { readonly path: string })[]
       readonly env: Readonly<Record<string, Value>>
     }
   | { readonly transport: 'http'; readonly url: string; readonly headers: Readonly<Record<string, Value>> }
 
 export const scopes = ['user', 'project'] as const
-/** Whether something is there for a user everywhere, or for everybody in a project. */
+/** Scope of an entry: for the user everywhere, or for everybody in a project. */
 export type Scope = (typeof scopes)[number]
 
-/** The machine and the folder that files are looked for on. */
+/** The machine and the folder on which files are searched. */
 export interface Place {
   readonly platform: NodeJS.Platform
   readonly env: Readonly<Record<string, string | undefined>>
@@ -42,7 +42,7 @@ export interface Found {
   readonly url?: string
 }
 
-/** Another way to add a server to a host than its file. */
+/** Another way to add a server to a host, without its file. */
 export interface Way {
   readonly label: string
   readonly text: string
@@ -54,7 +54,7 @@ export interface EntryContext {
   readonly place: Place
 }
 
-/** A host: where it keeps what it knows of servers, and in which form. */
+/** A host: the places and the form of its settings. */
 export interface Host {
   readonly id: string
   readonly title: string
@@ -71,12 +71,12 @@ export interface Host {
   readonly traces: { readonly programs: readonly string[]; readonly paths: (place: Place) => readonly string[] }
   /** The keys that lead to the servers. @param settings What the file says. */
   serversAt(settings: unknown): readonly string[]
-  /** The name as the host takes it. */
+  /** Returns the name in the form that the host accepts. */
   nameOf?(name: string): string
-  /** @throws CommandError for what the host has no form for. */
+  /** @throws CommandError for a value that the host has no form for. */
   entryOf(launch: Launch, context: EntryContext, settings: unknown): Entry
   foundIn(value: JsonObject): Found
-  /** Commands and links that do the same. Nothing that would put a secret into a history. */
+  /** Commands and links that do the same. They contain no secret, because a shell keeps a history. */
   waysOf?(launch: Launch, entry: Entry, context: EntryContext): readonly Way[]
   /** Next step for the user. */
   readonly next: string
@@ -92,6 +92,6 @@ export interface Format {
   set(text: string, path: Path, value: Json): string
   /** Returns the text without the existing value at a path. @throws Unwritable */
   remove(text: string, path: Path): string
-  /** A value at a path, as a text of its own. */
+  /** A value at a path, as a separate text. */
   show(path: Path, value: Json): string
 }

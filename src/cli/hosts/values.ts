@@ -1,4 +1,4 @@
-/** Plain data, as JSON, TOML and YAML have it. */
+/** Plain data of JSON, TOML and YAML. */
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject
 export interface JsonObject {
   readonly [key: string]: Json

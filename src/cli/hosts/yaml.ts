@@ -3,7 +3,7 @@ import { eolOf, formatError, indented } from './text.ts'
 import type { Format, Path } from './types.ts'
 import type { Json } from './values.ts'
 
-/** YAML, edited by its lines: an item is put behind the last one of its map, or taken out with its lines. */
+/** Edits YAML by lines: an item is appended to its map, or removed with its lines. */
 export const yaml: Format = {
   parse: (text) => documentOf(text)?.toJS() as unknown,
   set: (text, path, value) => {
@@ -24,7 +24,7 @@ export const yaml: Format = {
     const [start, end] = spanOf(text, map, pair)
     if (map.flow) return withoutInFlow(text, map, pair)
     if (map.items.length > 1 || holder === undefined) return text.slice(0, start) + text.slice(end)
-    // A key with nothing behind it would be no map any more.
+    // A key without a value would not be a map any more.
     const colon = text.indexOf(':', rangeOf(holder.key)[1])
     return `${text.slice(0, colon + 1)} {}${text.slice(colon + 1, start)}${text.slice(end)}`
   },
@@ -59,7 +59,7 @@ const isNothing = ({ value }: { readonly value: unknown }) =>
   value === null || (isScalar(value) && value.value === null)
 
 interface Walked {
-  /** The map that the path ends in, the item there, and the one that holds the map. */
+  /** The map at the end of the path, the item in it, and the item that holds the map. */
   readonly map: YAMLMap
   readonly pair?: Item
   readonly holder?: Item
@@ -87,10 +87,13 @@ function rendered(path: Path, value: Json, indent: number): string {
   return text.replace(unusual, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-/** Line ends of YAML 1.1 that are none in 1.2, and other characters that a reader may change or refuse where they are not escaped. */
+/**
+ * Line ends of YAML 1.1 that YAML 1.2 does not have, and other characters that a reader may change or refuse unless they are
+ * escaped.
+ */
 const unusual = /[\u007f-\u009f\u2028\u2029\ufeff]/g
 
-/** Texts with control characters in double quotes, the one form in which every reader of YAML 1.1 and 1.2 sees them as they are. */
+/** Writes texts with control characters in double quotes, the only form that every reader of YAML 1.1 and 1.2 reads unchanged. */
 function withQuotes(value: Json): unknown {
   if (typeof value === 'string') {
     if (!/[\p{Cc}\u2028\u2029\ufeff]/u.test(value)) return value
@@ -103,18 +106,18 @@ function withQuotes(value: Json): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withQuotes(inner)]))
 }
 
-/** Comments that are all there is stay. */
+/** If only comments are left, they stay. */
 function headOf(text: string): string {
   return text.trim() === '' ? '' : text.replace(/(?<!\n)$/, eolOf(text))
 }
 
-/** The column at which the keys of a map stand. */
+/** The column of the keys of a map. */
 function columnOf(text: string, map: YAMLMap): number {
   const start = rangeOf(map.items[0]?.key)[0]
   return start - (text.lastIndexOf('\n', start - 1) + 1)
 }
 
-/** By how much maps in this file are indented. */
+/** The indentation of nested maps in this file. */
 function stepOf(text: string, map: YAMLMap): number {
   const inner = map.items
     .map(({ value }) => value)
@@ -149,7 +152,7 @@ function inBlock(text: string, map: YAMLMap, path: Path, value: Json): string {
   return head + gap + lines(text, map, path, value, columnOf(text, map)) + text.slice(at)
 }
 
-/** Behind a key without a value. */
+/** Position after a key without a value. */
 function filled(text: string, map: YAMLMap, pair: Item, path: Path, value: Json): string {
   if (map.flow) throw formatError(text, rangeOf(pair.key)[0], 'this has no value, and is left alone.')
   const explicit = rangeOf(pair.value)
@@ -162,7 +165,7 @@ function filled(text: string, map: YAMLMap, pair: Item, path: Path, value: Json)
   return head + gap + lines(text, map, path, value, column) + text.slice(at)
 }
 
-/** In a map in braces, as JSON, which is YAML too. */
+/** In a map in braces the item is written as JSON, which is also YAML. */
 function inFlow(text: string, map: YAMLMap, path: Path, value: Json): string {
   const [key, ...inner] = path
   const close = rangeOf(map)[1] - 1
@@ -187,7 +190,7 @@ function replaced(text: string, map: YAMLMap, pair: Item, path: Path, value: Jso
   return text.slice(0, start) + lines(text, map, key, value, columnOf(text, map)) + text.slice(end)
 }
 
-/** The map in braces, as it is found again without an item. */
+/** Finds the map in braces again after an item was removed. */
 function flowIn(text: string, map: YAMLMap, pair: Item): YAMLMap {
   const shorter = text.length - withoutInFlow(text, map, pair).length
   const copy = map.clone() as YAMLMap

@@ -4,13 +4,13 @@ import { addOverHttp, addOverStdio, type Server } from '../hosts/how-to-add.ts'
 import { count } from '../terminal/format.ts'
 import { packageVersion } from './version.ts'
 
-/** Tells that a server is up: a person, how to use it; a program that collects the log, one event. */
+/** Announces that a server runs: to a person, how to use it; to a log collector, one event. */
 export interface Announcer {
   /** On stdio, started by a person. */
   waiting(): void
   /** On stdio, started by a host. */
   started(log: Log): void
-  /** Over HTTP, with the address of the page for people, where there is one. */
+  /** Over HTTP, with the URL of the explorer, if there is one. */
   listening(url: string, page: string | undefined): void
 }
 

@@ -17,19 +17,19 @@ const maxNamesCounted = 100_000
 export interface MountReport {
   readonly address: string
   readonly provider: string
-  /** Why it could not be opened. */
+  /** Why the mount could not be opened. */
   readonly failure?: string
   readonly problems: readonly Problem[]
   readonly examined: number
   readonly complete: boolean
   readonly milliseconds: number
-  /** Of a mount of a folder: how many files are left out, by each reason. */
+  /** For a mount of a folder: the number of files that are left out, by reason. */
   readonly leftOut?: LeftOutCounts
-  /** Of a mount of files: texts whose encoding is not known, among those that were looked at. They are served as bytes. */
+  /** For a mount of files: the examined texts with an unknown encoding. They are served as bytes. */
   readonly unknownEncodings?: readonly string[]
 }
 
-/** Opens a mount, and compares its answers with what a provider promises. */
+/** Opens a mount, and tests it against the contract of providers. */
 export async function checkMount(
   planned: PlannedMount,
   limit: number,
@@ -65,10 +65,10 @@ export async function checkMount(
   }
 }
 
-/** So much of a file is looked at for its encoding, in bytes. */
+/** Number of bytes of a file that are examined for its encoding. */
 const encodingSampleBytes = 64 * 1024
 
-/** The paths of texts whose encoding is not known. `undefined`: the mount has no files. */
+/** The paths of texts with an unknown encoding. `undefined`: the mount has no files. */
 async function textsOfUnknownEncoding(
   { config }: PlannedMount,
   { provider }: Mount,
@@ -81,7 +81,7 @@ async function textsOfUnknownEncoding(
   for await (const { path } of provider.list({}, context)) {
     if (looked++ >= limit) break
     const request = { path, params: new Map<string, string>(), range: { start: 0, end: encodingSampleBytes } }
-    // Files that are gone, or cannot be read now, have no encoding.
+    // Files that are missing, or cannot be read now, are skipped.
     const [content] = await provider.read(request, context).catch(() => [])
     if (content !== undefined && 'bytes' in content && isTextOfUnknownEncoding(content.bytes, content.mimeType))
       found.push(path)
@@ -98,7 +98,7 @@ async function countLeftOut(planned: PlannedMount): Promise<LeftOutCounts | unde
   }
 }
 
-/** Throws `unavailable` of a source that does not answer: then no promise of its provider is broken. */
+/** @throws ResourceError `unavailable` if the source does not answer: its provider then breaks no contract. */
 async function throwUnavailable({ provider }: Mount): Promise<void> {
   const context = { principal: { id: 'check', roles: [] }, signal: new AbortController().signal }
   try {
@@ -108,13 +108,13 @@ async function throwUnavailable({ provider }: Mount): Promise<void> {
   }
 }
 
-/** A live source may change while it is looked at, and then seems to contradict itself. It will not do so twice. */
+/** A live source may change during the check, and then seem to contradict itself. A second check of the same entries decides. */
 async function checkTwice({ provider }: Mount, limit: number): Promise<Report> {
   const report = await checkProvider(provider, {}, { limit })
   return report.problems.length === 0 ? report : checkProvider(provider, {}, { limit })
 }
 
-/** The mounts that are there, and that the principal sees nothing of. */
+/** The open mounts of which the principal sees nothing. */
 export async function hiddenFrom(principal: Principal, mounts: readonly Mount[], log: Log): Promise<readonly string[]> {
   const catalog = createCatalog({ mounts, log })
   try {

@@ -2,8 +2,8 @@ import { misused } from '../terminal/exit.ts'
 import { escapeText } from '../terminal/text.ts'
 
 /**
- * Splits a command line into words, as a shell does: at white space, with '…' and "…" and, except on Windows, where it
- * parts the names in a path, `\`. Nothing else is special: there is no shell, no variable and no wildcard.
+ * Splits a command line into words like a shell: at white space, with '…' and "…" and with `\`, except on Windows, where `\`
+ * separates the names in a path. Variables and wildcards have no meaning, because there is no shell.
  */
 export function splitCommand(line: string, platform: NodeJS.Platform = process.platform): readonly string[] {
   const words: string[] = []
@@ -31,8 +31,8 @@ export function splitCommand(line: string, platform: NodeJS.Platform = process.p
 }
 
 /**
- * Puts words together to a command line for a POSIX shell. It is safe to print: a word with control characters, or others that a
- * terminal must not get, is written as `$'a\x0ab'` (POSIX.1-2024, section 2.2.4; bash, zsh and ksh know it).
+ * Joins words to a command line for a POSIX shell. The result is safe to print: a word with control characters, or others that a
+ * terminal must not get, is written as `$'a\x0ab'` (POSIX.1-2024, section 2.2.4; bash, zsh and ksh support it).
  */
 export function joinCommand(words: readonly string[]): string {
   return words.map(quoted).join(' ')

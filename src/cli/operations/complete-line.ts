@@ -15,10 +15,10 @@ import type { Secrets } from './secrets.ts'
 import { headersOf } from './source.ts'
 
 /**
- * Answers a shell that completes a word (`hikidashi __complete`): with `words`, the words behind the name of the program, up to the
- * one at the cursor; with `bash`, the line, the place of the cursor, and the characters at which bash begins a new word.
- *
- * It prints a candidate on each line, and nothing at all where anything is wrong: nobody who presses a key wants an error.
+ * Answers a shell that completes a word (`hikidashi __complete`). With `words` it gets the words after the name of the program,
+ * up to the one at the cursor. With `bash` it gets the line, the position of the cursor, and the characters at which bash begins
+ * a new word. It prints one candidate on each line. On an error it prints nothing, because a person who presses Tab does not want
+ * a message.
  */
 export async function completeLine(args: readonly string[], io: ProcessIo): Promise<void> {
   try {
@@ -47,12 +47,12 @@ async function candidatesFor(words: readonly string[], io: ProcessIo): Promise<F
   if (kind === undefined) return { candidates: whole(fitting(wanted.candidates, typed)) }
   if (kind === 'files' || kind === 'folders') return { candidates: [], files: kind }
   const candidates = whole(await completeUris(wanted, io.secrets).catch(() => []))
-  // A path can stand for a URI, where it is of this machine.
+  // A path of this machine can replace a URI.
   const isPath = kind === 'uri' && !/^[A-Za-z][\w+.-]*:/.test(typed) && !wanted.given.has('url')
   return isPath ? { candidates, files: 'files' } : { candidates }
 }
 
-/** The words of a line of bash up to the cursor. A quote need not be closed yet. */
+/** Splits a line of bash up to the cursor into words. The last quote may still be open. */
 function bashWords([line = '', point, breaks = '']: readonly string[]): {
   readonly words: readonly string[]
   readonly breaks: string
@@ -68,7 +68,7 @@ function bashWords([line = '', point, breaks = '']: readonly string[]): {
   return { words: [''], breaks }
 }
 
-/** How much of a word bash does not replace: what stands before the last character at which it begins a new one. */
+/** Length of the part of a word that bash does not replace: up to the last character at which it begins a new word. */
 function brokenOff(word: string, breaks: string): number {
   return Math.max(...[':', '='].map((mark) => (breaks.includes(mark) ? word.lastIndexOf(mark) + 1 : 0)))
 }
@@ -78,15 +78,15 @@ function lineOf(value: string, about: string | undefined): string {
   return first === '' ? `${value}\n` : `${escapeText(value)}\t${escapeText(first)}\n`
 }
 
-/** More than this is of no use to a person. */
+/** Maximum number of candidates: more are of no use to a person. */
 const maxCandidates = 500
 /** Maximum time for a completion, in milliseconds. */
 const maxTime = 2000
 const silent = () => {}
 
 /**
- * The URIs that a word can become: the mounts, and what lies in the directory that has been typed so far. Of a configuration, nothing
- * but the mount in question is opened; a server is asked only where it is named by its URL.
+ * Completes URIs: the mounts, and the children of the typed directory. Of a configuration only that mount is opened; a server is
+ * contacted only if `--url` names it.
  */
 async function completeUris(wanted: Wanted, secrets: Secrets): Promise<readonly Candidate[]> {
   const { typed, given, kind } = wanted
@@ -157,7 +157,7 @@ function bare(uri: string): string {
   return uri.replace(/(?<!\/)\/$/, '')
 }
 
-/** One thing that a word can become. */
+/** One candidate. */
 interface Candidate {
   readonly value: string
   /** Description for people. */
@@ -177,7 +177,7 @@ interface Wanted {
   readonly given: ReadonlyMap<string, readonly string[]>
 }
 
-/** Finds out what can stand in the place of the last word of a command line. The first is that behind `hikidashi`. */
+/** Determines the possible completions of the last word of a command line. The first word follows `hikidashi`. */
 export function wantedAt(program: Command, words: readonly string[]): Wanted {
   const given = new Map<string, readonly string[]>()
   const typed = words.at(-1) ?? ''
@@ -211,7 +211,7 @@ export function wantedAt(program: Command, words: readonly string[]): Wanted {
   return { ...argumentValues(argumentAt(command, position)), ...rest }
 }
 
-/** Those of the candidates that the word can become, in their order. */
+/** The candidates that begin with the typed word, in their order. */
 function fitting(candidates: readonly Candidate[], typed: string): readonly Candidate[] {
   return candidates.filter(({ value }) => value.startsWith(typed))
 }

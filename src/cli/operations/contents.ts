@@ -1,7 +1,7 @@
 import type { ResourceContent } from '../../core/view.ts'
 import type { Output } from '../terminal/output.ts'
 
-/** Writes one content as it is: text in UTF-8, or its bytes. */
+/** Writes one content: its text in UTF-8, or its bytes. */
 export async function writeContent(out: Output, content: ResourceContent): Promise<void> {
   if ('text' in content) await out.write(content.text)
   else if ('bytes' in content) await out.write(content.bytes)
@@ -29,7 +29,7 @@ async function writeContentJson(out: Output, content: ResourceContent): Promise<
   }
   const { stream, length: _, ...facts } = content
   await out.write(`${JSON.stringify(facts).slice(0, -1)},"blob":"`)
-  // Three bytes make four characters: what is left over goes in front of the next chunk.
+  // Three bytes make four characters of base64, so the remainder is put in front of the next chunk.
   let rest: Uint8Array = new Uint8Array()
   for await (const chunk of stream) {
     const bytes = Buffer.concat([rest, chunk])

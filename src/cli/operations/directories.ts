@@ -9,34 +9,34 @@ import { asResource } from './stat-find.ts'
 export async function directory(view: View, uri: string, query: { readonly cursor?: string }): Promise<Page<Resource>> {
   return asked(uri, view.directory({ uri, ...query }), view).catch((error: unknown) => {
     if (!isResourceError(error, 'invalid') || error.detail.reason !== 'not-a-directory') throw error
-    throw misused(`${uri} is not a directory. To print what is in it: hikidashi read ${uri}`)
+    throw misused(`${uri} is not a directory. To print its content: hikidashi read ${uri}`)
   })
 }
 
-/** Whether a directory that was listed is there no more. */
+/** Whether a listed directory no longer exists. */
 export function isGone(error: unknown): boolean {
   return error instanceof CommandError && error.exitCode === exitCodes.notFound
 }
 
-/** No tree is that deep. */
+/** Maximum depth of a tree. */
 const maxDepth = 300
 
 /**
- * A server that lists a directory in itself is not followed forever.
+ * Limits the depth, because a server may list a directory in itself.
  *
- * @throws ResourceError `internal` for a directory that lies too deep.
+ * @throws ResourceError `internal` for a directory that is too deep.
  */
 export function refuseDepth(depth: number): void {
   if (depth > maxDepth) throw new ResourceError('internal', `The directories are nested over ${maxDepth} deep.`)
 }
 
-/** The mounts. One that is a single resource is that resource, with what reading it tells. */
+/** The mounts. A mount of a single resource is shown as that resource, with the metadata from a read. */
 export async function rootsOf({ view, mounts }: Pick<Source, 'view' | 'mounts'>): Promise<readonly Resource[]> {
   const roots = await view.mounts()
   return Promise.all(roots.map((root) => (mayBeOne(root, mounts) ? asResource(view, root) : root)))
 }
 
-/** Whether a mount may be a single resource: what the configuration here says of it, else whether anything is in it. */
+/** Whether a mount may be a single resource: by the local configuration, else by whether it has children. */
 function mayBeOne({ uri, mimeType }: Resource, mounts: Source['mounts']): boolean {
   if (mimeType !== directoryMimeType) return false
   const config = mounts.find(({ address }) => parseAddress(address).text === uri)?.config

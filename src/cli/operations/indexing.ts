@@ -2,15 +2,15 @@ import type { FeedStatus, MountProgress } from '../../providers/search/index.ts'
 import type { Io } from '../terminal/io.ts'
 import { createProgress, type ProgressOptions } from '../terminal/progress.ts'
 
-/** Tells a waiting person how far an index is. */
+/** Shows the progress of an index to a waiting person. */
 export interface Indexing {
   /** Resolves when every mount is indexed, or does not answer. */
   wait(status: () => Promise<FeedStatus | undefined>): Promise<void>
 }
 
-/** How often it is looked. */
+/** Interval of the checks, in milliseconds. */
 const interval = 100
-/** After so long without anybody who indexes, what is there is searched. */
+/** If no process feeds the index for this long, the existing index is searched. In milliseconds. */
 const longest = 20_000
 
 export function createIndexing(
@@ -41,7 +41,7 @@ export function isDone({ state }: MountProgress): boolean {
   return state === 'current' || state === 'unavailable'
 }
 
-/** How far the indexing of mounts is, as it is shown. */
+/** The progress of the indexing of mounts, as text. */
 export function progressOf(mounts: readonly MountProgress[]) {
   const done = mounts.reduce((sum, mount) => sum + mount.looked, 0)
   const isCounted = mounts.every((mount) => mount.of !== undefined || isDone(mount))

@@ -24,21 +24,21 @@ export interface LocalOptions {
   readonly folders?: readonly string[]
   readonly config?: string
   readonly name?: string
-  /** Serves the files of folders alone, without their history, settings, search and so on. */
+  /** Serves only the files of folders, without history, settings, search and so on. */
   readonly only?: 'files'
 }
 
 /** The set-up to serve: folders, a configuration, or both. */
 export interface Local {
   readonly config: Config | undefined
-  /** The mounts, as far as they are known before they are opened. */
+  /** The mounts that are known before they are opened. */
   readonly mounts: readonly PlannedMount[]
-  /** All mounts. It may look into the folders, which takes longer. By default {@link mounts}. */
+  /** All mounts. May look into the folders, which takes longer. By default {@link mounts}. */
   readonly complete?: () => Promise<readonly PlannedMount[]>
   /** The store of folders that are served without a configuration. */
   readonly store?: Config['store']
   readonly principal: Principal
-  /** Whether nothing was named, so that the current folder was taken. */
+  /** Whether the current folder was taken because nothing was named. */
   readonly assumed: boolean
 }
 
@@ -81,7 +81,7 @@ export async function planLocal(
   return { local: { config, mounts, principal: principalOf(config.roles ?? []), assumed } }
 }
 
-/** The standard set-up of folders. Without its search, where the index would lie in a folder that is served. */
+/** The standard set-up of folders. Without its search if the index would lie in a served folder. */
 async function planFoldersWhole(
   folders: readonly string[],
   naming: { readonly name?: string },
@@ -91,7 +91,7 @@ async function planFoldersWhole(
     throw failed(`The folder ${String(error.path)} cannot be read (${String(error.code)}). Let this user read it.`)
   })
   if (!folders.some((folder) => holdsStoreOf(folders, resolve(folder)))) {
-    // The name of the file is made when the store is opened: a start need not wait for it.
+    // The name of the file is determined when the store is opened, so that a start does not wait for it.
     const store = {
       sqlite: {
         get file() {
@@ -105,7 +105,7 @@ async function planFoldersWhole(
   return { mounts: withoutSearch(mounts), complete: async () => withoutSearch(await complete()) }
 }
 
-/** Whether a folder holds the store of what is served. */
+/** Whether a folder contains the store of the set-up. */
 function holdsStoreOf(folders: readonly string[], folder: string): boolean {
   const state = stateFolder()
   if (isInside(state, folder)) return true
@@ -118,8 +118,8 @@ function isInside(file: string, folder: string): boolean {
 }
 
 /**
- * As {@link planLocal}, for commands that cannot go on with a configuration that is wrong. It says what is left out of one that is not
- * trusted, and which mounts have no folder or file now; with `strict` such a mount is a fault.
+ * Like {@link planLocal}, for commands that cannot continue with a faulty configuration. It reports the parts that are left out
+ * of an untrusted configuration, and mounts without their folder or file; with `strict` such a mount is a fault.
  */
 export async function requireLocal(
   options: LocalOptions & { readonly strict?: boolean },
@@ -151,7 +151,7 @@ export function storeOf({ config, store }: Pick<Local, 'config' | 'store'>): Con
 export interface OpenOptions {
   /** The measurements of this process. */
   readonly measurements?: Measurements
-  /** Opens all mounts at once, and fails with one that cannot be opened. By default each is opened at its first use. */
+  /** Opens all mounts at once, and fails if one cannot be opened. By default each is opened at its first use. */
   readonly strict?: boolean
 }
 
@@ -175,7 +175,7 @@ export async function openLocal(
     lazily: !strict,
     ...defined({ measurements, pages, changes, spill, cursorSecret, earlierCursorSecrets, replicas, store }),
   }
-  // The code that opens mounts is large: a server says who it is before that is loaded.
+  // The code that opens mounts is large, so it is loaded after the server has answered `initialize`.
   const { openCatalog } = await import('../../config/build.ts')
   try {
     return await openCatalog((await complete?.()) ?? mounts, settings)
@@ -184,7 +184,7 @@ export async function openLocal(
   }
 }
 
-/** Some hosts start servers in the root or the home folder: serving all of that is never what was meant. */
+/** Some hosts start servers in the root or the home folder; the user does not want to serve all of that. */
 function refuseAssumed(folder: string): void {
   if (folder !== parse(folder).root && relative(folder, homedir()) !== '') return
   throw misused(

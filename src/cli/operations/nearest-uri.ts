@@ -7,8 +7,8 @@ const maxChildren = 2000
 const maxTime = 1500
 
 /**
- * The URI that was probably meant by one at which nothing is: each segment is the one that was written, or the nearest that the
- * view shows. It looks at nothing but listings, so what may not be seen is never told of. `undefined` where nothing is near.
+ * Returns the URI that was probably meant by one without a resource: each segment is the written one, or the nearest in the view.
+ * It uses only listings of the view, so it never names a denied resource. `undefined` if nothing is near.
  */
 export async function nearestUri(view: View, uri: string): Promise<string | undefined> {
   const signal = AbortSignal.timeout(maxTime)
@@ -29,12 +29,12 @@ export async function nearestUri(view: View, uri: string): Promise<string | unde
     }
     return isOther && found !== uri ? found : undefined
   } catch {
-    // A suggestion is worth no second error.
+    // A failed suggestion must not cause a second error.
     return undefined
   }
 }
 
-/** The mount that a URI lies in, or that it would lie in if it were spelled right. */
+/** The mount of a URI, or the mount that it would have with the right spelling. */
 function nearestMount(mounts: readonly Resource[], wanted: readonly string[]): Resource | undefined {
   const within = mounts.filter(({ uri }) => {
     const segments = segmentsOf(uri)
@@ -85,7 +85,7 @@ function segmentsOf(uri: string): readonly string[] {
     .split('/')
 }
 
-/** The last segment of a URI, as it is read. */
+/** The last segment of a URI, decoded. */
 export function nameOf(uri: string): string {
   return decoded(segmentsOf(uri).at(-1) ?? '')
 }

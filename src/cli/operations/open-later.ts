@@ -70,7 +70,7 @@ interface ServedContext extends Views {
   tools(view: View): readonly Tool[]
 }
 
-/** All of them share their turns, whoever asks by whichever way. */
+/** All callers share the same turns. */
 function contextFor({ config }: Pick<Local, 'config'>, catalog: Views): ServedContext {
   const turns = createAssembleTurns()
   const memoryOf = createMemory()

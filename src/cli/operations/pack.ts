@@ -106,10 +106,10 @@ function shown(uri: string): string {
   return escapeText(readableUri(uri))
 }
 
-/** How often resources were changed, as far as repositories of this machine tell. */
+/** How often resources were changed, from local repositories. */
 interface Activity {
   readonly changes: (uri: string) => number | undefined
-  /** The addresses of the mounts that it is known of. */
+  /** The addresses of the mounts with known changes. */
   readonly known: readonly string[]
 }
 
@@ -146,7 +146,7 @@ function pathBelow(address: string, uri: string): string | undefined {
   try {
     return parseUri(uri).segments.slice(parseAddress(address).segments.length).join('/')
   } catch {
-    // A pin that nothing can be at.
+    // A pin that cannot exist.
     return undefined
   }
 }
@@ -187,7 +187,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Waits until what is searched is indexed: what is not is looked through in a way that takes longer and finds less. */
+/** Waits until the mounts are indexed: without an index, looking for words takes longer and finds less. */
 export async function waitForIndexes(catalog: Catalog, io: Io): Promise<void> {
   for (const { provider } of searchesOf(catalog)) {
     provider.feed()

@@ -26,7 +26,7 @@ export async function openWhole(
   return { length: body.length, bytes: body.bytes() }
 }
 
-/** Undefined when the link leads nowhere any more: the parts are read then. */
+/** Undefined if the link no longer works: the content is then read in parts. */
 async function openLink(link: URL): Promise<Whole | undefined> {
   const response = await fetch(link, { redirect: 'error' }).catch(() => undefined)
   if (response === undefined || !response.ok || response.body === null) {

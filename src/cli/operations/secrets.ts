@@ -8,7 +8,7 @@ export interface Secrets extends Scrubber {
   add(values: Iterable<string>): void
 }
 
-/** @param collect What is known from the beginning; it is asked when something is scrubbed for the first time. */
+/** @param collect Returns the secrets that are known from the beginning; called at the first use. */
 export function createSecrets(collect: () => Iterable<string>): Secrets {
   const values = new Set<string>()
   let scrubber: Scrubber | undefined
@@ -24,7 +24,7 @@ export function createSecrets(collect: () => Iterable<string>): Secrets {
       for (const value of more) values.add(value)
       scrubber = undefined
     },
-    // Finding out what is secret takes a start long: not for a text that no secret fits in.
+    // Collecting the secrets is slow, so it is skipped for a text that is too short for one.
     scrub: (text) => (text.length < minSecretLength ? text : current().scrub(text)),
     lacks: (json) => json.every(({ length }) => length < minSecretLength) || current().lacks?.(json) === true,
     scrubBytes: (bytes) => current().scrubBytes(bytes),
@@ -33,8 +33,8 @@ export function createSecrets(collect: () => Iterable<string>): Secrets {
 }
 
 /**
- * The secrets in an environment: values of variables whose names say so, and what the detectors find in the others, such as the
- * password in a URL. Left out is what would turn up everywhere: {@link isDistinct}.
+ * The secrets in an environment: values of variables whose names sound secret, and secrets that the detectors find in the others,
+ * such as the password in a URL. Values that occur everywhere are left out: {@link isDistinct}.
  */
 export function secretsInEnvironment(environment: Readonly<Record<string, string | undefined>>): readonly string[] {
   // Several variables often have the same value, such as the file of certificates.
@@ -48,7 +48,7 @@ export function secretsInEnvironment(environment: Readonly<Record<string, string
     .filter(isDistinct)
 }
 
-/** The secrets in the words of a command line: those in headers, and what the detectors find. */
+/** The secrets in the words of a command line: those in headers, and those that the detectors find. */
 export function secretsInArguments(words: readonly string[]): readonly string[] {
   return words
     .flatMap((word, at) => {
@@ -81,7 +81,7 @@ const isSecretWhole = (name: string, value: string) =>
 
 const isFile = (value: string) => /^(?:[~./]|[A-Za-z]:\\)/.test(value) && existsSync(value)
 
-/** Nothing longer is looked through. */
+/** Maximum length of a value that is searched. */
 const maxLength = 65_536
 
 /** Returns the secrets that the detectors find in a text; of the user information of a URL, the password. */
@@ -108,8 +108,8 @@ const algorithm =
   /^(?:hmac[-_]?)?(?:sha|md|hs|rs|es|ps|aes|rsa|ed|utf|base|argon|oauth|ipv|kv|tls|ssl|v)[-_]?\d{1,5}(?:id|i|d)?$/i
 
 /**
- * Whether a value can be told from ordinary text. One or two plain words, a small number, the name of an algorithm are no
- * passwords that could be kept: whoever takes `postgres` out of everything takes it out of the documentation too.
+ * Whether a value differs from ordinary text. One or two plain words, a small number or the name of an algorithm do not: removing
+ * `postgres` everywhere would also remove it from the documentation.
  */
 export function isDistinct(value: string): boolean {
   const text = value.trim()

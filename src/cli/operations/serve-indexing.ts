@@ -7,7 +7,7 @@ import type { Io } from '../terminal/io.ts'
 import { createProgress, type ProgressOptions } from '../terminal/progress.ts'
 import { isDone, progressOf } from './indexing.ts'
 
-/** How often it is looked how far the indexes are, in milliseconds. */
+/** Interval at which the progress of the indexes is checked, in milliseconds. */
 const lookIntervalMs = 250
 /** Minimum duration of indexing that is reported, in milliseconds. */
 const minToldMs = 1000
@@ -21,7 +21,7 @@ export interface ServeIndexingOptions extends Pick<ProgressOptions, 'line' | 'no
 }
 
 /**
- * Tells how far the first indexing is, until it is done: on a terminal in its last line, elsewhere as events of the log, one every few
+ * Reports the progress of the first indexing until it is done: on a terminal in its last line, elsewhere as a log event every few
  * seconds. Durations below a second are not reported. Resolves when it is done, or when the signal aborts.
  */
 export async function tellIndexing(catalog: Pick<Catalog, 'mounts'>, options: ServeIndexingOptions): Promise<void> {
@@ -40,7 +40,7 @@ export async function tellIndexing(catalog: Pick<Catalog, 'mounts'>, options: Se
   try {
     while (!signal.aborted) {
       const mounts = await mountsOf(searches.map(({ provider }) => provider))
-      // A search that cannot be opened is told of elsewhere.
+      // The fault of a search that cannot be opened is reported elsewhere.
       if (mounts === undefined) return
       const { done, total } = progressOf(mounts)
       if (mounts.length > 0 && mounts.every(isDone)) {

@@ -42,7 +42,7 @@ export function httpOptions({ config }: Local, { allowHost = [], tokens, insecur
   }
 }
 
-/** Links are signed with the secrets of cursors, if there are some. */
+/** Links are signed with the secrets of cursors, if there are any. */
 function linkOptions({ lifetime }: { readonly lifetime?: number }, config: Local['config']): ContentLinkOptions {
   const { cursorSecret, earlierCursorSecrets = [] } = config ?? {}
   return {
@@ -57,21 +57,21 @@ export function tokensOf(auth: { readonly tokens?: string } | undefined): { read
   return auth?.tokens === undefined ? {} : { tokens: auth.tokens }
 }
 
-/** Settings that protect what is served are not left out silently: without them nothing is served that they are about. */
+/** Settings that protect the service must not be left out silently: without them, nothing that they protect is served. */
 export function refuseWithheld({ config }: Local, { stdio }: ServeOptions): void {
   const needed = ['audit', ...(stdio ? [] : ['http'])]
   const missing = config?.withheld.find(({ part, name }) => part === 'setting' && needed.includes(name))
   if (config === undefined || missing === undefined) return
   throw failed(
-    `"${missing.name}" is left out (${reasonsOf(missing)}), and nothing is served without it. If you trust this configuration: ${trustCommand(config.file)}`,
+    `"${missing.name}" is left out (${reasonsOf(missing)}), and hikidashi serves nothing without it. If you trust this configuration: ${trustCommand(config.file)}`,
   )
 }
 
-/** Over stdio nobody is asked for a token: whoever starts the process is trusted. That must be what is meant. */
+/** Tokens have no effect over stdio, where the starting program is trusted. So the user must choose stdio explicitly. */
 export function refuseUnasked({ config }: Local, { stdio, tokens }: ServeOptions, listen: Listen | undefined): void {
   if (listen !== undefined || stdio || (config?.auth === undefined && tokens === undefined)) return
   throw misused(
-    'Tokens are asked for over HTTP, and nothing says where to listen. Set http.listen or give --http, or say --stdio to serve whoever starts this.',
+    'Tokens are for HTTP, but no address is given. Set http.listen or give --http; or give --stdio to serve the program that starts this.',
   )
 }
 
@@ -120,9 +120,9 @@ export async function openPage(
   log: Log,
 ): Promise<Page | undefined> {
   if (!(explorer ?? isLoopback(host))) return undefined
-  // MCP itself is in the place of the page.
+  // The MCP endpoint already has the path of the page.
   if (path.endsWith('/')) {
-    if (explorer) throw failed(`The explorer has no place where http.path is "${path}": let that end with a name.`)
+    if (explorer) throw failed(`The explorer cannot be served if http.path is "${path}": let the path end with a name.`)
     return undefined
   }
   const { createPage } = await import('../../explorer/index.ts')
@@ -141,7 +141,7 @@ export function pageOf(url: string): string {
   return url.slice(0, url.lastIndexOf('/') + 1)
 }
 
-/** How much the heap may grow between two full collections, in percent of what is alive. */
+/** Growth of the heap between two full collections, in percent of the live data. */
 const growth = 100
 
 /**
@@ -159,7 +159,7 @@ interface Measuring {
   end(): void
 }
 
-/** Measures this process, where that is served: by a mount of its own, or at `/metrics`. */
+/** Measures this process, if a mount or `/metrics` serves the measurements. */
 export async function startMeasuring({ config, mounts }: Local): Promise<Measuring | undefined> {
   const { metrics = false } = config?.http ?? {}
   const isMounted = mounts.some(({ config: mount }) => mount.provider === 'metrics' && mount.source === 'self')

@@ -22,13 +22,13 @@ import { nearestUri } from './nearest-uri.ts'
 
 /** Source of `ls`, `read`, `search` and similar commands: the local configuration, or a server. */
 export interface SourceOptions {
-  /** Folders that are looked at instead of a configuration, or beside one. */
+  /** Folders instead of a configuration, or beside one. */
   readonly folders?: readonly string[]
   readonly config?: string
   readonly url?: string
   readonly command?: string
   readonly header?: readonly string[]
-  /** Looks at the files of folders alone. */
+  /** Uses only the files of folders. */
   readonly only?: 'files'
   readonly logLevel: (typeof logLevels)[number]
 }
@@ -50,20 +50,17 @@ export interface Source {
   close(): Promise<void>
 }
 
-/** Adds the options that say what to look at. */
+/** Adds the options that choose the source. */
 export function addSourceOptions(command: Command): Command {
   return command
     .option('--config <file>', 'use this configuration; by default hikidashi.json here, else the current folder')
-    .addOption(new Option('--url <url>', 'look at a server instead').conflicts(['config', 'command']))
+    .addOption(new Option('--url <url>', 'look at this server instead').conflicts(['config', 'command']))
     .addOption(new Option('--command <line>', 'start this server and look at it instead').conflicts(['config', 'url']))
     .option('--header <header>', 'send a header with --url: "Authorization: Bearer …" (repeatable)', addHeader)
     .addOption(
-      new Option(
-        '--only <part>',
-        'without a configuration: look at the files of the folder, and nothing else of it',
-      ).choices(['files']),
+      new Option('--only <part>', 'without a configuration: look only at the files of the folder').choices(['files']),
     )
-    .addOption(new Option('--log-level <level>', 'what to log on stderr').choices(logLevels).default('warn'))
+    .addOption(new Option('--log-level <level>', 'the log level for stderr').choices(logLevels).default('warn'))
 }
 
 function addHeader(header: string, headers: readonly string[] = []): readonly string[] {
@@ -71,7 +68,7 @@ function addHeader(header: string, headers: readonly string[] = []): readonly st
   return [...headers, header]
 }
 
-/** Opens what the options say. */
+/** Opens the source that the options choose. */
 export async function openSource(options: SourceOptions, io: Pick<Io, 'secrets' | 'say'>, log: Log): Promise<Source> {
   const { url, command, header = [] } = options
   if (header.length > 0 && url === undefined) throw misused('--header needs --url.')
@@ -110,7 +107,7 @@ export function serverTarget({ url, command = '', header = [] }: SourceOptions):
 function commandTarget(line: string) {
   const [command, ...args] = splitCommand(line)
   if (command === undefined) throw misused('--command is empty: give it the command line of a server.')
-  // The user starts it, just as from a shell: with the same environment.
+  // The user starts the command, so it gets the same environment as from a shell.
   const env = Object.fromEntries(
     Object.entries(process.env).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
   )
@@ -153,7 +150,7 @@ function isDirectory(path: string): boolean {
   }
 }
 
-/** Opens a source for as long as it is used. */
+/** Opens a source for the duration of a call. */
 export async function withSource(
   options: SourceOptions,
   io: Io,
@@ -173,9 +170,9 @@ export async function withSource(
 }
 
 /**
- * Awaits what is asked about a URI, and says which one it was when nothing is there.
+ * Awaits a request about a URI. If nothing is at the URI, the error suggests the URI that was probably meant.
  *
- * @param view Where the URI that was probably meant is looked for.
+ * @param view The view in which a similar URI is searched.
  */
 export async function asked<T>(uri: string, answer: Promise<T>, view?: View): Promise<T> {
   try {
@@ -186,9 +183,9 @@ export async function asked<T>(uri: string, answer: Promise<T>, view?: View): Pr
   }
 }
 
-/** Returns the error for a URI without a resource. It is the same for a resource that may not be seen. */
+/** Returns the error for a URI without a resource. It is the same for a denied resource. */
 export async function nothingAt(uri: string, view?: View): Promise<CommandError> {
   const meant = view === undefined ? undefined : await nearestUri(view, uri)
   const advice = meant === undefined ? 'What there is: hikidashi ls' : `Did you mean ${meant} ?`
-  return new CommandError(exitCodes.notFound, `There is nothing at ${uri}, or it may not be seen. ${advice}`)
+  return new CommandError(exitCodes.notFound, `There is nothing at ${uri}, or you may not see it. ${advice}`)
 }

@@ -9,13 +9,13 @@ import { lengthOf } from './contents.ts'
 export interface Facts {
   readonly resource: Resource
   readonly mount?: Resource
-  /** Of a directory: what lies right in it. */
+  /** For a directory: its direct children. */
   readonly children?: { readonly directories: number; readonly resources: number; readonly complete: boolean }
-  /** Whether a listing has it. Other resources are found by their URIs alone. */
+  /** Whether a listing contains it. Other resources are found only by their URIs. */
   readonly listed: boolean
   /** Whether the server notifies of its changes. */
   readonly watchable: boolean
-  /** The templates that its URI fits, with the values of their variables. */
+  /** The templates that match its URI, with the values of their variables. */
   readonly templates: readonly (Pick<ResourceTemplate, 'uriTemplate' | 'name'> & {
     readonly values: Readonly<Record<string, string>>
   })[]
@@ -24,13 +24,13 @@ export interface Facts {
 /** Maximum number of counted children of a directory. */
 const maxCounted = 10_000
 
-/** Collects the facts of a URI; undefined if nothing is there, or it may not be seen. */
+/** Collects the metadata of a URI; undefined if it does not exist, or is denied. */
 export async function findFacts(view: View, uri: string): Promise<Facts | undefined> {
   const mounts = await view.mounts()
   const mount = mounts.find((one) => isAtOrBelow(uri, one.uri))
   const found = await listedAs(view, uri, mounts)
   const listed = found !== undefined && mounts.includes(found) ? await asResource(view, found) : found
-  // A listed resource is no directory, so it is not listed itself.
+  // A listed resource is not a directory, so it is not listed itself.
   const children = listed === undefined || isDirectory(listed) ? await childrenOf(view, uri) : undefined
   const templates = await templatesFor(view, uri)
   const resource =
@@ -38,7 +38,7 @@ export async function findFacts(view: View, uri: string): Promise<Facts | undefi
     (children === undefined ? await readAs(view, uri) : { uri, name: mount?.name ?? uri, mimeType: directoryMimeType })
   if (resource === undefined) return undefined
   return {
-    // A URI has several spellings; what was asked for is shown as the listing has it.
+    // A URI has several spellings; show the one of the listing.
     resource,
     ...defined({ mount, children }),
     listed: listed !== undefined,
@@ -47,7 +47,7 @@ export async function findFacts(view: View, uri: string): Promise<Facts | undefi
   }
 }
 
-/** A mount that is a single resource as that resource; any other one as it is. */
+/** A mount of a single resource is shown as that resource; any other mount as itself. */
 export async function asResource(view: View, mount: Resource): Promise<Resource> {
   try {
     const { items, nextCursor } = await view.directory({ uri: mount.uri })
@@ -56,12 +56,12 @@ export async function asResource(view: View, mount: Resource): Promise<Resource>
     if (found?.mimeType === undefined || found.mimeType === directoryMimeType) return mount
     return { ...found, ...mount, mimeType: found.mimeType }
   } catch {
-    // A mount that does not answer is shown as it is listed.
+    // A mount that does not answer is shown with its listed metadata.
     return mount
   }
 }
 
-/** Whether anything is at a URI: a resource, a directory, or what is read by its URI alone. */
+/** Whether a URI exists: as a resource, a directory, or a URI that can only be read. */
 export async function isThere(view: View, uri: string): Promise<boolean> {
   if ((await listedAs(view, uri, await view.mounts())) !== undefined) return true
   try {
@@ -79,7 +79,7 @@ async function listedAs(view: View, uri: string, mounts: readonly Resource[]): P
   if (mount !== undefined) return mount
   if (/[?#]/.test(uri)) return undefined
   const parent = uri.replace(/\/+$/, '').replace(/[^/]+$/, '')
-  // A listing can leave a name out that stands in the path: then the next directory above knows nothing of it either.
+  // A listing may leave out a name that the path contains; then the directory above does not know it either.
   return inDirectory(view, parent, uri)
 }
 
@@ -111,7 +111,7 @@ async function childrenOf(view: View, uri: string): Promise<Facts['children']> {
   }
 }
 
-/** Returns the facts that a read tells, without taking the content. */
+/** Returns the metadata from a read, without its content. */
 async function readAs(view: View, uri: string): Promise<Resource | undefined> {
   try {
     const { contents } = await view.read(uri)
@@ -130,7 +130,7 @@ async function readAs(view: View, uri: string): Promise<Resource | undefined> {
     }
   } catch (error) {
     if (isResourceError(error, 'not-found')) return undefined
-    // It is there, and too large to be read at once.
+    // It exists, but is too large for one read.
     if (isResourceError(error, 'too-large')) return { uri, name: uri }
     throw error
   }
@@ -179,7 +179,7 @@ function isDirectory({ mimeType }: Resource): boolean {
   return mimeType === directoryMimeType
 }
 
-/** Whether two URIs are one but for their spelling: what is percent-encoded, and a slash at the end. */
+/** Whether two URIs differ only in spelling: in percent-encoding, and in a slash at the end. */
 function isSame(a: string, b: string): boolean {
   return a === b || plain(a) === plain(b)
 }

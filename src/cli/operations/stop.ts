@@ -1,9 +1,9 @@
 import type { Log } from '../../core/log.ts'
 
-/** Turns the signals that end a process into an abort, so that what was asked can be answered first. */
+/** Turns SIGTERM, SIGINT and SIGHUP into an abort, so that requests in flight can be answered first. */
 export interface Stop {
   readonly signal: AbortSignal
-  /** Leaves the signals to the system again. */
+  /** Restores the default handling of the signals. */
   done(): void
 }
 
@@ -25,7 +25,7 @@ export function createStop(log: Log): Stop {
   }
   const onRejection = (error: unknown) => log('error', 'a task failed that nobody waited for', { error })
   for (const name of Object.keys(signals)) process.on(name, onSignal)
-  // Left to Node, it opens a debugger, in which everything can be read that the process knows.
+  // By default, Node would open a debugger on this signal, which can read all memory of the process.
   process.on('SIGUSR1', ignore)
   process.on('uncaughtException', onException)
   process.on('unhandledRejection', onRejection)

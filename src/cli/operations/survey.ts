@@ -6,13 +6,13 @@ import { type DescribedServer, serversIn } from './survey-servers.ts'
 
 /** Findings of `init` in a folder. */
 export interface Found extends Survey {
-  /** The API that a description in the folder is of. */
+  /** The API that an OpenAPI file in the folder describes. */
   readonly api?: DescribedApi
-  /** Servers that files of hosts in the folder name. */
+  /** Servers in host files of the folder. */
   readonly servers?: readonly DescribedServer[]
 }
 
-/** Looks at a folder for `init`. Rejects as `readdir` does for one that cannot be read. */
+/** Examines a folder for `init`. Rejects like `readdir` if it cannot be read. */
 export async function surveyAll(folder: string): Promise<Found> {
   const survey = await surveyFolder(folder)
   const api = await apiIn(folder)
@@ -20,7 +20,7 @@ export async function surveyAll(folder: string): Promise<Found> {
   return { ...survey, ...defined({ api }), ...(servers.length === 0 ? {} : { servers }) }
 }
 
-/** An API that a folder describes: where it is, and what of it can be asked for. */
+/** An API that a folder describes: its URL, and its GET requests. */
 interface DescribedApi {
   /** The description, relative to the folder. */
   readonly file: string
@@ -34,7 +34,7 @@ const files = ['openapi.json', 'docs/openapi.json', 'api/openapi.json']
 const maxBytes = 4 * 2 ** 20
 const maxTemplates = 8
 
-/** The API that a folder describes, if it says where that is and something of it can be asked for without a query. */
+/** The API that a folder describes, if its URL is given and at least one request needs no query. */
 async function apiIn(folder: string): Promise<DescribedApi | undefined> {
   for (const file of files) {
     const found = describedBy(await jsonIn(join(folder, file)))
@@ -65,7 +65,7 @@ function describedBy(description: unknown): Omit<DescribedApi, 'file'> | undefin
     : { url: url.replace(/\/$/, ''), templates: templates.slice(0, maxTemplates) }
 }
 
-/** Whether nothing but the path has to be said. */
+/** Whether the request needs only its path. */
 function isPlainGet(operation: unknown): boolean {
   if (typeof operation !== 'object' || operation === null) return false
   return arrayAt(operation, 'parameters').every((one) => at(one, 'in') === 'path' || at(one, 'required') !== true)

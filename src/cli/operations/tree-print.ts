@@ -21,7 +21,7 @@ export interface PrintOptions {
   readonly isWhole: boolean
 }
 
-/** One line: its cells, and behind them the tree. */
+/** One line: its cells, followed by the tree. */
 interface Row {
   cells: readonly string[]
   readonly text: string
@@ -104,7 +104,7 @@ export function createTreePrinter(out: Output, options: PrintOptions): TreePrint
 interface Column {
   readonly heading: string
   readonly side: 'left' | 'right'
-  /** How wide it is from the beginning, where lines are printed before all are known. */
+  /** Initial width of a column, if lines are printed before all are known. */
   readonly least: number
   of(resource: Resource, measured: Measured | undefined, totals: Totals | undefined): string
 }
@@ -137,7 +137,7 @@ function headingOf(columns: readonly Column[], widths: readonly number[], { dim 
   )
 }
 
-/** A number of tokens; one that is no more than an estimate has a `~`. */
+/** A number of tokens; an estimate begins with `~`. */
 export function formatTokens(known: { readonly tokens?: number; readonly isEstimate: boolean } | undefined): string {
   if (known?.tokens === undefined) return '-'
   return `${known.isEstimate ? '~' : ''}${known.tokens.toLocaleString('en')}`
@@ -149,7 +149,7 @@ function formatKnown(value: number | undefined, format: (value: number) => strin
 
 /** Writes a tree as JSON while it is walked: an array of roots, each with its `children`. */
 export function createTreeJson({ write }: Output, options: Pick<PrintOptions, 'isWhole' | 'tokens'>): TreePrinter {
-  /** For each directory that is open, whether nothing was written into it yet. */
+  /** For each open directory, whether nothing was written into it yet. */
   const empty: boolean[] = []
   let more = new Map<number, Readonly<Record<string, unknown>>>()
   let hasRoots = false

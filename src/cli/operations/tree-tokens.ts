@@ -14,7 +14,7 @@ const maxBytes = maxCounted
 /** Mean number of bytes in a token, of text and code in UTF-8 in any language. */
 const bytesPerToken = 4
 
-/** Counts the tokens of resources by reading them: exactly, but for what is too large. */
+/** Counts the tokens of resources by reading them; a resource that is too large is estimated. */
 export async function tokenCounter(view: View, encoding: Encoding): Promise<(resource: Resource) => Promise<Measured>> {
   const counter = await openCounter(encoding)
   const takeTurn = turns(concurrency)
@@ -62,7 +62,7 @@ async function gather({
 }: Extract<ResourceContent, { readonly stream: unknown }>): Promise<Uint8Array | undefined> {
   const chunks: Uint8Array[] = []
   if (length > maxBytes) {
-    // A stream that is not read to its end holds something open.
+    // A stream that is not read to its end would keep a file or connection open.
     await stream[Symbol.asyncIterator]().return?.()
     return undefined
   }

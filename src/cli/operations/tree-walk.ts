@@ -23,11 +23,11 @@ export interface Totals {
 /** Position of a node: for each level above it, and for itself, whether it is the last one. Empty for a root. */
 export type Place = readonly boolean[]
 
-/** Hears of a tree from the top to the bottom. Each `enter` has its `leave`. */
+/** Receives the nodes of a tree from top to bottom. Each `enter` has its `leave`. */
 export interface TreeVisitor {
   enter(directory: Resource, place: Place): Promise<void>
   add(resource: Resource, place: Place, measured: Measured | undefined): Promise<void>
-  /** More nodes, which are not shown. */
+  /** The number of further nodes, which are not shown. */
   more(count: number, place: Place): Promise<void>
   /** The rest of a directory could not be listed. */
   fault(message: string, place: Place): Promise<void>
@@ -36,20 +36,20 @@ export interface TreeVisitor {
 }
 
 export interface WalkOptions {
-  /** How many levels are shown. */
+  /** Maximum number of shown levels. */
   readonly depth: number
-  /** How many nodes of each directory are shown. */
+  /** Maximum number of shown nodes of each directory. */
   readonly most: number
-  /** Looks at everything, shown or not, so that the totals are those of all that is there. */
+  /** Visits everything, shown or not, so that the totals include all of it. */
   readonly isWhole: boolean
-  /** Whether the root was named by a user, and has to be there and to answer. */
+  /** Whether a user named the root: then it must exist and answer. */
   readonly isNamed: boolean
   readonly measure?: (resource: Resource) => Promise<Measured>
-  /** Hears of each resource. */
+  /** Receives each resource. */
   readonly onSeen?: () => void
 }
 
-/** Walks through what is below a root, depth first, a page at a time. Resolves to its totals. */
+/** Walks the tree below a root, depth first, page by page. Resolves to its totals. */
 export async function walk(view: View, root: Resource, visitor: TreeVisitor, options: WalkOptions): Promise<Totals> {
   const { depth: most, isWhole, measure, onSeen = () => {} } = options
 
@@ -87,7 +87,7 @@ export async function walk(view: View, root: Resource, visitor: TreeVisitor, opt
         if (isShown) await visitor.add(node, here, found)
       }
     } catch (error) {
-      // A named node must exist; a listed one may be gone since, or not answer.
+      // A named node must exist; a listed node may have disappeared, or not answer.
       if ((place.length === 0 && options.isNamed) || !(isGone(error) || isResourceError(error, 'unavailable')))
         throw error
       if (!isGone(error) && error instanceof Error) await visitor.fault(error.message, [...place, true])
@@ -114,7 +114,7 @@ interface Node {
 async function* nodesOf(view: View, uri: string, measure: WalkOptions['measure']): AsyncGenerator<Node> {
   let held: Omit<Node, 'isLast'> | undefined
   for await (const { items } of pagesOf((query) => directory(view, uri, query))) {
-    // All of a page are measured side by side.
+    // All nodes of a page are measured concurrently.
     const nodes = items.map((node) => ({
       node,
       measured: node.mimeType === directoryMimeType ? undefined : measure?.(node),

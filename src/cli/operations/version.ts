@@ -9,7 +9,7 @@ export function packageVersion(): string {
   return readPackage().version
 }
 
-/** Whether `npx hikidashi` finds this package. As long as package.json says "private", npm refuses to publish it. */
+/** Whether `npx hikidashi` finds this package. While package.json says "private", npm refuses to publish it. */
 export function isPublished(): boolean {
   return readPackage().private !== true
 }

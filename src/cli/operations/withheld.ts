@@ -5,8 +5,9 @@ import { escapeText } from '../terminal/text.ts'
 import { joinCommand } from './command-line.ts'
 
 /**
- * Loads a configuration. One that the user named is trusted. Of one that was found in the current folder, the parts that do more than
- * read that folder are left out until the user trusts it (`hikidashi trust`). A folder or file that is not there is no fault of it.
+ * Loads a configuration. A file that the user named is trusted. In a file that was found in the current folder, the parts that do
+ * more than read that folder are left out until the user trusts it (`hikidashi trust`). A missing folder or file of a mount is
+ * not a fault here.
  */
 export async function loadFound(file: string, isNamed: boolean): Promise<LoadResult> {
   // Serving a folder does not load the code that reads configurations.
@@ -51,7 +52,7 @@ const verbs = {
   needs: 'needs',
 } as const
 
-/** A part that is left out, as it stands in JSON for programs. */
+/** A part that is left out, in the JSON for programs. */
 export function withheldJson({ name, part, effects }: Withheld) {
   return { name, part, effects }
 }
@@ -61,7 +62,7 @@ export const untrustedNote =
   'that you trust this configuration could not be kept in the state folder. Name it with --config, or run: hikidashi trust'
 
 /**
- * Records that the user trusts a configuration that it named, or had written. Resolves to whether that was kept.
+ * Records that the user trusts a configuration that the user named, or had written. Resolves to whether the record was stored.
  *
  * @param content The bytes that are trusted; by default those in the file.
  */

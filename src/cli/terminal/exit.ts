@@ -4,9 +4,9 @@ import { type ErrorKind, ResourceError } from '../../core/errors.ts'
 export const exitCodes = { ok: 0, failed: 1, usage: 2, budget: 3, notFound: 4, refused: 5 } as const
 
 export const exitCodeHelp = `
-Exit codes: 0 done; 1 failed, or something is wrong; 2 the command line is wrong;
-3 what is required does not fit into the budget (pack); 4 nothing is at that URI;
-5 a server asks who you are, or refuses you.`
+Exit codes: 0 success; 1 failure, or a fault was found; 2 the command line is wrong;
+3 a required resource does not fit into the budget (pack); 4 nothing is at that URI;
+5 a server requires authentication, or refuses you.`
 
 /** An error with a message for the user, and the code to end with. */
 export class CommandError extends Error {
@@ -19,7 +19,7 @@ export class CommandError extends Error {
   }
 }
 
-/** Something went wrong that another command line would not help. */
+/** A failure that does not depend on the command line. */
 export function failed(message: string): CommandError {
   return new CommandError(exitCodes.failed, message)
 }
@@ -38,7 +38,7 @@ export function explain(error: unknown): { readonly message: string; readonly ex
   return { message: `This is a fault of hikidashi. Please report it: ${reason}`, exitCode: exitCodes.failed }
 }
 
-/** Whether a server said that it wants a token, or another one (HTTP 401 or 403). */
+/** Whether a server requires a token, or another one (HTTP 401 or 403). */
 function isRefusal(error: unknown): boolean {
   for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++)
     if ('status' in at && (at.status === 401 || at.status === 403)) return true

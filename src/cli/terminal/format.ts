@@ -20,7 +20,7 @@ export function formatTime(milliseconds: number): string {
   return new Date(milliseconds).toISOString().replace(/\.\d+Z$/, 'Z')
 }
 
-/** A resource as `--json` prints it: as a view has it, with the time as ISO 8601. */
+/** A resource for `--json`: as in a view, with the time in ISO 8601. */
 export function resourceToJson({ modified, ...facts }: Resource): Readonly<Record<string, unknown>> {
   return modified === undefined ? facts : { ...facts, modified: new Date(modified).toISOString() }
 }
@@ -30,7 +30,7 @@ export function count(number: number, word: string): string {
   return `${number} ${word}${number === 1 ? '' : 's'}`
 }
 
-/** A number with a word, for large numbers and for words of their own plural: `1 entry`, `1,203 entries`. */
+/** A number with a word, for large numbers and irregular plurals: `1 entry`, `1,203 entries`. */
 export function counted(number: number, one: string, many: string = `${one}s`): string {
   return `${number.toLocaleString('en')} ${number === 1 ? one : many}`
 }

@@ -9,7 +9,7 @@ export interface Io {
   readonly out: Output
   /** Prints a message on standard error, without secrets. Control characters are escaped. */
   say(text: string): void
-  /** Whether a person sees what is said. */
+  /** Whether a person reads the messages. */
   readonly saysToTerminal: boolean
   /** Secrets that no output may contain. */
   readonly secrets: Secrets
@@ -36,7 +36,7 @@ export function createIo(secrets: Secrets): ProcessIo {
   }
 }
 
-/** Two outputs share a terminal: what is being told stands where the data goes. */
+/** Both outputs share a terminal, so the status line would be mixed with the data. */
 function cleared<T>(write: () => T): T {
   statusLine.clear()
   return write()

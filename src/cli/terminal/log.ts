@@ -9,20 +9,20 @@ export const logLevels = [...levels, 'silent'] as const
 export const logFormats = ['text', 'json'] as const
 
 export interface LogOptions {
-  /** Less important events are not written. */
+  /** Events below this level are not written. */
   readonly level: (typeof logLevels)[number]
   readonly format: (typeof logFormats)[number]
   readonly write: (line: string) => void
-  /** Takes secrets out of messages and fields, before anything is cut. */
+  /** Removes secrets from messages and fields, before anything is cut. */
   readonly scrubber?: Scrubber
   readonly now?: () => Date
 }
 
-/** The longest line of the log, in characters. */
+/** Maximum length of a log line, in characters. */
 const maxLine = 8192
 const reserved = new Set(['time', 'level', 'message'])
 
-/** Makes a log that writes one line per event, in which nothing can end the line or reach the terminal. */
+/** Creates a log that writes one line per event. No text in it can end the line or control the terminal. */
 export function createLog({ level, format, write, scrubber, now = () => new Date() }: LogOptions): Log {
   const least = level === 'silent' ? levels.length : levels.indexOf(level)
   return (at, message, fields = {}) => {
@@ -59,7 +59,7 @@ function cleanerOf(scrubber: Scrubber | undefined): <T extends Value>(value: T) 
   return clean as <T extends Value>(value: T) => T
 }
 
-/** An error is its message and those of its causes; where everything is logged, its stack too. */
+/** An error is logged as its message and the messages of its causes; at level `debug`, also with its stack. */
 function fieldsOf(name: string, value: unknown, detailed: boolean): readonly (readonly [string, Value])[] {
   if (value === undefined) return []
   if (value instanceof Error) {
@@ -89,7 +89,7 @@ function textOf(value: Value): string {
   return escapeText(JSON.stringify(value))
 }
 
-/** One line of JSON. Of what would make it too long, the beginning stays. */
+/** One line of JSON. If it is too long, only the beginning is kept. */
 function jsonLine(fields: Readonly<Record<string, Value>>): string {
   const line = JSON.stringify(fields)
   if (line.length <= maxLine) return line

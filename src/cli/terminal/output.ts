@@ -6,21 +6,21 @@ export interface Output {
   /** Whether a person is looking at it, rather than a program. */
   readonly isTerminal: boolean
   /**
-   * Writes data. To a terminal, control characters go in a visible form (`\u001b`), whatever the data is and wherever it comes from; to
-   * a pipe or a file every byte goes as it is. Waits while the reader is slow. Rejects with {@link outputClosed} when the reader is gone.
+   * Writes data. On a terminal, control characters are shown as escapes (`\u001b`), whatever the source of the data; a pipe or a
+   * file gets the bytes unchanged. Waits while the reader is slow. Rejects with {@link outputClosed} when the reader is gone.
    */
   write(data: string | Uint8Array, options?: WriteOptions): Promise<void>
 }
 
 export interface WriteOptions {
-  /** The text has colours of ours (`coloursFor`): those are sent. Everything else in it must have gone through `escapeText`. */
+  /** The text contains colours of `coloursFor`, which are written. All other text in it must have gone through `escapeText`. */
   readonly isStyled?: boolean
 }
 
-/** The sequences that `coloursFor` makes: colours and weights (SGR, ECMA-48), which move and write nothing. */
+/** The sequences of `coloursFor`: colours and weights (SGR, ECMA-48). They neither move the cursor nor write characters. */
 const style = new RegExp(`(${String.fromCharCode(27)}\\[\\d{1,2}(?:;\\d{1,2})?m)`)
 
-/** A text as a terminal may get it: control characters in a visible form, line ends and tabs as they are. */
+/** A text that is safe for a terminal: control characters as escapes, line ends and tabs unchanged. */
 export function forTerminal(text: string, { isStyled = false }: WriteOptions = {}): string {
   if (!isStyled) return escapeLines(text)
   return text
@@ -29,17 +29,17 @@ export function forTerminal(text: string, { isStyled = false }: WriteOptions = {
     .join('')
 }
 
-/** The reader of the output is gone (`| head`): the command ends, and nothing is wrong. */
+/** The reader of the output is gone (`| head`): the command ends without an error. */
 export const outputClosed = new Error('the reader of the output is gone')
 
 export function createOutput(stream: Writable & { readonly isTTY?: boolean }): Output {
   let failure: Error | undefined
-  // A listener has to stay: without it, a late failure would end the process.
+  // Keep a listener: without it, a late failure would end the process.
   stream.on('error', (error: NodeJS.ErrnoException) => {
     failure ??= reasonOf(error)
   })
   const isTerminal = stream.isTTY === true
-  // A character may lie in two chunks of bytes.
+  // A character may be split over two chunks of bytes.
   const decoder = new TextDecoder()
   const textOf = (data: string | Uint8Array) =>
     typeof data === 'string' ? data : decoder.decode(data, { stream: true })
@@ -59,7 +59,7 @@ function reasonOf(error: NodeJS.ErrnoException): Error {
   return gone ? outputClosed : error
 }
 
-/** Writes a JSON array as its items come, one on a line, so that a long one is never held. */
+/** Writes a JSON array while its items arrive, one a line, so that a long array is never held in memory. */
 interface JsonArray {
   add(items: readonly unknown[]): Promise<void>
   end(): Promise<void>

@@ -10,7 +10,7 @@ export async function* pagesOf<T>(
     const page = await fetch(cursor === undefined ? {} : { cursor })
     yield page
     if (page.nextCursor === undefined) return
-    // Other people's servers: one that turns in a circle would be listed forever.
+    // A third-party server may return the same cursor again. Without this check the listing would never end.
     if (page.nextCursor === cursor) throw new ResourceError('internal', 'The server gave the same cursor twice.')
     cursor = page.nextCursor
   }

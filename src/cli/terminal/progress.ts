@@ -1,7 +1,7 @@
 import type { Io } from './io.ts'
 import { type StatusLine, statusLine } from './status-line.ts'
 
-/** Shows a waiting person the progress of something. It shows nothing in the first second, and erases itself at the end. */
+/** Shows progress on a terminal. It shows nothing in the first second, and erases itself at the end. */
 export interface Progress {
   /** Adds finished items. */
   add(count: number): void
@@ -20,11 +20,14 @@ export interface ProgressState {
 }
 
 export interface ProgressOptions extends ProgressState {
-  /** How a number is written: `1,290` unless told. */
+  /** How a number is written; by default with separators, such as `1,290`. */
   readonly format?: (value: number) => string
-  /** Tells it where the data goes to the same terminal too: for what prints little, and seldom. */
+  /** Shows progress even if the data goes to the same terminal. This suits commands that print little, and seldom. */
   readonly besideOutput?: boolean
-  /** Takes whole lines, now and then, where standard error is no terminal that can go back. By default nothing is told there. */
+  /**
+   * Takes progress as whole lines, now and then, if standard error is not a terminal that can erase a line. By default no
+   * progress is shown there.
+   */
   readonly writeLine?: (text: string) => void
   readonly line?: StatusLine
   readonly now?: () => number
@@ -38,7 +41,10 @@ const interval = 120
 const linePatience = 3000
 const lineInterval = 5000
 
-/** @param io A person who sees the data come needs no more, and a program, or a terminal that cannot go back, gets whole lines or nothing. */
+/**
+ * @param io If the data goes to the terminal, the person sees it arrive and no progress is shown. If standard error is not a
+ *   terminal that can erase a line, progress is written as whole lines, or not at all.
+ */
 export function createProgress(io: Pick<Io, 'saysToTerminal' | 'out'>, options: ProgressOptions = {}): Progress {
   const { line = statusLine, now = Date.now, env = process.env, format = formatNumber, besideOutput = false } = options
   const isTerminal = io.saysToTerminal && env.TERM !== 'dumb'

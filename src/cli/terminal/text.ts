@@ -1,13 +1,13 @@
 import { patternOf } from '../../core/pattern.ts'
 
 /**
- * Characters that would do something to a terminal, or hide: controls, the marks that turn the direction of text, line
- * separators, and what has no width or is blank though it is a letter (joiners are left, since scripts and emoji need them).
+ * Characters that would control a terminal, or hide: control characters, the marks that change the direction of text, line
+ * separators, and characters without width or with a blank shape. Joiners are left, since scripts and emoji need them.
  */
 const unsafe =
   /[\p{Cc}\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e007f}]|[\ud800-\udfff]/gu
 
-/** Text from anywhere, safe to print on one line: what is unsafe is written as an escape (`\u001b`, `\n`). */
+/** Makes text from any source safe to print on one line: unsafe characters are written as escapes (`\u001b`, `\n`). */
 export function escapeText(text: string): string {
   return text.replace(unsafe, escapeCharacter)
 }
@@ -84,7 +84,7 @@ export function displayWidth(text: string): number {
   return width
 }
 
-/** A text filled up with spaces to a width; one that is wider stays as it is. */
+/** Fills a text up with spaces to a width. A wider text stays unchanged. */
 export function padDisplay(text: string, width: number, side: 'left' | 'right' = 'left'): string {
   const space = ' '.repeat(Math.max(0, width - displayWidth(text)))
   return side === 'left' ? text + space : space + text
@@ -98,8 +98,8 @@ interface Column {
 }
 
 /**
- * Lays out rows in columns, some rows at a time: what was printed stays, so widths only grow. The last cell of a row is
- * never filled up, and empty ones at its end are left out.
+ * Lays out rows in columns, some rows at a time. Printed rows cannot change, so widths only grow. The last cell of a row is not
+ * filled up, and empty cells at the end of a row are left out.
  */
 export function createColumns(columns: readonly Column[]): (rows: readonly (readonly string[])[]) => string {
   const widths = columns.map(() => 0)

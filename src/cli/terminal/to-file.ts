@@ -4,7 +4,7 @@ import { failed } from './exit.ts'
 import type { Io } from './io.ts'
 import { createOutput, type Output, outputClosed } from './output.ts'
 
-/** The commands whose data `-o, --output FILE` puts into a file, besides those that have such an option of their own. */
+/** The commands whose data `-o, --output FILE` writes into a file, besides the commands with such an option of their own. */
 const offering = new Set([
   'ls',
   'tree',
@@ -23,7 +23,7 @@ const offering = new Set([
 /** Input and output of a command whose data may go to a file. */
 export interface FileOutput {
   readonly io: Io
-  /** Gives a command the option, once it has its others. */
+  /** Adds the option to a command, after the other options of the command. */
   offer(command: Command): void
 }
 
@@ -38,7 +38,7 @@ export function createFileOutput(io: Io): FileOutput {
   const addOption = (command: Command): void => {
     for (const inner of command.commands) addOption(inner)
     if (command.commands.length > 0 || command.options.some(({ long }) => long === '--output')) return
-    command.option('-o, --output <file>', 'write what it prints to a file')
+    command.option('-o, --output <file>', 'write the output to a file')
     command.hook('preAction', (_, action) => {
       const { output } = action.opts<{ readonly output?: string }>()
       if (output !== undefined) out = openFile(output)

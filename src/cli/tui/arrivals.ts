@@ -56,7 +56,7 @@ function mounted(state: State, roots: readonly Resource[]): State {
   return { ...state, tree: roots.length === 1 && only !== undefined ? withOpen(tree, only.uri) : tree }
 }
 
-/** A directory that was listed again: what is new in it, or is otherwise than before, is marked. */
+/** Replaces the entries of a directory that was listed again, and marks the new and the changed entries. */
 function relisted(state: State, uri: string, items: readonly Resource[], next: string | undefined): State {
   const folder = folderAt(state.tree, uri)
   const before = new Map(folder.items.map((item) => [item.uri, item]))
@@ -83,7 +83,7 @@ function shown(state: State, uri: string, content: Shown): State {
   const { preview } = state
   if (preview?.uri !== uri) return state
   const next = { ...without(preview, 'failure', 'stale'), state: 'ready' as const, shown: content }
-  // Read again, it stays where it was, as far as it is that long.
+  // After another read the preview keeps its position, or shows the end if the content has become shorter.
   const { columns, height } = previewSize({ ...state, preview: next })
   const end = endOf(content, columns, height)
   const isBehind = next.at.line > end.line || (next.at.line === end.line && next.at.row > end.row)
@@ -142,7 +142,7 @@ function gathered(state: State, uris: readonly string[], isAll: boolean): State 
   return { ...state, basket, ...defined({ notice }) }
 }
 
-/** Marks what has changed, and has what is shown of it read again. */
+/** Marks changed resources, and has the shown ones read again. */
 function changed(state: State, uris: readonly string[]): State {
   const all = new Set(uris.map(bare))
   const isIn = (uri: string) => all.has(bare(uri))

@@ -1,6 +1,6 @@
 import type { Basket, Count, Picked } from './state.ts'
 
-/** By what the tokens of a resource are known: they depend on how much of it is taken, and in which format. */
+/** The key of a token count. The tokens of a resource depend on the level of detail and on the format of the context. */
 export function countKey({ format }: Basket, { uri, level }: Picked): string {
   return `${format} ${level} ${uri}`
 }
@@ -15,7 +15,7 @@ export interface Total {
   readonly missing: number
 }
 
-/** The tokens of the whole context, as far as they are counted: parts add up exactly. */
+/** The tokens of the whole context, from the parts that are counted so far. The counts of parts add up exactly. */
 export function totalOf(basket: Basket): Total {
   const counts = basket.items.map((item) => countOf(basket, item))
   const frame = counts.find((count) => count !== undefined && count.failure === undefined)?.frame ?? 0
@@ -36,7 +36,7 @@ export function toggled(basket: Basket, uri: string): Basket {
   return { ...basket, items, at: Math.max(0, Math.min(basket.at, items.length - 1)) }
 }
 
-/** Adds the missing ones; removes all if none is missing. */
+/** Adds the resources that are missing; removes all of them if none is missing. */
 export function toggledAll(basket: Basket, uris: readonly string[]): Basket {
   const missing = uris.filter((uri) => !isPicked(basket, uri))
   if (missing.length > 0)

@@ -84,8 +84,8 @@ export function selected(row: Row, how: 'firm' | 'faint'): Row {
 }
 
 /**
- * A line cut into rows of at most so many columns: behind a blank where there is one in the last half, else anywhere. A blank at which it
- * is cut is not drawn. A line that is empty is one row; a wide character is never cut in two.
+ * Cuts a line into rows with a maximum number of columns. A row ends at a blank if its last half has one, else at any character.
+ * The blank at a cut is not drawn. An empty line is one row, and a wide character is never cut in two.
  */
 export function wrap(cells: Row, columns: number): readonly Row[] {
   const most = Math.max(2, columns)

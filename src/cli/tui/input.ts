@@ -19,7 +19,7 @@ export interface InputDecoder {
   take(bytes: Uint8Array): readonly Input[]
   /** Whether something is begun that may be a key by itself: after a moment without more, it is. */
   readonly isOpen: boolean
-  /** Nothing more came in that moment. */
+  /** Tells that no further input has arrived for a moment, which completes a pending escape. */
   settle(): readonly Input[]
 }
 
@@ -155,7 +155,7 @@ function pastedText(text: string): string {
   return escapedless(text.replace(/\s*[\r\n\t]+\s*/g, ' ').trim())
 }
 
-/** Text without what {@link escapeText} would have to escape. */
+/** Text without the characters that {@link escapeText} would escape. */
 export function escapedless(text: string): string {
   return Array.from(text)
     .filter((character) => escapeText(character) === character)

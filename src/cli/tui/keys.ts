@@ -49,7 +49,7 @@ const left: Command = (state) => {
 
 const swap: Command = (state) => stay({ ...state, focus: state.focus === 'list' ? 'preview' : 'list' })
 
-/** One step back: from the preview, from what is shown beside the tree, from a filter. */
+/** Goes one step back: from the preview to the list, from another list to the tree, or out of a filter. */
 const back: Command = (state) => {
   if (state.focus === 'preview') return stay({ ...state, focus: 'list' })
   if (state.visiting !== undefined || state.goal !== undefined) return stay(without(state, 'visiting', 'goal'))
@@ -57,7 +57,7 @@ const back: Command = (state) => {
   return stay({ ...without(state, 'toEnd'), filter: '' })
 }
 
-/** Picks what is chosen, or puts it back; of a directory, all that is below it. */
+/** Picks the chosen resource, or removes it from the basket. In a directory it picks all resources below it. */
 const pick: Command = (state) => {
   const resource = chosen(state)
   if (resource === undefined) return stay(state)
@@ -65,7 +65,8 @@ const pick: Command = (state) => {
   if (isLine) return stay(state)
   if (isFolder(resource)) return { state, effect: { kind: 'gather', uri: resource.uri } }
   const basket = toggled(state.basket, resource.uri)
-  // On the next line the next one can be picked; in the basket, the next one is there by itself.
+  // After a pick the next line is chosen, so that the same key picks the next resource. In the basket the next resource moves up
+  // by itself.
   const isNext = state.focus === 'list' && state.visiting === undefined && state.list !== 'basket'
   return stay(isNext ? moved({ ...state, basket }, 1) : { ...state, basket })
 }
@@ -103,7 +104,7 @@ const copy: Command = (state) => {
   return resource === undefined ? stay(state) : { state, effect: { kind: 'copy', text: resource.uri } }
 }
 
-/** Reads anew what is shown, and lists the directory. */
+/** Reads the shown resource again, and lists the directory again. */
 const refresh: Command = (state) => {
   const row = chosenRow(state)
   const uri = row === undefined ? undefined : isFolder(row.resource) ? row.resource.uri : row.parent
@@ -123,7 +124,7 @@ const reveal: Command = (state) => {
   return stay({ ...state, list: 'tree', focus: 'list', goal: document ?? resource.uri })
 }
 
-/** Ends it, after a question where that would lose what was picked. */
+/** Ends the program. If the basket would be lost, a question comes first. */
 const leave: Command = (state) => {
   if (state.basket.items.length === 0) return { state, effect: { kind: 'quit' } }
   if (state.isPiped) return { state, effect: { kind: 'quit', print: true } }

@@ -2,7 +2,7 @@ import type { View } from '../../core/view.ts'
 
 /** Subscribes to changes of the resources on the screen. */
 export interface Live {
-  /** From now on these are listened to, and nothing else. */
+  /** Replaces the watched URIs. */
   watch(uris: readonly string[]): void
   close(): void
 }

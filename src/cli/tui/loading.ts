@@ -10,15 +10,15 @@ import { readPart, readShown } from './reading.ts'
 import type { Basket, Count, Event, State } from './state.ts'
 import type { Want } from './wants.ts'
 
-/** Fetches what is wanted. */
+/** Fetches the contents, pages and counts that the state wants. */
 export interface Loader {
-  /** Fetches a want; returns no events if the result does not matter. */
+  /** Fetches one want. Returns no events if the result does not matter. */
   fetch(want: Want, state: State, signal: AbortSignal): Promise<readonly Event[]>
   /** The resources below a directory. */
   gather(uri: string): Promise<Event>
   /** The context that a basket makes. */
   context(basket: Basket): Promise<{ readonly text: string; readonly tokens: number }>
-  /** Resolves once what is searched is indexed. Never where somebody else indexes it, or nothing is searched. */
+  /** Resolves when the searched mounts are indexed. It never resolves if another process indexes them, or if there is no search. */
   readonly indexed: Promise<void>
 }
 
@@ -58,7 +58,7 @@ export function createLoader(view: View, { catalog, at, reasonOf }: LoaderOption
     feed = undefined
     const found = parseFound(await textAt(view, place.uriOf({ query, ...defined({ after }) })))
     if (found === undefined)
-      return [{ kind: 'unsearched', query, message: `${place.address} does not answer as a search does.` }]
+      return [{ kind: 'unsearched', query, message: `${place.address} does not answer like a search.` }]
     const { hits, notes, next, fallback } = found
     const isLoose = fallback === undefined ? {} : { isLoose: true as const }
     const rest = { hits, notes, ...isLoose, ...defined({ next }) }
@@ -145,7 +145,7 @@ async function countOne(
   return { tokens: item.tokens, frame: tokens - item.tokens, level: item.level, notes: item.notes }
 }
 
-/** Lists a directory again, as far as it was listed before. */
+/** Lists a directory again, with at least as many entries as were listed before. */
 async function relist(view: View, uri: string, least: number, signal: AbortSignal): Promise<Event> {
   const items: Resource[] = []
   let next: string | undefined
@@ -184,7 +184,7 @@ function listedIn({ tree }: State, uri: string): Pick<Resource, 'size' | 'mimeTy
   return {}
 }
 
-/** Has what a configuration here searches indexed. Resolves to whether that was anything, once it is. */
+/** Indexes the mounts that the searches of a configuration cover. Resolves at the end to whether there was anything to index. */
 async function indexing(catalog: Catalog | undefined): Promise<boolean> {
   const searches = catalog === undefined ? [] : searchesOf(catalog)
   for (const { provider } of searches) provider.feed()

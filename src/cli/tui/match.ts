@@ -7,7 +7,7 @@ export interface Needle {
   readonly words: readonly string[]
 }
 
-/** `undefined` for what has no words. */
+/** Returns `undefined` for a text without words. */
 export function needleOf(text: string): Needle | undefined {
   const words = fold(text)
     .split(/\s+/)
@@ -27,7 +27,7 @@ function fold(text: string): string {
   return text.normalize('NFKC').toLowerCase()
 }
 
-/** Cells in which each place where a word stands is marked. */
+/** Marks the cells in which the words occur. */
 export function marked(cells: Row, words: readonly string[]): Row {
   if (words.length === 0 || cells.length === 0) return cells
   // Folding changes lengths: each unit of the folded text is of one cell.

@@ -3,7 +3,7 @@ import { endOf, scrolled } from './preview.ts'
 import { type State, without } from './state.ts'
 import { folderAt, isFolder, withFolder, withOpen } from './tree.ts'
 
-/** How many lines a page has, in what has the focus. */
+/** How many lines a page has in the focused part of the screen. */
 export function pageOf(state: State): number {
   if (state.focus === 'preview') return Math.max(1, previewSize(state).height - 1)
   const { height } = layoutOf(state)
@@ -47,7 +47,7 @@ function within(index: number, count: number): number {
   return Math.max(0, Math.min(count - 1, index))
 }
 
-/** Nothing but what is chosen is shown, or looked for, any more. */
+/** Clears the visited resource and the goal, so that only the chosen line is shown. */
 function left(state: State): State {
   return without(state, 'visiting', 'goal')
 }
@@ -65,7 +65,7 @@ export function movedTo(state: State, index: number): State {
   return { ...left(without(state, 'toEnd')), at: spot, changed }
 }
 
-/** Opens the chosen directory, or goes to the first line in it; shows a resource. */
+/** Opens the chosen directory, or goes to the first line in it. Shows a chosen resource. */
 export function opened(state: State): State {
   const row = chosenRow(state)
   if (state.list !== 'tree' || row === undefined) return { ...state, focus: 'preview' }
@@ -84,7 +84,7 @@ function reopened(state: State, uri: string): State {
   return { ...state, tree: withOpen(state.tree, uri) }
 }
 
-/** Closes the chosen directory, or goes to the one that the line lies in. */
+/** Closes the chosen directory, or goes to the directory that contains the line. */
 export function closed(state: State): State {
   const row = chosenRow(state)
   if (row === undefined) return state

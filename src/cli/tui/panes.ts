@@ -9,7 +9,7 @@ import { hitRows, nameIn, treeRows } from './places.ts'
 import type { Picked, State } from './state.ts'
 import { isFolder, type TreeRow } from './tree.ts'
 
-/** The left part of the screen: the tree, what was found, or the basket. */
+/** The left part of the screen: the tree, the search results, or the basket. */
 export function listPane(state: State, columns: number, height: number): readonly Row[] {
   if (state.list === 'found') return foundPane(state, columns, height)
   if (state.list === 'basket') return basketPane(state, columns, height)
@@ -47,7 +47,7 @@ function treeRow(state: State, { resource, depth, says }: TreeRow, columns: numb
   const end = size === undefined ? [] : [span(` ${formatSize(size)} `, 'dim')]
   const start = [...cellsOf([mark, span(indent), span(arrow, 'dim'), pick]), ...styled]
   const room = columns - columnsOf(cellsOf(end))
-  // The size is there where it takes nothing from the name.
+  // The size is shown only if it leaves room for the whole name.
   return columnsOf(start) <= room ? [...fitted(start, room), ...cellsOf(end)] : fitted(start, columns)
 }
 

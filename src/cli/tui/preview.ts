@@ -41,7 +41,7 @@ export interface Place {
 }
 
 const nothing: Shown = { lines: [], facts: [] }
-/** No more than this is held of one resource, in lines. */
+/** Maximum number of lines that are kept of one resource. */
 export const maxLines = 200_000
 
 export function previewOf(uri: string, words: readonly string[] = []): Preview {
@@ -89,7 +89,7 @@ export function markedRowsOfLine(line: PreviewLine, columns: number, words: read
   return wrap(marked(cellsOf(highlight(line.text, line.language)), words), columns)
 }
 
-/** Moves by so many rows, as far as there are any, and no further than that the last rows fill the screen. */
+/** Moves by a number of rows, at most until the last rows fill the screen. */
 export function scrolled({ shown, at }: Preview, by: number, columns: number, height: number): Place {
   let { line, row } = at
   for (let left = by; left > 0; left--) {

@@ -61,7 +61,7 @@ function entered(state: State, kind: Prompt['kind'], text: string): Step {
   }
 }
 
-/** Searches; where nothing can, filters the names. */
+/** Searches. If there is no search, filters the names. */
 export function searched(state: State, query: string): State {
   if (state.searches === 'none') return unsearchable(state, query)
   return {

@@ -11,7 +11,7 @@ import type { PreviewLine, Shown } from './preview.ts'
 const large = { size: 262_144, lines: 1000, whole: 1_048_576 }
 /** Number of bytes shown of binary content. */
 const hexBytes = 512
-/** A longer line is several, so that what it takes to lay it out has a bound. */
+/** A longer line is shown as several lines, which bounds the work to lay it out. */
 const maxLine = 4096
 
 /** Reads a resource for the preview: the first part of a large text, the beginning of binary content. */
@@ -111,7 +111,7 @@ async function bytesOf(content: ResourceContent): Promise<{ readonly bytes: Buff
   if ('bytes' in content) return bounded(Buffer.from(content.bytes))
   const chunks: Uint8Array[] = []
   let length = 0
-  // Leaving the loop closes what the stream reads from.
+  // Leaving the loop closes the source of the stream.
   for await (const chunk of content.stream) {
     chunks.push(chunk)
     length += chunk.length

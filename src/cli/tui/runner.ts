@@ -25,9 +25,9 @@ export interface Runner {
 export interface RunnerParts {
   readonly loader: Loader
   readonly live: Live
-  /** Resolves once it is on the screen. */
+  /** Draws the screen. Resolves when the terminal has taken it. */
   draw(screen: Screen): Promise<void>
-  /** Does what is to be done once. */
+  /** Carries out an action outside of the state. */
   act(effect: Effect, state: State): void
 }
 
@@ -72,7 +72,7 @@ export function createRunner(initial: State, { loader, live, draw, act }: Runner
     isDirty = true
     if (isDrawing) return
     isDrawing = true
-    // Events within one frame are drawn once, and a slow terminal gets the last screen only.
+    // Events within one frame are drawn together, and a slow terminal gets only the last screen.
     while (isDirty && !isOver) {
       await sleep(frame)
       isDirty = false
@@ -132,7 +132,7 @@ function inputStep(state: State, input: Input): Step {
     if (state.help !== undefined) return helped(state, state.help, input.name)
     return state.isEnding && !input.ctrl ? { state: without(state, 'isEnding') } : keyed(state, input)
   }
-  // Nobody means commands by what is pasted.
+  // Pasted text is not meant as commands.
   if (input.kind === 'paste') return { state }
   const [first, ...rest] = clustersOf(input.text)
   if (first === undefined) return { state }
@@ -163,7 +163,10 @@ function ended(state: State, answer: string): Step {
   return answer === 'e' || answer === 'y' ? askFile(state) : { state }
 }
 
-/** Puts right what follows from the rest: the chosen line is there and on the screen, and what it is, is in the preview. */
+/**
+ * Restores what depends on the rest of the state: the chosen line exists and is on the screen, and the preview shows its
+ * resource.
+ */
 function settle(state: State): State {
   const reached = towards(state)
   return withPreview(onScreen(placed(reached)))
@@ -198,7 +201,7 @@ function onScreen(state: State): State {
 }
 
 function withPreview(state: State): State {
-  // A small screen has one part at a time: nothing is read that is not shown.
+  // A small screen shows one part at a time. A hidden preview is not read.
   if (layoutOf(state).previewColumns === 0) return state
   const isSaying = state.list === 'tree' && state.visiting === undefined && chosenRow(state)?.says !== undefined
   const hit = state.list === 'found' ? state.found?.hits[state.found.at] : undefined

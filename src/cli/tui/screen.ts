@@ -73,7 +73,7 @@ function helpRows(columns: number, from: number): readonly Row[] {
     )
 }
 
-/** The first line: what is looked at, and how full the basket is. */
+/** The first line: the source, and how full the basket is. */
 function firstRow(state: State): Row {
   const { basket, size, title } = state
   const left = [span(' hikidashi ', 'title'), span(` ${title}`, 'bar')]
@@ -100,7 +100,7 @@ function inBar(row: Row): Row {
   return row.map((cell): Cell => (cell.style === 'plain' || cell.style === 'dim' ? { ...cell, style: 'bar' } : cell))
 }
 
-/** The last line: what there is to say, else what can be done. */
+/** The last line: a message if there is one, else the keys that can be pressed. */
 function lastRow(state: State): Row {
   const { size, notice, basket, isEnding, goal, filter, help } = state
   const tell = (text: string, style: Style = 'plain') => line(size.columns, span(` ${text}`, style))

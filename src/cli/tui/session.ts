@@ -30,7 +30,7 @@ const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 /** Maximum length that terminals accept by OSC 52, in base64. */
 const maxCopied = 74_994
 
-/** Shows a source until its user leaves; then prints the text that was asked for. */
+/** Shows a source until the user leaves it. Then prints the text that the user exported. */
 export async function showSource(source: Source, options: SessionOptions, io: Io): Promise<void> {
   const { view, catalog, uriOf } = source
   const { input, output, colour, uri, at, ...rest } = options
@@ -66,7 +66,8 @@ export async function showSource(source: Source, options: SessionOptions, io: Io
   }
   const suspend = (): void => {
     terminal.leave()
-    // The whole job, so that the shell sees it. It goes on behind this line once it is in the foreground again.
+    // The whole process group is suspended, so that the shell notices. Execution continues after this line when the group is in
+    // the foreground again.
     process.kill(0, 'SIGTSTP')
     setTimeout(resume, 20)
   }
@@ -110,7 +111,7 @@ export async function showSource(source: Source, options: SessionOptions, io: Io
   process.on('exit', terminal.leave)
   process.on('uncaughtException', onFault)
   process.on('unhandledRejection', onFault)
-  // Of a URI that names a path of this machine, what it stands for.
+  // A URI or a path of this machine; a path is resolved to its URI.
   const goal = uri === undefined ? {} : { goal: uriOf(uri) }
   terminal.enter()
   try {
@@ -146,7 +147,7 @@ interface Outcome {
   readonly error?: CommandError
 }
 
-/** Writes the context to a file that is not there yet. Answers what to tell of it. */
+/** Writes the context to a new file; an existing file is not overwritten. Returns the message to show. */
 async function exportTo(
   file: string,
   context: () => Promise<{ readonly text: string; readonly tokens: number }>,
@@ -165,11 +166,11 @@ async function exportTo(
 /** The terminal, while the screen is ours. */
 interface Terminal {
   readonly size: Size
-  /** Resolves once the terminal has taken it. */
+  /** Resolves when the terminal has taken the text. */
   write(text: string): Promise<void>
-  /** Takes the screen: what was on it comes back with {@link leave}. */
+  /** Takes over the screen. {@link leave} restores its earlier content. */
   enter(): void
-  /** Gives the screen back as it was. It may be called at any time, and more than once. */
+  /** Restores the screen. It may be called at any time, and more than once. */
   leave(): void
 }
 
@@ -183,7 +184,7 @@ interface TerminalEvents {
 // Another screen, no line breaks by itself, pastes told apart from keys, no cursor.
 const taken = '\u001b[?1049h\u001b[?7l\u001b[?2004h\u001b[?25l'
 const given = '\u001b[?2026l\u001b[0m\u001b[?25h\u001b[?2004l\u001b[?7h\u001b[?1049l'
-/** How long it is waited whether an escape begins a key, in milliseconds. */
+/** Time after an escape until it counts as the key Escape rather than the beginning of a sequence, in milliseconds. */
 const patience = 50
 /** Maximum number of characters that are kept of other output meanwhile. */
 const maxKept = 100_000

@@ -7,7 +7,7 @@ import type { Input } from './input.ts'
 import type { Preview, Shown } from './preview.ts'
 import { emptyTree, type Tree } from './tree.ts'
 
-/** All that the screen is made of. Nothing in it is ever changed: each event gives another. */
+/** The whole state of the screen. It is immutable: each event returns a new state. */
 export interface State {
   readonly size: Size
   /** Name of the source, for the first line. */
@@ -38,7 +38,7 @@ export interface State {
   readonly toEnd?: true
   /** Whether anything is mounted that searches. */
   readonly searches: 'unknown' | 'none' | 'some'
-  /** Whether what is exported can be printed into a pipe at the end. */
+  /** Whether an exported context can be printed into a pipe at the end. */
   readonly isPiped: boolean
 }
 
@@ -131,7 +131,7 @@ export interface Hits {
   readonly next?: string
 }
 
-/** An action outside of the state, done once. */
+/** An action outside of the state, carried out once. */
 export type Effect =
   | { readonly kind: 'quit'; readonly print?: true }
   | { readonly kind: 'suspend' }

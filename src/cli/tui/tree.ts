@@ -1,7 +1,7 @@
 import { directoryMimeType, type Page, type Resource } from '../../core/view.ts'
 import { matches, type Needle } from './match.ts'
 
-/** A directory as far as it is known. */
+/** A directory: the entries that are loaded so far, and the state of the rest. */
 export interface Folder {
   readonly isOpen: boolean
   readonly items: readonly Resource[]
@@ -12,17 +12,17 @@ export interface Folder {
   readonly stale?: number
 }
 
-/** The directories that somebody looked into, by URI. Those of the mounts are in `roots`. */
+/** The directories that the user has opened, by URI. The directories of the mounts are in `roots`. */
 export interface Tree {
   readonly roots: readonly Resource[] | undefined
   readonly folders: ReadonlyMap<string, Folder>
 }
 
-/** A line of the tree: a resource, or what there is to say of the directory above it. */
+/** A line of the tree: a resource, or a message about the directory above it. */
 export interface TreeRow {
   readonly resource: Resource
   readonly depth: number
-  /** The directory that it lies in; of a mount, none. */
+  /** The directory that contains the line; a mount has none. */
   readonly parent: string | undefined
   /** Instead of the resource: it is being listed, is empty, or cannot be listed. */
   readonly says?: string
@@ -52,7 +52,7 @@ export function withOpen(tree: Tree, uri: string): Tree {
   return { ...tree, folders: new Map(tree.folders).set(uri, { ...folder, isOpen: true }) }
 }
 
-/** A tree with one more page of a directory. One that leads back to where it was before is the last one. */
+/** Returns the tree with one more page of a directory. A page whose cursor leads back to itself is the last page. */
 export function withPage(tree: Tree, uri: string, cursor: string, { items, nextCursor }: Page<Resource>): Tree {
   const folder = folderAt(tree, uri)
   if (folder.next !== cursor) return tree
@@ -83,7 +83,7 @@ export function rowsOf(tree: Tree, needle: Needle | undefined): readonly TreeRow
         if (says !== undefined && (needle === undefined || folder.next !== undefined))
           rows.push({ resource, depth: above.length + 1, parent: resource.uri, says })
       }
-      // Nothing in it matched, so it is there for its own name only.
+      // No entry in the directory matched, so it is shown only if its own name matches.
       if (needle !== undefined && rows.length === at + 1 && !matches(resource, needle)) rows.pop()
     }
   }

@@ -65,17 +65,17 @@ function searchWants({ found }: State): readonly Want[] {
   return [{ key: `search ${next} ${query}`, kind: 'search', query, after: next }]
 }
 
-/** One after the other: what is counted first does not wait for the rest. */
+/** Resources are counted one after the other, so that the first count is shown without waiting for the rest. */
 function countWants({ basket }: State): readonly Want[] {
   const item = basket.items.find((one) => countOf(basket, one) === undefined)
   if (item === undefined) return []
   return [{ key: `count ${basket.round} ${basket.format} ${item.level} ${item.uri}`, kind: 'count', item }]
 }
 
-/** More than this is not listened to at once. */
+/** Maximum number of URIs that are watched at the same time. */
 const maxWatched = 200
 
-/** Returns the URIs to subscribe to: those on the screen, open, or in the basket. */
+/** Returns the URIs to subscribe to: the preview, the basket, the search results, open directories, and the lines on the screen. */
 export function watchedBy(state: State): readonly string[] {
   const { tree, top, preview, basket, list, found } = state
   const { height } = layoutOf(state)

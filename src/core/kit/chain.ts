@@ -1,4 +1,4 @@
-/** A value that is there already, or will be. */
+/** A value that is available now, or a promise of it. */
 export type Soon<T> = T | Promise<T>
 
 /**

@@ -1,8 +1,8 @@
 const groupsKey = Symbol('groups')
 
 /**
- * Entries that can also be taken in groups. Each step of an asynchronous generator takes 0.5 µs, and an entry passes several of them on its way
- * from a source to a list: in groups of 64 that time does not count.
+ * Entries that can also be taken in groups. An entry passes several asynchronous generators on its way from a source to a list,
+ * and each step costs time: in groups of 64 that cost is negligible.
  */
 interface Grouped<T> extends AsyncIterable<T> {
   readonly [groupsKey]: () => AsyncIterator<readonly T[], void>

@@ -5,11 +5,11 @@ export interface HostOptions {
   /** The file that the worker runs. It posts `ready` once it is, and then one answer for each job, in order. */
   readonly file: string
   /**
-   * How long one job may take, in milliseconds. On a machine that is busy with other things it is given up to four times as
-   * long: until this process has been at work for so long.
+   * Time-out of one job, in milliseconds. On a busy machine a job has up to four times as long: until this process has used this
+   * much CPU time.
    */
   readonly deadlineMs: number
-  /** How much memory the worker may use, in MiB. */
+  /** Maximum memory of the worker, in MiB. */
   readonly memoryMb: number
 }
 
@@ -30,10 +30,10 @@ export interface Host<Job, Result> {
 }
 
 const maxWaiting = 1000
-/** A worker without work is ended after so many milliseconds. */
+/** Time after which an idle worker is ended, in milliseconds. */
 const idleMs = 30_000
 const startMs = 60_000
-/** How many deadlines a job may take at most. */
+/** Maximum number of time-outs that a job may take on a busy machine. */
 const patience = 4
 
 interface Task<Job, Result> {

@@ -35,7 +35,7 @@ narrowQuery.addEventListener('change', ({ matches }) => {
   isNarrow.value = matches
 })
 
-/** The whole page: what there is on the left, one resource of it in the middle, the basket on the right. */
+/** The whole page: the tree or list on the left, one resource in the middle, the basket on the right. */
 export function App() {
   useSignalEffect(() => {
     document.title = titleOf()
@@ -53,7 +53,7 @@ export function App() {
   )
 }
 
-/** In a narrow window, the pane that the place is about. */
+/** In a narrow window, the pane that the permalink selects. */
 function frontOf(): 'left' | 'middle' | 'right' {
   const { uri, basket } = place.value
   if (basket === '1') return 'right'
@@ -113,7 +113,7 @@ function Panes() {
 
 function Middle({ uri: opened }: { readonly uri: string | undefined }) {
   const uri = peek.value ?? opened
-  // The facts of a mount are in the list of mounts, which is being loaded.
+  // The metadata of a mount is in the list of mounts, which is being loaded.
   if (treeState.value.state === 'loading') return null
   if (uri === undefined)
     return (
@@ -158,14 +158,14 @@ interface SplitProps {
 }
 
 const least = 180
-/** So much stays for what is beside it. */
+/** Minimum width that the neighbouring panes keep, in pixels. */
 const rest = 280
 const step = 16
 
 const mostOf = () => Math.max(least, innerWidth - rest)
 const clamp = (width: number) => Math.round(Math.min(Math.max(width, least), mostOf()))
 
-/** The line between two panes, to be moved by mouse, finger or keyboard. A double click gives it back its own width. */
+/** The line between two panes. It can be moved by mouse, finger or keyboard; a double click resets the width. */
 function Split({ side, label, controls }: SplitProps) {
   const from = useRef<{ readonly x: number; readonly width: number } | undefined>(undefined)
   const measured = () => document.getElementById(controls)?.getBoundingClientRect().width ?? least

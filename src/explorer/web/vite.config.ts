@@ -45,7 +45,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    // How long each part of the build took is of no use to who only starts it.
+    // The times of the build steps are of no use to somebody who only starts it.
     rolldownOptions: { checks: { bundlerTimings: false } },
   },
   logLevel: 'warn',

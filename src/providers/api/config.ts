@@ -12,7 +12,7 @@ import { describedShape } from '../web/config.ts'
 import { compileRoute, type RouteOptions } from './route.ts'
 
 const pointer = z.string().refine(isPointer, {
-  error: refusal('This is no JSON pointer.', 'Write one such as "/data/items"; "" is the whole.'),
+  error: refusal('This is not a JSON pointer.', 'Write one such as "/data/items"; "" is the whole.'),
 })
 
 function isPointer(value: string): boolean {
@@ -24,33 +24,35 @@ function isPointer(value: string): boolean {
 }
 
 const list = z.strictObject({
-  from: text.describe('What is asked for, below "url", such as "users?per_page=100".'),
-  items: pointer.exactOptional().describe('Where the array is in the answer. By default it is the answer.'),
+  from: text.describe('The path of the list below "url", such as "users?per_page=100".'),
+  items: pointer
+    .exactOptional()
+    .describe('JSON pointer to the array in the answer. By default the answer is the array.'),
   values: z
     .record(z.string(), pointer)
     .exactOptional()
-    .describe('Where in an item the value of each variable is. By default, of the only one, at "/id".'),
-  title: pointer.exactOptional().describe('Where in an item its title is.'),
-  description: pointer.exactOptional().describe('Where in an item its description is.'),
-  modified: pointer.exactOptional().describe('Where in an item the time of its last change is.'),
+    .describe('JSON pointers in an item to the value of each variable. By default "/id", if there is one variable.'),
+  title: pointer.exactOptional().describe('JSON pointer in an item to its title.'),
+  description: pointer.exactOptional().describe('JSON pointer in an item to its description.'),
+  modified: pointer.exactOptional().describe('JSON pointer in an item to the time of its last change.'),
   next: z
     .union(
       [
         z.literal('link'),
         z.strictObject({
-          cursor: pointer.describe('Where the cursor of the next page is in the answer.'),
-          param: text.describe('The query parameter that it is sent as.'),
+          cursor: pointer.describe('JSON pointer in the answer to the cursor of the next page.'),
+          param: text.describe('The query parameter of the cursor.'),
         }),
         z.strictObject({
           page: text.describe(
-            'The query parameter with the number of the page. The first page is asked for without it.',
+            'The query parameter with the number of the page. The request for the first page does not have it.',
           ),
           from: z.int().min(0).exactOptional().describe('The number of the first page. By default 1.'),
         }),
       ],
       {
         error: refusal(
-          'This does not say how the next page is found.',
+          'This is not a way to find the next page.',
           'Write "link", { "cursor": "/next", "param": "cursor" } or { "page": "page" }.',
         ),
       },
@@ -64,7 +66,9 @@ const route = z
     template: text.describe('A URI template that is relative to the address, such as "users/{id}" or "search{?q}".'),
     to: text
       .exactOptional()
-      .describe('The URL template that it stands for, below "url", with the same variables. By default the same.'),
+      .describe(
+        'The URL template of the request below "url", with the same variables. By default the same as `template`.',
+      ),
     ...describedShape,
     list: list.exactOptional().describe('How resources of the route are listed. By default they are not.'),
   })
@@ -89,8 +93,9 @@ const headers = z.record(z.string(), z.union([text, secret])).superRefine((given
   for (const [name, value] of Object.entries(given)) {
     const refuse = (message: string, fix: string) =>
       context.addIssue({ code: 'custom', path: [name], message: refusal(message, fix) })
-    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) refuse('This is no name of a header.', 'Write one such as "X-Api-Key".')
-    else if (managed.test(name)) refuse('This header is not for a configuration to say.', 'Remove it.')
+    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name))
+      refuse('This is not the name of a header.', 'Write one such as "X-Api-Key".')
+    else if (managed.test(name)) refuse('A configuration cannot set this header.', 'Remove it.')
     else if (typeof value !== 'string') continue
     else if (/[^\x20-\x7e]/.test(value)) refuse('A header holds plain characters alone.', 'Remove the others.')
     else if (kindOfKey(name) !== undefined || /^x-.*key$/i.test(name))
@@ -103,25 +108,28 @@ const headers = z.record(z.string(), z.union([text, secret])).superRefine((given
 
 /** The options of a mount whose provider is `api`. */
 export const apiShape = {
-  url: httpUrl.describe('Where the API is, such as "https://api.example.org/v2".'),
-  routes: z.array(route).min(1).describe('What is served of it. Of several routes for a path, the first one holds.'),
+  url: httpUrl.describe('The URL of the API, such as "https://api.example.org/v2".'),
+  routes: z
+    .array(route)
+    .min(1)
+    .describe('The parts of the API that are served. If several routes match a path, the first one applies.'),
   bearer: secret
     .exactOptional()
-    .describe('Where the token is that is sent as Authorization: Bearer: { "env": "NAME" } or { "file": "path" }.'),
+    .describe('The token for the header Authorization: Bearer, as { "env": "NAME" } or { "file": "path" }.'),
   headers: headers
     .exactOptional()
     .describe(
-      'Headers that are sent with every request, to no other origin. A secret one is { "env": "NAME" } or { "file": "path" }.',
+      'Headers of every request to this origin; other origins do not get them. A secret value is { "env": "NAME" } or { "file": "path" }.',
     ),
   ...originShape,
   types: originShape.types.describe('The media types that are served, as globs. By default JSON.'),
-  keep: duration.exactOptional().describe('For how long a listing is taken as it was. By default "10s".'),
+  keep: duration.exactOptional().describe('How long a listing is cached. By default "10s".'),
   maxEntries: z
     .int()
     .min(1)
     .max(100_000)
     .exactOptional()
-    .describe('How many entries of a route are listed. By default 10000.'),
+    .describe('Maximum number of listed entries of a route. By default 10000.'),
   redact: documentsShape.redact,
 }
 

@@ -135,7 +135,7 @@ export function api(options: ApiOptions): Provider {
   if (poll === undefined) return provider
   const look = async function* (signal: AbortSignal): AsyncGenerator<Entry> {
     const items = await listAll(signal, true)
-    // An entry that is told of as changed is not read from an earlier answer.
+    // An entry that was notified as changed must not be read from an older answer.
     renew()
     for (const [path, { stamp }] of items) yield { path, version: stamp }
   }

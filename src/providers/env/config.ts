@@ -9,7 +9,7 @@ export const envShape = {
   file: text
     .exactOptional()
     .describe(
-      'A dotenv file whose variables are served, relative to the configuration file. By default those of the process that serves.',
+      'A dotenv file whose variables are served, relative to the configuration file. By default the variables of the server process.',
     ),
   allow: z
     .array(
@@ -19,7 +19,7 @@ export const envShape = {
     )
     .exactOptional()
     .describe(
-      'The variables whose values are shown, by name or glob. A name that sounds secret has to be written out, without a wildcard. By default none: only names are shown.',
+      'Variables whose values are shown, by name or glob. A name that sounds secret needs an entry without a wildcard. By default none: only names are shown.',
     ),
 }
 

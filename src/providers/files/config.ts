@@ -7,30 +7,30 @@ import { defineSource } from '../source.ts'
 
 const rule = z.strictObject({
   match: globs.describe(
-    'The files that the rule is about. Where several rules match a file, the last one with a fact gives it.',
+    'Globs of the files of the rule. If several rules match a file, each value comes from the last rule that has it.',
   ),
   title: text
     .exactOptional()
-    .describe('Their title for people; "heading" takes the first Markdown heading of each file.'),
-  description: text.exactOptional().describe('What they are, for people and models.'),
+    .describe('The title of the files for people; "heading" takes the first Markdown heading of each file.'),
+  description: text.exactOptional().describe('A description of the files, for people and models.'),
   mimeType: z
     .string()
     .regex(/^[\w.+-]+\/[\w.+-]+(?:\s*;.*)?$/, {
       error: refusal('This is not a MIME type.', 'Write one such as "text/markdown".'),
     })
     .exactOptional()
-    .describe('Their MIME type, where the one told by name and content is not right.'),
+    .describe('The MIME type of the files, if the detected one is wrong.'),
   priority: z
     .number()
     .min(0)
     .max(1)
     .exactOptional()
-    .describe('How important they are: from 0, optional, to 1, required.'),
+    .describe('The importance of the files: from 0, optional, to 1, required.'),
   audience: z
     .array(z.enum(['user', 'assistant']))
     .min(1)
     .exactOptional()
-    .describe('Whom they are for: people, models or both.'),
+    .describe('The audience of the files: people, models or both.'),
 })
 
 /** Maximum size of a file in an answer, in bytes: a longer text would exceed the length of a JavaScript string. */
@@ -43,22 +43,25 @@ export const filesShape = {
     .array(glob)
     .min(1)
     .exactOptional()
-    .describe('Only what one of these globs matches is served. By default everything.'),
-  exclude: z.array(glob).exactOptional().describe('What one of these globs matches is not served.'),
-  gitignore: z.boolean().exactOptional().describe('Leaves out what .gitignore files ignore. By default true.'),
+    .describe('Serves only paths that match one of these globs. By default everything.'),
+  exclude: z.array(glob).exactOptional().describe('Leaves out paths that match one of these globs.'),
+  gitignore: z.boolean().exactOptional().describe('Leaves out files that .gitignore files ignore. By default true.'),
   defaultExcludes: z
     .union(
-      [z.boolean(), z.strictObject({ except: z.array(glob).describe('What matches one of these globs is served.') })],
+      [
+        z.boolean(),
+        z.strictObject({ except: z.array(glob).describe('Globs of the paths that are served nevertheless.') }),
+      ],
       {
         error: refusal(
-          'This does not say which files are left out by default.',
+          'This is not a setting for the files that are left out by default.',
           'Write true, false or { "except": ["docs/credentials.json"] }.',
         ),
       },
     )
     .exactOptional()
     .describe(
-      'Leaves out .git, dependency folders, caches, and files that commonly hold keys or passwords; "except" names those that are served all the same. By default true.',
+      'Leaves out .git, dependency folders, caches, and files that commonly contain keys or passwords; "except" names exceptions, which are served. By default true.',
     ),
   hidden: z
     .boolean()
@@ -68,32 +71,37 @@ export const filesShape = {
     .enum(['deny', 'beneath'])
     .exactOptional()
     .describe(
-      'Symbolic links: "beneath" follows those that stay within the folder, where the path that they lead to is served as well; "deny" leaves them out. By default "beneath".',
+      'Symbolic links: "beneath" follows a link if its target is a served path within the folder; "deny" leaves links out. By default "beneath".',
     ),
   hardlinks: z
     .boolean()
     .exactOptional()
-    .describe('Serves files that have a second name, which may lie outside the folder. By default false.'),
+    .describe('Serves files with several hard links, of which one may lie outside the folder. By default false.'),
   allowMounts: z
     .boolean()
     .exactOptional()
-    .describe('Serves other file systems that are mounted in the folder. By default false.'),
+    .describe('Serves file systems that are mounted inside the folder. By default false.'),
   maxBytes: size
     .refine((bytes) => bytes <= mostBytes, {
       error: refusal('This is more than can be read at once.', 'It must be at most "256MiB".'),
     })
     .exactOptional()
     .describe(
-      'The largest file, or part of one, that is read at once. Of a larger one, parts can be read. By default "16MiB", at most "256MiB".',
+      'Maximum size of a file, or of a part, in one answer. A larger file can be read in parts. By default "16MiB", at most "256MiB".',
     ),
   watch: z.boolean().exactOptional().describe('Tells clients what changes. By default true.'),
   reconcile: interval
     .exactOptional()
-    .describe('How often everything is compared, for changes that the system does not tell of. By default "30s".'),
-  rules: z.array(rule).exactOptional().describe('What clients are told of files, by glob.'),
+    .describe(
+      'Interval at which everything is compared, to find changes that the system did not report. By default "30s".',
+    ),
+  rules: z.array(rule).exactOptional().describe('Metadata of files, by glob.'),
 }
 
-/** Effects of the options that let a folder serve what does not lie in it. Links of the kind "beneath" stay within the folder. */
+/**
+ * Effects of the options that can make a folder serve files from outside of it. Links of the kind "beneath" stay within the
+ * folder.
+ */
 export const folderEffects = {
   root: path,
   include: 'none',

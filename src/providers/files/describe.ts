@@ -19,7 +19,7 @@ export function factsOf(stats: BigIntStats): FileFacts {
 /** Returns the entry of a file, without its heading. Opens nothing. */
 export function describeFile(path: string, { size, modified, version }: FileFacts, { facts }: RuleFacts): Entry {
   const mimeType = facts.mimeType ?? mimeTypeOf(baseName(path))
-  // Without a rule: the spread takes 0.2 µs of an entry.
+  // Fast path without rules: it avoids the spread.
   if (facts === noFacts && mimeType !== undefined) return { path, mimeType, size, modified, version }
   if (mimeType === undefined) return { path, ...facts, size, modified, version }
   return { path, ...facts, mimeType, size, modified, version }

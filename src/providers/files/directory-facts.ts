@@ -16,7 +16,7 @@ export interface DirectoryFacts {
 /** Maximum number of directories with facts, and of facts of one directory. */
 const maxDirectories = 2000
 const maxFacts = 10_000
-/** How long a directory has to be unchanged, in milliseconds: file systems such as FAT count time in steps of 2 s. */
+/** How long a directory must be unchanged, in milliseconds: file systems such as FAT count time in steps of 2 s. */
 const settledMs = 3000
 
 interface Known {

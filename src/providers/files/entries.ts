@@ -14,10 +14,10 @@ import { mayRead, type Position, type Walk } from './walk.ts'
 /** Entries of the files of one directory. */
 export interface Entries {
   /**
-   * Returns the entries of the names of a group that are served.
+   * Returns the served entries of the names of a group.
    *
-   * @param group Indices of names that are no directories.
-   * @param looked Facts that are known and need not be asked of the disk; new ones are added.
+   * @param group Indices of names that are not directories.
+   * @param looked Known facts, which need not be read from the disk; new ones are added.
    */
   of(
     directory: ListedDirectory,
@@ -158,8 +158,8 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
 }
 
 /**
- * Returns the entries of a group of which every fact is known, where there are no rules; undefined if anything has to be asked. With the lists of the
- * general way, an entry takes 0.4 µs more.
+ * Returns the entries of a group of which every member is known, if there are no rules; undefined if anything has to be looked
+ * up. It avoids the lists of the general case.
  */
 function knownOf(
   { position, names: { names, links } }: ListedDirectory,

@@ -70,8 +70,8 @@ export interface Turns {
 }
 
 /**
- * How long calls run on this thread within one turn of the event loop, in milliseconds. After that they wait for the next turn, since a task
- * that reads one file after the other would never give way to others. The answers to 32 clients take less.
+ * How long calls run on this thread within one turn of the event loop, in milliseconds. After that they wait for the next turn,
+ * because a task that reads one file after the other would never yield.
  */
 const maxTurnMs = 20
 

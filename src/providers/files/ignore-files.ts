@@ -95,7 +95,7 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log): IgnoreF
     if (known?.settled && known.stamp === stamp && known.above === above) return known.ignores
     const settled = isSettled(stats, Date.now())
     const text = await readText(place, file.names, path, signal).catch((error: unknown) => {
-      // As git does, which only warns: a link or an unreadable file has no rules.
+      // As in git, which only warns: a link or an unreadable file has no rules.
       if (isResourceError(error, 'not-found')) return ''
       throw error
     })
@@ -119,7 +119,7 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log): IgnoreF
     const time = Date.now()
     const ageMs = excludes === undefined ? Number.POSITIVE_INFINITY : Math.abs(time - excludes.time)
     if (excludes !== undefined && ageMs < excludeReloadAgeMs) return excludes.ignores
-    // One look for all that wait: it takes several calls of the pool.
+    // All waiting callers share one look, which takes several calls of the pool (single-flight).
     loadingExcludes ??= readExcludes(root, time).finally(() => {
       loadingExcludes = undefined
     })

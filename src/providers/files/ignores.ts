@@ -18,7 +18,7 @@ export interface Ignores {
   lineFor(path: string): IgnoreLine | undefined
 }
 
-/** One line of a file of ignore rules. */
+/** One line of an ignore file. */
 export interface IgnoreLine {
   /** The path of the file, relative to the root. */
   readonly file: string

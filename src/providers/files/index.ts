@@ -72,7 +72,7 @@ export interface FilesSystem {
   /** Replacement of the real file system: how names are resolved, and how a child of a directory is looked up. */
   readonly places?: (opened: Places) => Places
   readonly look?: Look
-  /** The time for what is kept of a path, in milliseconds since 1970. */
+  /** The expiry time of the cached answer of a path, in milliseconds since 1970. */
   readonly now?: () => number
 }
 

@@ -91,7 +91,7 @@ export function createKept<T>(
     answers.delete(path)
   }
 
-  /** Closes what nobody has asked for lately. */
+  /** Closes answers that nobody has requested lately. */
   const sweep = (): void => {
     for (const [path, { until }] of answers) if (until <= now()) remove(path)
     timer = answers.size === 0 ? undefined : setTimeout(sweep, maxAgeMs).unref()
@@ -135,7 +135,7 @@ export function createKept<T>(
 
   /** Keeps an answer, unless a later change of a place might go unseen. */
   const keep = (path: string, places: readonly Place[], answer: T): void => {
-    // Nothing is looked at on this thread where a call might have to wait, as on a network.
+    // Nothing is checked on this thread if a call might block, as on a network file system.
     if (closed || places.some(({ statNow }) => statNow === undefined)) return
     const steps = places.map(stepOf)
     if (!steps.every(isTellable)) return

@@ -194,7 +194,7 @@ function leftOutByName(
   return undefined
 }
 
-/** Counts what is left out below the root, and in how many names. */
+/** Counts the files below the root that are left out, within a number of names. */
 async function countLeftOut(
   walk: ReturnType<typeof createWalk>,
   byKind: (at: Position, name: string, signal: AbortSignal) => Promise<LeftOut | undefined>,

@@ -30,9 +30,9 @@ export interface ListerOptions {
   readonly rules: Rules
   readonly headings: Headings
   readonly pool: Pool
-  /** Asks a running watch for what it vouches for: that is not asked of the disk again. */
+  /** Asks a running watch which facts it vouches for: these are not read from the disk again. */
   readonly vouch?: (files: number) => Promise<Vouched | undefined>
-  /** How long what was vouched for is kept, in milliseconds. */
+  /** How long vouched facts are kept, in milliseconds. */
   readonly keptMs: number
   /** Throws when the provider is closed, or the signal has aborted. */
   readonly check: (signal: AbortSignal) => void

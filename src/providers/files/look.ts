@@ -17,8 +17,8 @@ export async function lookAt(place: Place, name: string, pool: Pool, signal: Abo
 }
 
 /**
- * Returns the stats of several children of a directory. On a local file system the calls run on this thread, which takes a sixth of the time
- * (5 µs each), until a slow disk shows: the rest then goes to the pool.
+ * Returns the stats of several children of a directory. On a local file system the calls run on this thread, which is faster,
+ * until a slow disk shows: the rest then goes to the pool.
  */
 export async function lookAtAll(
   place: Place,

@@ -8,7 +8,7 @@ export const open: OpenSource<typeof source> = async (options, { folder, log, do
   const { rules = [], defaultExcludes } = options
   const { except = [] } = typeof defaultExcludes === 'object' ? defaultExcludes : {}
   return documents(await files({ ...options, root: resolveFolder(options.root, folder), log }), {
-    // Of what is in another encoding, the heading is only known once it is decoded.
+    // In another encoding, the heading is only known after decoding.
     headings: rules.flatMap(({ title, match }) => (title === 'heading' ? [match].flat() : [])),
     except,
     findsTwins: true,

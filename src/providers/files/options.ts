@@ -12,9 +12,9 @@ export type DefaultExcludes = boolean | { readonly except: readonly string[] }
 export interface FilesOptions {
   /** The absolute path of the directory to serve. */
   readonly root: string
-  /** Globs: only paths that match one, or lie in a directory that does, are served. It brings back nothing that is excluded. */
+  /** Globs: serves only paths that match one, or are in a matching directory. It does not bring back default exclusions. */
   readonly include?: readonly string[]
-  /** Globs, compared in any letter case: paths that match, or lie in a directory that does, are not served. */
+  /** Globs, in any letter case: leaves out paths that match, or are in a matching directory. */
   readonly exclude?: readonly string[]
   /** Whether .gitignore files and `.git/info/exclude` of the root apply. Default true. */
   readonly gitignore?: boolean
@@ -32,7 +32,7 @@ export interface FilesOptions {
    * name. Default `beneath`.
    */
   readonly symlinks?: 'deny' | 'beneath'
-  /** Whether files with several names (hard links) are served. Default false: another name may lie elsewhere. */
+  /** Whether files with several names (hard links) are served. Default false, because another name may be elsewhere. */
   readonly hardlinks?: boolean
   /** Whether other file systems mounted inside the root are served. Default false. */
   readonly allowMounts?: boolean

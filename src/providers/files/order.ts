@@ -34,7 +34,7 @@ export async function sortNames(names: readonly string[]): Promise<readonly stri
 }
 
 function sortRun(names: string[]): readonly string[] {
-  // Up to U+D7FF, JavaScript's own order of UTF-16 units is that of UTF-8 bytes, and sorting by it is five times as fast.
+  // Up to U+D7FF, JavaScript's own order of UTF-16 units is that of UTF-8 bytes, and sorting by it is faster.
   const plain = names.every((name) => !/[\ud800-\uffff]/.test(name))
   names.sort(plain ? undefined : comparePaths)
   return names.filter((name, i) => name !== names[i - 1])

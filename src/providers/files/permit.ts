@@ -51,7 +51,7 @@ export function stampOf(stats: BigIntStats): string {
   return `${mtimeNs.toString(36)}.${ctimeNs.toString(36)}.${size.toString(36)}.${ino.toString(36)}`
 }
 
-/** Whether two stats have the same stamp. It costs a tenth of making both. */
+/** Whether two stats have the same stamp. It is cheaper than making both stamps. */
 export function hasStamp(a: BigIntStats, b: BigIntStats): boolean {
   return a.mtimeNs === b.mtimeNs && a.ctimeNs === b.ctimeNs && a.size === b.size && a.ino === b.ino
 }

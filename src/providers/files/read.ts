@@ -42,7 +42,7 @@ export async function readStable(
 ): Promise<Bytes> {
   let previous: Bytes | undefined
   for (let attempt = 0; attempt < attempts; attempt++) {
-    // Those from before the opening are as good: the stats after the read have to be the same.
+    // Stats from before the opening suffice, because the stats after the read must be the same.
     let stats = (attempt === 0 ? handle.found : undefined) ?? (await handle.stat(signal))
     if (!isQuiet(stats)) {
       await sleep(tickMs + 1, signal)
@@ -92,7 +92,7 @@ async function readPart(handle: Handle, start: number, end: number, beyond: bool
     const part = { offset: length, length: Math.min(chunk, buffer.length - length), position: start + length }
     const read = await handle.read(buffer, part, signal)
     length += read
-    // A short read means the end only once all expected bytes are there; before that it may just be short.
+    // A short read means the end of the file only if all expected bytes have been read; before that it is merely short.
     if (read === 0 || (read < part.length && length >= end - start)) break
   }
   return buffer.subarray(0, length)

@@ -4,7 +4,7 @@ import type { Description } from '../../core/provider.ts'
 
 /** Metadata for the files that match. When several rules match a file, the last rule that sets a field decides it. */
 export interface FileRule extends Description {
-  /** One or more globs over paths. */
+  /** One or more globs of paths. */
   readonly match: string | readonly string[]
   /** `heading`: the first Markdown heading in the file. Any other text is the title itself. */
   readonly title?: 'heading' | (string & {})

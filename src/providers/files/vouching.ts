@@ -7,7 +7,7 @@
 /** Directories that began to be watched or changed (true), and that are not watched any more (false), by identity. */
 export type Dues = readonly (readonly [identity: string, watched: boolean])[]
 
-/** Collects in the thread of the watch what the main thread has to be told. */
+/** Collects, in the thread of the watch, the facts for the main thread. */
 export interface Ledger {
   /** Records that a directory is watched from now on, or may have changed. */
   touch(identity: string): void
@@ -59,7 +59,7 @@ export interface Vouching {
   close(): void
 }
 
-/** How long an answer is waited for, in milliseconds: the time of looks at the files, which is 5 µs each. */
+/** How long to wait for an answer, in milliseconds: after that, looking at the files is faster. */
 const [shortestWaitMs, longestWaitMs, lookMs] = [5, 50, 0.005]
 
 /** @param send Asks the thread for its dues once it has handled all queued events. */

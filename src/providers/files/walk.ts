@@ -181,7 +181,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
 /** Maximum number of verdicts that are remembered. */
 const maxVerdicts = 10_000
 
-/** Remembers the verdicts on names that are asked for again: to judge one takes 12 µs, a tenth of a small read. */
+/** Caches the verdicts on names, because a name is asked for repeatedly and judging it takes a notable part of a small read. */
 function rememberVerdicts(visible: Visibility): Visibility {
   const verdicts = new Map<string, { readonly ignores: Ignores | undefined; readonly shown: boolean }>()
   return (path, ignores) => {

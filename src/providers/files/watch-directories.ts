@@ -87,7 +87,7 @@ export function createDirectories(options: DirectoriesOptions): Directories {
     schedule.touch(directory)
   }
 
-  /** Records that lists must not take what they know of a directory for true any more. */
+  /** Records that lists must not use their cached facts of a directory any more. */
   const touch = ({ identity, handle }: Directory): void => {
     if (prompt && handle !== undefined) ledger.touch(identity)
   }

@@ -10,18 +10,20 @@ export const gcsShape = {
   ...objectsShape,
   endpoint: text
     .exactOptional()
-    .describe('Where the API is, if it is not that of Google: "http://127.0.0.1:4443". By default that of Google.'),
+    .describe('The URL of an API that replaces Google, such as "http://127.0.0.1:4443". By default the API of Google.'),
   insecure: s3Shape.insecure,
   keyFile: text
     .exactOptional()
     .describe(
       'A file with the key of a service account, relative to the configuration file. By default the application default credentials.',
     ),
-  userProject: text.exactOptional().describe('The project that pays for what is asked. By default that of the bucket.'),
+  userProject: text
+    .exactOptional()
+    .describe('The project that pays for requests. By default the project of the bucket.'),
   anonymous: z
     .boolean()
     .exactOptional()
-    .describe('Sends no credentials: for public buckets. By default false: without credentials nothing is asked.'),
+    .describe('Sends no credentials, for public buckets. By default false: without credentials no request is sent.'),
 }
 
 export const source = defineSource({

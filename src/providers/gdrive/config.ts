@@ -8,72 +8,77 @@ import { resolveFolder } from '../../schema/values.ts'
 import { defineSource, type FindingContext } from '../source.ts'
 
 const id = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, {
-  error: refusal('This is no id of Drive.', 'Write the last part of the link to the folder or shared drive.'),
+  error: refusal('This is not an id of Drive.', 'Write the last part of the link to the folder or shared drive.'),
 })
 
 /** The options of a mount whose provider is `gdrive`. */
 export const gdriveShape = {
   folder: id
     .exactOptional()
-    .describe('The id of the one folder that is served, in My Drive or a shared drive. By default all of My Drive.'),
+    .describe('Serves only the folder with this id, in My Drive or a shared drive. By default all of My Drive.'),
   drives: z
     .union([z.literal(true), z.array(id).min(1)], {
-      error: refusal('This does not say which shared drives are served.', 'Write true for all, or an array of ids.'),
+      error: refusal('This is not a choice of shared drives.', 'Write true for all, or an array of ids.'),
     })
     .exactOptional()
-    .describe('Serves shared drives in the place of My Drive: true for all, or the ids of some.'),
+    .describe('Serves shared drives instead of My Drive: true for all, or an array of ids.'),
   shared: z
     .boolean()
     .exactOptional()
-    .describe('Serves what others have shared with the account, in the place of My Drive. By default false.'),
+    .describe('Serves the files that others have shared with the account, instead of My Drive. By default false.'),
   shortcuts: z
     .enum(['none', 'inside', 'anywhere'])
     .exactOptional()
     .describe(
-      'Which shortcuts are resolved: none, those to what is served anyway, or all that the account can read. By default "anywhere" in My Drive, and "inside" elsewhere.',
+      'Which shortcuts are resolved: "none"; "inside", shortcuts to served files; "anywhere", shortcuts to all files that the account can read. By default "anywhere" in My Drive, and "inside" elsewhere.',
     ),
   clientId: secret
     .exactOptional()
     .describe(
-      'Where the id of an OAuth client (of the type "Desktop app") is: { "env": "NAME" } or { "file": "path" }. Then run: hikidashi auth gdrive.',
+      'The id of an OAuth client of the type "Desktop app", as { "env": "NAME" } or { "file": "path" }. Then run: hikidashi auth gdrive.',
     ),
-  clientSecret: secret.exactOptional().describe('Where the secret of that client is.'),
+  clientSecret: secret
+    .exactOptional()
+    .describe('The secret of that client, as { "env": "NAME" } or { "file": "path" }.'),
   tokenFile: text
     .exactOptional()
     .describe(
-      'The file that `hikidashi auth gdrive` keeps the permission to read in, relative to the configuration file; nobody else may read it. By default "gdrive-token.json".',
+      'The file in which `hikidashi auth gdrive` keeps the token for reading, relative to the configuration file. Other users must not be able to read it. By default "gdrive-token.json".',
     ),
   key: secret
     .exactOptional()
-    .describe('Where the key of a service account is, as JSON: { "file": "key.json" } or { "env": "NAME" }.'),
+    .describe('The key of a service account in JSON, as { "file": "key.json" } or { "env": "NAME" }.'),
   subject: text
     .exactOptional()
-    .describe('Whom the service account stands for, by domain-wide delegation: an e-mail address.'),
+    .describe('The e-mail address of the user for whom the service account acts, by domain-wide delegation.'),
   permissions: z
     .boolean()
     .exactOptional()
     .describe(
-      'Shows each file only to whom Drive shares it with: to whoever has a role that is the e-mail address, group or domain of a reader. By default false: whoever sees the mount sees what the account sees.',
+      'Shows a file only to callers with whom Drive shares it: one of their roles must be the e-mail address, group or domain of a reader. By default false: all callers of the mount see all files of the account.',
     ),
   interval: interval
     .exactOptional()
-    .describe('How often Drive is asked for changes, and how old a listing may be. By default "15s".'),
-  maxFiles: z.int().min(1).max(2_000_000).exactOptional().describe('The most files and folders. By default 200000.'),
+    .describe('Interval at which Drive is polled for changes, and maximum age of a listing. By default "15s".'),
+  maxFiles: z
+    .int()
+    .min(1)
+    .max(2_000_000)
+    .exactOptional()
+    .describe('Maximum number of files and folders. By default 200000.'),
   maxBytes: size
     .refine((bytes) => bytes >= 1 && bytes <= 256 * 2 ** 20, {
       error: refusal('This is more than can be read at once, or nothing.', 'It must be at most "256MiB".'),
     })
     .exactOptional()
-    .describe('The largest file, or part of one, that is read at once. By default "16MiB".'),
+    .describe('Maximum size of a file, or of a part, in one answer. By default "16MiB".'),
   timeout: duration
     .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
     .exactOptional()
-    .describe('How long Google may take for one answer, with everything that is tried again. By default "30s".'),
+    .describe('Time-out of one answer of Google, with all retries. By default "30s".'),
   endpoint: text
     .exactOptional()
-    .describe(
-      'A server on this machine that is asked in the place of Google, for tests: "http://127.0.0.1:4443". By default Google.',
-    ),
+    .describe('A server on this machine that replaces Google, for tests: "http://127.0.0.1:4443". By default Google.'),
   ...documentsShape,
 }
 
@@ -89,7 +94,7 @@ type Given = {
     | 'subject']?: unknown
 }
 
-/** Whether a mount says one thing about what is served, and one about who asks. */
+/** Checks that a mount selects files in one way, and credentials in one way. */
 function checkGdrive(given: Given, context: z.RefinementCtx): void {
   const refuse = (path: string, message: string, fix: string) =>
     context.addIssue({ code: 'custom', path: [path], message: refusal(message, fix) })
@@ -110,7 +115,7 @@ function checkGdrive(given: Given, context: z.RefinementCtx): void {
 /** Name of the file with the OAuth tokens of a person, where the mount names none. */
 export const defaultTokenFile = 'gdrive-token.json'
 
-/** Finds credentials that would be served themselves: their file lies in a folder of another mount. */
+/** Finds credentials in the served folder of another mount. */
 function servedCredentials(
   { clientId, tokenFile, key }: Readonly<Record<string, unknown>>,
   { address, folder, servedBy }: FindingContext,

@@ -172,7 +172,7 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
     }
   }
 
-  /** Time before which a state was asked for that is not used any more. */
+  /** States that were requested before this time are not used any more. */
   let expiredBefore = Number.NEGATIVE_INFINITY
 
   const renew = (): Promise<State> => {
@@ -197,7 +197,7 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
       // A renewal that had begun before may have asked too early.
       return renewed.at > expiredBefore ? renewed : untilAbort(renew(), caller)
     },
-    /** The state is not used any more: the next call asks Drive for what has changed. */
+    /** The state is discarded: the next call asks Drive for changes. */
     expire: (): void => {
       expiredBefore = performance.now()
     },

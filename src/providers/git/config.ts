@@ -15,25 +15,23 @@ export const gitShape = {
     .min(1)
     .exactOptional()
     .describe(
-      'Only refs that one of these globs matches, by their full names, and what can be reached from them, are served. By default HEAD, branches and tags.',
+      'Serves only refs whose full names match one of these globs, and the objects that can be reached from them. By default HEAD, branches and tags.',
     ),
   alternates: z
     .array(text)
     .exactOptional()
-    .describe('Folders outside the repository that it may borrow objects from. By default none.'),
+    .describe('Folders outside the repository from which it may borrow objects. By default none.'),
   maxBytes: size
     .exactOptional()
-    .describe('The largest file, or part of one, that is read at once, and the longest text. By default "16MiB".'),
+    .describe('Maximum size of a file, a part or a text in one answer. By default "16MiB".'),
   maxCommits: z
     .int()
     .min(1)
     .max(1_000_000)
     .exactOptional()
-    .describe(
-      'How many commits a log has at most, and how far back the dates of files are looked for. By default 10000.',
-    ),
-  timeout: duration.exactOptional().describe('How long one git may take for an answer. By default "10s".'),
-  git: text.exactOptional().describe('The git to run: an absolute path, or a name on PATH. By default "git".'),
+    .describe('Maximum number of commits in a log, and in the search for the dates of files. By default 10000.'),
+  timeout: duration.exactOptional().describe('Time-out of a git process for one answer. By default "10s".'),
+  git: text.exactOptional().describe('The git program: an absolute path, or a name on PATH. By default "git".'),
   watch: filesShape.watch,
   reconcile: filesShape.reconcile,
 }

@@ -23,7 +23,7 @@ export const inlineShape = {
   resources: z
     .record(z.string(), z.strictObject({ ...body, ...names, mimeType, priority, audience }))
     .exactOptional()
-    .describe('Several resources, by their paths below the address, instead of one at the address itself.'),
+    .describe('Several resources, by their paths below the address, instead of a single resource at the address.'),
 }
 
 export const source = defineSource({

@@ -20,7 +20,7 @@ export interface InlineOptions {
   readonly resources: Readonly<Record<string, InlineResource>>
 }
 
-/** How long one resource may be, and all of a mount together, in bytes. */
+/** Maximum size of one resource, and of all resources of a mount, in bytes. */
 export const maxResource = 1024 * 1024
 export const maxMount = 16 * 1024 * 1024
 

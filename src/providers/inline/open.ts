@@ -36,7 +36,7 @@ function resourceOf({
   return { ...given, ...(base64 === undefined ? {} : { bytes: Buffer.from(base64, 'base64') }) }
 }
 
-/** Finds resources that are not what they say, or lie in each other's place. */
+/** Finds resources whose content is invalid, or whose paths conflict. */
 export function inlineFindings(address: string, options: InlineOptions): readonly Finding[] {
   const path = ['mounts', address]
   const bodies = (['text', 'base64', 'resources'] as const).filter((key) => options[key] !== undefined)

@@ -27,13 +27,13 @@ export const metricsShape = {
     .enum(['prometheus', 'self'])
     .exactOptional()
     .describe(
-      'Where the measurements come from: "prometheus", or whatever has its HTTP API; "self", this server itself. By default "prometheus".',
+      'The source of the measurements: "prometheus", or any server with its HTTP API; "self", this server itself. By default "prometheus".',
     ),
   url: url
     .exactOptional()
-    .describe('Where the HTTP API of Prometheus is, without /api/v1, such as "http://127.0.0.1:9090".'),
+    .describe('The URL of the HTTP API of Prometheus, without /api/v1, such as "http://127.0.0.1:9090".'),
   allowAddresses: allowAddresses.describe(
-    'Addresses that the name in "url" may lead to though they are not on the internet, such as "10.0.0.0/8". An address in "url", and localhost, need none. By default none.',
+    'Addresses outside the internet to which the name in "url" may lead, such as "10.0.0.0/8". An IP address in "url" and localhost are always allowed. By default none.',
   ),
   allow: z
     .array(
@@ -44,42 +44,45 @@ export const metricsShape = {
     .min(1)
     .exactOptional()
     .describe(
-      'The metrics that are served, by name or glob, such as ["up", "http_*"]. Every other metric is as if it were not there, for queries too; alerts, rules and targets are left out. By default all are served.',
+      'The metrics that are served, by name or glob, such as ["up", "http_*"]. Other metrics look missing, in queries too; alerts, rules and targets are left out. By default all metrics.',
     ),
-  bearer: secret
-    .exactOptional()
-    .describe('Where the token is that it asks for: { "env": "NAME" } or { "file": "path" }.'),
+  bearer: secret.exactOptional().describe('The token for Prometheus, as { "env": "NAME" } or { "file": "path" }.'),
   basic: z
     .strictObject({
       user: text.describe('The name of the user.'),
-      password: secret.describe('Where the password is.'),
+      password: secret.describe('The password, as { "env": "NAME" } or { "file": "path" }.'),
     })
     .exactOptional()
-    .describe('The user and password that it asks for.'),
+    .describe('The user and password for Prometheus.'),
   insecure: z
     .boolean()
     .exactOptional()
     .describe(
-      'Sends "bearer" or "basic" also to an http:// address beyond this machine: whoever is on the way there can read them. By default false.',
+      'Sends "bearer" or "basic" also over http:// to another machine. Anybody on the network path can then read them. By default false.',
     ),
   interval: interval
     .exactOptional()
     .describe(
-      'How far apart samples are (the scrape interval): no finer step is chosen, and so often it is looked for changes. Of "self": how often it is measured. By default "15s".',
+      'Scrape interval of the source: the finest step of queries, and the interval at which changes are polled. With "self": the interval of measurements. By default "15s".',
     ),
   keep: duration
     .refine((ms) => ms >= 60_000 && ms <= 366 * 86_400_000, {
       error: refusal('This is too short or too long.', 'It must be from "1m" to "366d".'),
     })
     .exactOptional()
-    .describe('How long the measurements of "self" are kept, in the store. By default "1d".'),
-  maxSeries: z.int().min(1).max(10_000).exactOptional().describe('How many series are shown at once. By default 100.'),
+    .describe('How long the store keeps the measurements of "self". By default "1d".'),
+  maxSeries: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .exactOptional()
+    .describe('Maximum number of series in one answer. By default 100.'),
   maxPoints: z
     .int()
     .min(16)
     .max(11_000)
     .exactOptional()
-    .describe('How many points of a series are shown, unless a step is asked for. By default 240.'),
+    .describe('Maximum number of points of a series, unless the request names a step. By default 240.'),
   maxBytes: size.exactOptional().describe('The longest answer that is taken. By default "64MiB".'),
   timeout: duration.exactOptional().describe('How long one answer may take. By default "20s".'),
 }
@@ -94,7 +97,7 @@ interface Given {
   readonly keep?: number
 }
 
-/** Whether a mount has what its source needs, and nothing that it does not know. */
+/** Checks that a mount has the options that its source needs, and no others. */
 function checkMetrics(given: Given, context: z.RefinementCtx): void {
   const refuse = (path: string, message: string, fix: string) =>
     context.addIssue({ code: 'custom', path: [path], message: refusal(message, fix) })

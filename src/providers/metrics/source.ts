@@ -8,7 +8,7 @@ export interface Metric {
   readonly name: string
   readonly type: MetricType
   readonly help?: string
-  /** As the source has it, in the singular or plural: `seconds`, `bytes`. */
+  /** The unit in the notation of the source, in the singular or plural: `seconds`, `bytes`. */
   readonly unit?: string
 }
 

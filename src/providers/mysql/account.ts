@@ -25,7 +25,7 @@ export async function readFacts(query: Query): Promise<Facts> {
   return { isMaria, version: [Number(major), Number(minor)], grants }
 }
 
-/** Roles that are granted are among what an account may do, whether they are taken on or not. */
+/** Granted roles count as rights of the account, whether they are active or not. */
 async function grantsOf(query: Query, isMaria: boolean, role: string): Promise<readonly string[]> {
   const linesOf = async (sql: string) => (await query(sql)).map(([line]) => String(line))
   const own = await linesOf('SHOW GRANTS')
@@ -36,7 +36,7 @@ async function grantsOf(query: Query, isMaria: boolean, role: string): Promise<r
     const name = /^GRANT `((?:[^`]|``)+)` TO /.exec(line)?.[1]?.replaceAll('``', '`')
     if (name === undefined || seen.has(name)) continue
     seen.add(name)
-    // Of a role that is not taken on nothing is told.
+    // The rights of an inactive role are not visible.
     await query(`SET ROLE ${quoteName(name)}`)
     found.push(...(await linesOf('SHOW GRANTS')))
   }

@@ -6,14 +6,14 @@ import { defineSource } from '../source.ts'
 /** The options of a mount whose provider is `mysql`. */
 export const mysqlShape = {
   url: secret.describe(
-    'Where the URL of the database is, mysql://account:password@host:3306/database: { "env": "NAME" } or { "file": "path" }.',
+    'The URL of the database, mysql://account:password@host:3306/database, as { "env": "NAME" } or { "file": "path" }.',
   ),
   schemas: z
     .array(text)
     .min(1)
     .exactOptional()
     .describe(
-      'The databases that are served. Of a single one the name is left out of paths: …/customers/schema. By default that of the URL; where it names none, all but those of the system.',
+      'The databases that are served. If there is only one, paths do not contain its name: …/customers/schema. By default the database of the URL; if the URL names none, all except system databases.',
     ),
   rows: rowsKey({ ...rowsShape, ...viewsShape }),
   ...relationalShape,

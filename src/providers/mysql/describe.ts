@@ -133,7 +133,7 @@ function referencesOf(keys: readonly Constraint[], visible: ReadonlySet<string>)
 interface ForDefinition extends Omit<RawTable, 'columns' | 'foreignKeys'> {
   readonly kind: RelationKind
   readonly columns: readonly Column[]
-  /** The same columns, with what is told of them in the definition alone. */
+  /** Adds to columns the facts that only the definition contains. */
   readonly raw: readonly RawColumn[]
   readonly foreignKeys: readonly ForeignKey[]
 }
@@ -149,7 +149,7 @@ function definitionOf(relation: ForDefinition, isMaria: boolean): string {
 
 function viewOf(relation: ForDefinition): string {
   const { view = '', isPart } = relation
-  // A view is told of by what it selects, which may be more than the account may see.
+  // A view is described by its query, which may name more than the account may see.
   const body =
     view === '' || isPart ? '  -- not shown: it takes the right SHOW VIEW, and to see all of its columns' : view
   return `CREATE VIEW ${nameOf(relation)} AS\n${body}`
@@ -194,7 +194,7 @@ function columnLine(column: Column, raw: RawColumn | undefined, usual: string | 
     `${quoteName(name)} ${type}`,
     ...(collation === undefined || collation === usual ? [] : [`COLLATE ${collation}`]),
     ...(generated === undefined ? [] : [`GENERATED ALWAYS AS (${generated})${/stored/i.test(extra) ? ' STORED' : ''}`]),
-    // Whether a generated column of MariaDB is null follows from what it is made of.
+    // In MariaDB the expression of a generated column decides whether it may be null.
     ...(nullable || (isMaria && generated !== undefined) ? [] : ['NOT NULL']),
     ...(value === undefined ? [] : [`DEFAULT ${value}`]),
     ...(touch === undefined ? [] : [touch.toUpperCase()]),

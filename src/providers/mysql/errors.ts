@@ -58,7 +58,7 @@ function codeOf(error: unknown): string {
   return typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code) ? code : 'unknown'
 }
 
-/** Whether what failed is a value that came from outside, and not the statement. */
+/** Whether a value of the caller caused the failure, and not the statement. */
 export function isUnusableValue(error: unknown): boolean {
   return isResourceError(error) && unusable.has(Number(error.detail.code))
 }

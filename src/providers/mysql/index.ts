@@ -17,9 +17,9 @@ import { servedSchema } from './sql.ts'
 import { targetOf } from './target.ts'
 
 export interface MysqlOptions extends ServerOptions {
-  /** A URL of the scheme `mysql` or `mariadb` with account, password, host, port and database. It never appears in anything that is told. */
+  /** A URL of the scheme `mysql` or `mariadb` with account, password, host, port and database. It never appears in any output. */
   readonly url: string
-  /** Which rows are served. Left out: none. */
+  /** The served rows. Undefined: none. */
   readonly rows?: MysqlRowOptions
 }
 
@@ -86,8 +86,8 @@ function createSource(options: MysqlOptions): { readonly source: Source; readonl
 }
 
 /**
- * The sum of what rows of the information schema say, which is another one whenever any of it is. A time of changes is told to the
- * second: while one is only just over, each answer is another one.
+ * A checksum of rows of the information schema. Times of changes have a resolution of one second: within that second, each
+ * checksum differs.
  */
 function sum([columns, from, , time]: Part, where: string): string {
   const lately = time === undefined ? 'NULL' : `IF(MAX(${time}) >= NOW() - INTERVAL 2 SECOND, NOW(6), NULL)`

@@ -47,7 +47,7 @@ export async function readPage(
   const objects = [...new Map([...tables, ...routines]).values()]
   const all: readonly Listed[] = [
     ...objects.map((object) => ({ key: keyOf(object, options.only), ...object })),
-    // Of a schema, its overview is listed: its key lies among those of its objects.
+    // The overview of a schema is listed: its key is among those of the objects.
     ...(options.only === undefined ? [...new Set(objects.map((object) => object.schema))] : []).map((one) => ({
       ...{ key: `${segmentOf(one)}/overview`, schema: one },
     })),
@@ -66,7 +66,7 @@ export async function readPage(
     const isRoutine = routines.has(id) ? { isRoutine: true } : {}
     if (!tables.has(id)) return [{ ...item, ...isRoutine }]
     const found = facts.get(id)
-    // It may have gone in between: then it is told of as what it most likely was.
+    // It may have been dropped in between: then the most likely kind is used.
     const kind = found?.kind ?? 'table'
     return [
       {
@@ -78,7 +78,7 @@ export async function readPage(
   })
 }
 
-/** A name of the information schema, which by itself is the same as one that differs in case. */
+/** Compares a name of the information schema by its bytes; by default the comparison ignores case. */
 const exact = (column: string) => `CONVERT(${column} USING utf8mb4) COLLATE utf8mb4_bin`
 
 export interface TableFacts {

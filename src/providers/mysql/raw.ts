@@ -20,7 +20,7 @@ export interface RawTable extends ObjectName {
   readonly partitions: readonly Partition[]
   /** Query of a view; empty when the account may not see it. */
   readonly view: string | undefined
-  /** Whether the account may see some columns and not others, as far as can be told. */
+  /** Whether the account may see some columns and not others, as far as it is known. */
   readonly isPart: boolean
 }
 
@@ -171,7 +171,7 @@ export async function readRaw(
 
 const textIn = (cell: Cells[number] | undefined) => (cell === null || cell === undefined ? undefined : String(cell))
 
-/** Rows by what their first two columns name, of what is wanted. */
+/** Groups the wanted rows by their first two columns. */
 export function grouped(rows: readonly Cells[], wanted: ReadonlySet<string>): ReadonlyMap<string, readonly Cells[]> {
   const found = new Map<string, Cells[]>()
   for (const row of rows) {

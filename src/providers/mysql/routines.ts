@@ -4,7 +4,7 @@ import { grouped } from './raw.ts'
 import type { Session } from './session.ts'
 import { type Cells, ended, listed, nameOf, quoteName, quoteText } from './sql.ts'
 
-/** Kinds of routines that are told of. Packages are none: what is in them is called by two names. */
+/** The listed kinds of routines. Packages are left out, because their routines have two names. */
 export const servedRoutine = "ROUTINE_TYPE IN ('FUNCTION', 'PROCEDURE')"
 
 /** A function or procedure as the information schema describes it. The definer is not queried: account names are never shown. */
@@ -126,7 +126,7 @@ function overloadOf(raw: RawRoutine): Overload {
   }
 }
 
-/** Functions of MariaDB that go from row to row are told from others by that alone. */
+/** Aggregate functions of MariaDB are recognised only by this text. */
 function isAggregate(body = ''): boolean {
   const plain = body.replace(/'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`|\/\*[\s\S]*?\*\/|(?:-- |#).*/g, ' ')
   return /\bFETCH\s+GROUP\s+NEXT\s+ROW\b/i.test(plain)

@@ -9,8 +9,8 @@ import { nameOf, type Query, quoteName, readableColumn } from './sql.ts'
 import { type ColumnType, jsonOf, keyOf, keyText, lengthOf, parameterFor, pieceOf, sizeOf } from './values.ts'
 
 /**
- * A page of rows, in one read-only snapshot. Statements are made of names that the catalog told, quoted; whatever a client said
- * is bound.
+ * Reads a page of rows, in one read-only snapshot. Statements contain only quoted names from the catalog; values of clients are
+ * bound.
  */
 export async function readRows(session: Session, query: RowQuery, options: PageOptions): Promise<RowPage> {
   const { relation, columns, limit, key: only, after, maxBytes, maxValueBytes } = query

@@ -6,20 +6,20 @@ import { connectError, endedError, lateError, openingError, refused, statementEr
 import type { Cells, Query } from './sql.ts'
 import type { Target } from './target.ts'
 
-/** One connection. All it does is read-only, with time-outs. */
+/** One connection. All its statements are read-only, with time-outs. */
 export interface Session {
   readonly isMaria: boolean
   readonly query: Query
   /** The same for several statements, in one snapshot. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
   isUsable(): boolean
-  /** Undoes what code in views may have done to the session: locks, variables, settings, temporary tables. */
+  /** Resets changes of the session by code in views: locks, variables, settings, temporary tables. */
   reset(): Promise<void>
-  /** Ends the connection at once, and what it is doing. */
+  /** Closes the connection at once, and cancels its statement. */
   close(): void
 }
 
-/** How much later than the server's own limit we give up waiting, in milliseconds: it may have frozen. */
+/** Additional time after the server's own time-out, in milliseconds, because the server may hang. */
 const grace = 2000
 
 /**
@@ -83,7 +83,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
       throw statementError(error)
     }
   }
-  /** For what cannot be prepared: it is always the same text. */
+  /** For statements that cannot be prepared; their text is constant. */
   const say = (sql: string) =>
     answered<unknown>(statementTimeoutMs + grace, (settle) =>
       connection.query(sql, (error, rows) => settle(error, rows)),
@@ -120,7 +120,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
         await answered<void>(statementTimeoutMs + grace, (settle) =>
           connection.reset((error) => settle(error, undefined)),
         )
-        // The character set of the connection goes with the other settings.
+        // The character set of the connection is set with the other settings.
         await say('SET NAMES utf8mb4 COLLATE utf8mb4_bin')
         await prepare(run, facts, settings)
       },
@@ -150,7 +150,7 @@ function connect(target: Target, connectTimeout: number, stream: () => unknown):
   return createConnection({
     ...{ user, password, host, connectTimeout, stream },
     ...defined({ ssl }),
-    // No local files, no statements behind statements, no decoders made of text, and numbers without loss.
+    // No local files, no multiple statements, no generated decoder code, and numbers without loss.
     ...{ multipleStatements: false, flags: ['-LOCAL_FILES'], disableEval: true, maxPreparedStatements: 64 },
     ...{
       supportBigNumbers: true,
@@ -181,7 +181,7 @@ async function prepare(run: Query, { isMaria }: Facts, settings: ServerSettings)
   if (!isMaria) await run('SET SESSION information_schema_stats_expiry = 0').catch(() => {})
 }
 
-/** The database of the URL is not the one that is connected to: what is not there, or not granted, would seem empty. */
+/** The connection does not select the database of the URL: otherwise a missing or denied database would look empty. */
 async function requireSchema(run: Query, database: string | undefined): Promise<void> {
   if (database === undefined) return
   const found = await run('SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?', [database])
@@ -191,7 +191,7 @@ async function requireSchema(run: Query, database: string | undefined): Promise<
     )
 }
 
-/** Ends a connection on the server, over another one: a statement goes on there otherwise. Whether it helps is not waited for. */
+/** Kills a connection on the server, over another one, because its statement would continue. The result is not awaited. */
 function kill(target: Target, id: number): void {
   const socket = target.open()
   const connection = connect(target, 2000, () => socket)

@@ -23,7 +23,7 @@ export function ended(statement: string): string {
   return `${statement}${/(?:--|#)[^\n]*$/.test(statement) ? '\n' : ''};\n`
 }
 
-/** A literal, for what is shown as SQL: never for what is run. */
+/** A literal for SQL that is shown, never for SQL that is executed. */
 export function quoteText(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
 }
@@ -33,7 +33,7 @@ export function parametersFor(count: number): number {
   return [1, 10, 200, 2000].find((length) => length >= count) ?? count
 }
 
-/** Parameters, and values for them: the last one stands for those that are not needed. */
+/** Placeholders and their values, padded with the last value. */
 export function listed(values: readonly string[]): { readonly sql: string; readonly values: readonly string[] } {
   const length = parametersFor(values.length)
   const last = values.at(-1) ?? ''
@@ -46,7 +46,7 @@ export function listed(values: readonly string[]): { readonly sql: string; reado
 /** Schemas of the server itself: they are served where they are named. */
 export const systemSchemas = ['information_schema', 'mysql', 'performance_schema', 'sys'] as const
 
-/** Which schemas are served, as a condition on a column of the information schema. */
+/** A condition on a column of the information schema that selects the served schemas. */
 export function servedSchema(column: string, schemas: readonly string[] | undefined) {
   const { sql, values } = listed(schemas ?? systemSchemas)
   return { sql: `${column} ${schemas === undefined ? 'NOT IN' : 'IN'} (${sql})`, values }

@@ -10,7 +10,7 @@ export const objectsShape = {
   prefix: text
     .exactOptional()
     .describe(
-      'Only keys below this are served, without it in their paths, such as "tenant1/". A slash at the end makes no difference. By default all.',
+      'Serves only keys below this prefix, such as "tenant1/"; paths do not contain it. A slash at the end makes no difference. By default all keys.',
     ),
   maxBytes: size
     .refine((bytes) => bytes >= 1 && bytes <= 256 * 2 ** 20, {
@@ -18,7 +18,7 @@ export const objectsShape = {
     })
     .exactOptional()
     .describe(
-      'The largest object, or part of one, that is read at once. Of a larger one, parts can be read. By default "16MiB", at most "256MiB".',
+      'Maximum size of an object, or of a part, in one answer. A larger object can be read in parts. By default "16MiB", at most "256MiB".',
     ),
   links: duration
     .refine((ms) => ms >= least && ms <= most, {
@@ -26,12 +26,12 @@ export const objectsShape = {
     })
     .exactOptional()
     .describe(
-      'How long a link to an object that is too large to be read at once is valid. Everyone who has the link can fetch that object, without authentication. By default no links are given.',
+      'Lifetime of links to objects that are too large for one answer. Everyone who has such a link can fetch the object without authentication. By default there are no links.',
     ),
   timeout: duration
     .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
     .exactOptional()
-    .describe('How long the store may take for one answer, with everything that is tried again. By default "30s".'),
+    .describe('Time-out of one answer of the store, with all retries. By default "30s".'),
   ...documentsShape,
 }
 

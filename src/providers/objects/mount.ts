@@ -13,7 +13,7 @@ interface BucketOptions {
 /**
  * Returns the provider options common to all mounts of object storage.
  *
- * @throws ResourceError `invalid` for links past what looks for secrets.
+ * @throws ResourceError `invalid` for links together with redaction, which they would bypass.
  */
 export function bucketOptions({ bucket, prefix, maxBytes, links, timeout, redact = 'off' }: BucketOptions) {
   if (links !== undefined && redact !== 'off')

@@ -13,7 +13,7 @@ export const packagesShape = {
     .array(glob)
     .min(1)
     .exactOptional()
-    .describe('The packages that are served, by globs over their names such as "@types/*". By default all.'),
+    .describe('The packages that are served, by globs of their names such as "@types/*". By default all.'),
 }
 
 export const source = defineSource({

@@ -10,7 +10,7 @@ import { type LockedPackage, lockFiles, parseLockFile } from './lock-file.ts'
 export interface PackagesOptions {
   /** The absolute path of the folder with the lock file and `node_modules`. */
   readonly root: string
-  /** Globs over names of packages: only these are served. Default all that the lock file names. */
+  /** Globs of names of packages: only these are served. By default all packages of the lock file. */
   readonly packages?: readonly string[]
 }
 

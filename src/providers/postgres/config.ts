@@ -7,14 +7,14 @@ import { defineSource } from '../source.ts'
 /** The options of a mount whose provider is `postgres`. */
 export const postgresShape = {
   url: secret.describe(
-    'Where the URL of the database is, postgres://role:password@host:5432/database: { "env": "NAME" } or { "file": "path" }.',
+    'The URL of the database, postgres://role:password@host:5432/database, as { "env": "NAME" } or { "file": "path" }.',
   ),
   schemas: z
     .array(text)
     .min(1)
     .exactOptional()
     .describe(
-      'The schemas that are served. Of a single one the name is left out of paths: …/customers/schema. By default all but those of the system.',
+      'The schemas that are served. If there is only one, paths do not contain its name: …/customers/schema. By default all except system schemas.',
     ),
   rows: rowsKey({
     ...rowsShape,
@@ -26,7 +26,7 @@ export const postgresShape = {
       })
       .exactOptional()
       .describe(
-        'A setting that holds the id of who asks while rows are read, such as "app.user": policies of row-level security can ask for it.',
+        'A setting such as "app.user" that gets the id of the caller while rows are read. Policies of row-level security can use it.',
       ),
   }),
   ...relationalShape,

@@ -37,7 +37,7 @@ function isView(kind: RelationKind): boolean {
 
 function viewOf(relation: ForDefinition): string {
   const { kind, view } = relation
-  // A view is told of by what it selects, which may be more than the role may see.
+  // A view is described by its query, which may name more than the role may see.
   const body = view === null ? '  -- not shown: it has columns that this role may not see' : view.replace(/;\s*$/, '')
   return `CREATE ${objectWord(kind)} ${nameOf(relation)} AS\n${body}`
 }

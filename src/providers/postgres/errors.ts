@@ -30,7 +30,7 @@ export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }
 
-/** Whether what failed is a value that came from outside, and not the statement. */
+/** Whether a value of the caller caused the failure, and not the statement. */
 export function isUnusableValue(error: unknown): boolean {
   return isResourceError(error) && error.detail.sqlstate !== undefined && unusable.has(String(error.detail.sqlstate))
 }

@@ -64,7 +64,10 @@ function createSource(options: PostgresOptions): { readonly source: Source; read
   const again = askingAgain(pool, (error) => isDisturbed(error) || isEnded(error))
   const ask = <T>({ signal }: SourceContext, work: (session: Session) => Promise<T>): Promise<T> => again(signal, work)
 
-  /** Describes objects by their names. In an encoding that lacks a character of one, the others are asked for alone. */
+  /**
+   * Describes objects by their names. If the encoding of the database lacks a character of one name, the others are queried
+   * without it.
+   */
   const describe =
     <T>(work: (session: Session, names: readonly ObjectName[]) => Promise<readonly T[]>) =>
     async (names: readonly ObjectName[], context: SourceContext): Promise<readonly T[]> => {
@@ -159,7 +162,7 @@ async function readFingerprint(session: Session, schemas: readonly string[] | un
   return row?.[0] ?? ''
 }
 
-/** How often a connection that only listens is asked whether it is still there, in milliseconds. */
+/** Interval at which a connection that only listens is checked, in milliseconds. */
 const pulse = 30_000
 
 /**

@@ -4,9 +4,9 @@ import type { ServerOptions } from '../relational/server.ts'
 export type { TlsOptions } from '../relational/server.ts'
 
 export interface PostgresOptions extends ServerOptions {
-  /** A URL of the scheme `postgres` with role, password, host, port and database. It never appears in anything that is told. */
+  /** A URL of the scheme `postgres` with role, password, host, port and database. It never appears in any output. */
   readonly url: string
-  /** Which rows are served. Left out: none. */
+  /** The served rows. Undefined: none. */
   readonly rows?: PostgresRowOptions
 }
 

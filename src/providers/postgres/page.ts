@@ -75,7 +75,7 @@ function pageSql({ only, views }: PageOptions, encoding: string): string {
   const schemaSegment = segmentSql('s.name', encoding)
   const head = only === undefined ? `s.segment || '/' || ` : ''
   const isUnder = (name: string) => `($4::text IS NULL OR ${name} = $4::text)`
-  // Of a schema, its overview is listed: its key lies among those of its objects.
+  // The overview of a schema is listed: its key is among those of the objects.
   const schemas =
     only === undefined
       ? `UNION ALL

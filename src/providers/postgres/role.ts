@@ -25,7 +25,7 @@ const dangerous = [
   'pg_write_server_files',
 ]
 
-/** Functions that read or write what is no table; only a superuser may call them unless somebody granted it. */
+/** Functions that read or write outside of tables; only a superuser may call them, unless they were granted. */
 const functions = [
   'pg_catalog.pg_read_file(text)',
   'pg_catalog.pg_read_binary_file(text)',
@@ -60,7 +60,7 @@ SELECT pg_catalog.pg_backend_pid()::text,
                    OR pg_catalog.pg_has_role(current_user, c.relowner, 'MEMBER')))
          ) p ORDER BY p.n, p.power))::text`
 
-/** Asks for what a new connection is. */
+/** Reads the properties of a new connection. */
 export async function sessionFacts(query: Query, { schemas }: ServerSettings): Promise<SessionFacts> {
   const [row] = await query({ text: factsSql }, [dangerous, functions, schemas ?? null])
   const [pid, version, encoding, powers] = row ?? []

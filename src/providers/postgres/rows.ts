@@ -16,8 +16,8 @@ export interface RowSettings extends PageOptions {
 type Types = ReadonlyMap<string, string>
 
 /**
- * A page of rows, in one read-only snapshot. Statements are made of names that the catalog told, quoted; whatever a client
- * said is bound.
+ * Reads a page of rows, in one read-only snapshot. Statements contain only quoted names from the catalog; values of clients are
+ * bound.
  */
 export async function readRows(
   session: Session,
@@ -84,7 +84,7 @@ async function become(run: Query, { principalSetting }: RowSettings, { principal
   await run({ text, fixed: true }, [principalSetting, principal?.id ?? ''])
 }
 
-/** The columns that the role may read, with their types; those of domains are what they are made of. */
+/** The columns that the role may read, with their types; a domain has its base type. */
 async function typesOf(run: Query, name: ObjectName, { schemas, views }: RowSettings): Promise<Types> {
   const rows = await run({ text: typesSql(views), fixed: true }, [schemas ?? null, name.schema, name.name])
   return new Map(rows.map(([column, type]) => [column ?? '', type ?? '']))
@@ -148,7 +148,7 @@ function rowOf([key, values, sizes]: RawRow, columns: readonly string[], types: 
   }
 }
 
-/** For each relation a text that changes when its rows do. Those of a view may come from anywhere. */
+/** For each relation, a text that changes when its rows do. Rows of a view may come from anywhere. */
 export async function readStamps(
   session: Session,
   { schemas, views, only }: PageOptions,
@@ -186,7 +186,7 @@ function textOf(column: string): string {
   return `${quoteName(column)}::text`
 }
 
-/** A column as a text of at most so many bytes: its beginning, where it is longer. */
+/** A column as a text of limited length in bytes: the beginning of a longer one. */
 function pieceOf(column: string, type: string, most: number): string {
   const name = quoteName(column)
   if (type === 'bytea')
@@ -196,14 +196,14 @@ function pieceOf(column: string, type: string, most: number): string {
   return `CASE WHEN ${lengthOf(column, type)} > ${most} THEN ${start} ELSE ${textOf(column)} END`
 }
 
-/** The length of a column in bytes, where it is more than so many. */
+/** The length of a column in bytes, if it exceeds a limit. */
 function sizeOf(column: string, type: string, most: number): string {
   const length = lengthOf(column, type)
   return `CASE WHEN ${length} > ${most} THEN ${length} END`
 }
 
 function lengthOf(column: string, type: string): string {
-  // Of these it is known without fetching them.
+  // The length of these types is known without fetching the value.
   const isStored = type === 'bytea' || texts.has(type)
   return `pg_catalog.octet_length(${isStored ? quoteName(column) : textOf(column)})`
 }

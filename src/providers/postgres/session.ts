@@ -9,7 +9,7 @@ import type { Cells, Session, Statement } from './query.ts'
 import { requireHarmless, sessionFacts } from './role.ts'
 import type { Target } from './target.ts'
 
-/** How much later than the server's own limit we give up waiting, in milliseconds: it may have frozen. */
+/** Additional time after the server's own time-out, in milliseconds, because the server may hang. */
 const grace = 2000
 
 const asText = { getTypeParser: () => (text: unknown) => text }
@@ -94,7 +94,7 @@ async function connect(target: Target, settings: ServerSettings, signal: AbortSi
     keepAliveInitialDelayMillis: 10_000,
     application_name: 'hikidashi',
     client_encoding: 'UTF8',
-    // pg wants functions of another shape for each type; texts are all that is wanted here.
+    // pg expects a parser for each type; here all values stay texts.
     types: asText as unknown as pg.CustomTypesConfig,
   })
   let ended = false
@@ -165,7 +165,7 @@ async function connect(target: Target, settings: ServerSettings, signal: AbortSi
     get ended() {
       return ended
     },
-    /** How many statements run. */
+    /** Number of running statements. */
     get busy() {
       return busy
     },
@@ -220,7 +220,7 @@ function settingsValues(settings: ServerSettings, isLocal: boolean): readonly un
   return [pairs.map(([name]) => name), pairs.map(([, value]) => value), isLocal]
 }
 
-/** How long asking for a cancellation may take, in milliseconds. */
+/** Time-out of a request for cancellation, in milliseconds. */
 const patience = 2000
 
 /**

@@ -1,11 +1,11 @@
-/** Fragments of SQL. Nothing in them comes from a client: what does is bound to parameters. */
+/** Fragments of SQL. They contain nothing from a client: values of clients are bound to parameters. */
 
 /** An identifier between quotes. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** A literal, for what is shown as SQL: never for what is run. */
+/** A literal for SQL that is shown, never for SQL that is executed. */
 export function quoteText(text: string): string {
   const quoted = `'${text.replaceAll("'", "''")}'`
   return text.includes('\\') ? ` E${quoted.replaceAll('\\', '\\\\')}` : quoted
@@ -24,7 +24,10 @@ export const openSchema = `pg_catalog.has_schema_privilege(n.oid, 'USAGE')`
 /** Whether the role may see the relation `c`, or some of it. */
 export const visibleRelation = `c.relkind IN ('r', 'p', 'v', 'm') AND pg_catalog.has_any_column_privilege(c.oid, 'SELECT')`
 
-/** Whether rows of the relation `c` can be read without reaching another server or, but for $VIEWS, running what views call. */
+/**
+ * Whether rows of the relation `c` can be read without contacting another server and, unless $VIEWS is set, without running
+ * functions in views.
+ */
 export function readableRows(views: boolean): string {
   return `(c.relkind IN (${views ? "'r', 'p', 'm', 'v'" : "'r', 'p', 'm'"}) AND NOT (c.relhassubclass AND EXISTS (
     WITH RECURSIVE below(oid) AS (

@@ -8,14 +8,14 @@ const { root, include, exclude, gitignore, hidden, symlinks, hardlinks, allowMou
 /** The options of a mount whose provider is `prompts`. */
 export const promptsShape = {
   root,
-  include: include.describe('Only what one of these globs matches is served. By default "**/*.md".'),
+  include: include.describe('Serves only paths that match one of these globs. By default "**/*.md".'),
   ...{ exclude, gitignore, hidden, symlinks, hardlinks, allowMounts },
   limit: z
     .int()
     .min(1)
     .max(10_000)
     .exactOptional()
-    .describe('How many prompts are offered; the others are left out. By default 1000, at most 10000.'),
+    .describe('Maximum number of prompts; further prompts are left out. By default 1000, at most 10000.'),
   watch,
   reconcile,
 }

@@ -19,7 +19,7 @@ export interface Header {
   readonly resources: readonly string[]
 }
 
-/** Why a file is no prompt: for the log alone. */
+/** Why a file is not a prompt, only for the log. */
 export function promptFault(message: string): ResourceError {
   return invalid(message, 'prompt')
 }
@@ -66,9 +66,9 @@ const header = z.object({
 })
 
 /**
- * Reads a front matter. Only plain YAML is read: no references, which could make much of little.
+ * Parses front matter. Only plain YAML is accepted: no references, which could expand to a huge value.
  *
- * @throws ResourceError `invalid` where it is no YAML, or says something that it cannot mean.
+ * @throws ResourceError `invalid` if it is not YAML, or contains an invalid value.
  */
 export function parseHeader(source: string | undefined): Header {
   if (source === undefined || source.trim() === '') return { resources: [] }

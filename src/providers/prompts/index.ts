@@ -65,7 +65,7 @@ export function prompts(options: PromptsOptions): Provider {
     }
   }
 
-  /** The prompt at a path. `undefined`: it is none, for whatever reason. */
+  /** The prompt at a path. `undefined`: the file is not a prompt, for any reason. */
   const read = async (path: string, context: Context): Promise<Written | undefined> => {
     const [content] = await source.read({ path, params: new Map() }, context)
     if (content === undefined || !('text' in content)) return void tell(path, 'it is no text')
@@ -136,7 +136,7 @@ async function* asListed(changes: AsyncIterable<Change>): AsyncGenerator<Change>
     yield change.path !== undefined && isPromptPath(change.path) ? { ...change, listed: true } : change
 }
 
-/** @throws ResourceError `invalid` where it is no prompt. */
+/** @throws ResourceError `invalid` if it is not a prompt. */
 function writtenIn(path: string, text: string): Written {
   const { head, body } = splitFrontMatter(text)
   const header = parseHeader(head)
@@ -161,7 +161,7 @@ function argumentsIn(sections: readonly Section[], hint: string | undefined): re
   }))
 }
 
-/** A piece of the text of a prompt: as it stands, the place of an argument, or a resource (its URI in pieces). */
+/** A piece of the text of a prompt: plain text, a placeholder of an argument, or a resource (its URI in pieces). */
 type Piece =
   | { readonly text: string }
   | { readonly argument: string; readonly source: string; readonly required: boolean }
@@ -173,10 +173,10 @@ interface Section {
   readonly pieces: readonly Piece[]
 }
 
-/** How long a prompt is at most with its arguments, in characters: one of them may have many places. */
+/** Maximum length of a prompt with its arguments, in characters, because an argument may be inserted many times. */
 const maxFilled = 4 * 1024 * 1024
 
-/** A line by itself that begins what a role says, as dotprompt has it. */
+/** A line that begins the text of a role, as in dotprompt. */
 const roleLine = /^[ \t]{0,3}\{\{[ \t]?role[ \t]{1,4}["'](\w{1,20})["'][ \t]?\}\}[ \t]*$/
 
 const roles: Readonly<Record<string, Audience>> = { user: 'user', assistant: 'assistant', model: 'assistant' }

@@ -15,29 +15,32 @@ export const rowsShape = {
     .array(glob)
     .min(1)
     .exactOptional()
-    .describe('Only tables that one of these globs matches, as their paths have them: "customers", "sales/*".'),
+    .describe('Serves only tables whose paths match one of these globs: "customers", "sales/*".'),
   columns: z
     .strictObject({
-      allow: z.array(glob).exactOptional().describe('Only columns that one of these globs matches: "customers/name".'),
-      deny: z.array(glob).exactOptional().describe('No columns that one of these globs matches: "**/*password*".'),
+      allow: z
+        .array(glob)
+        .exactOptional()
+        .describe('Shows only columns that match one of these globs: "customers/name".'),
+      deny: z.array(glob).exactOptional().describe('Hides columns that match one of these globs: "**/*password*".'),
     })
     .exactOptional()
     .describe(
-      'Which columns are shown, by their table and name. A denial wins. By default all that the role may read.',
+      'Which columns are shown, by table and name. A denial overrides a permission. By default all that the database role may read.',
     ),
-  limit: count.max(10_000).exactOptional().describe('The most rows that one answer has. By default 1000.'),
+  limit: count.max(10_000).exactOptional().describe('Maximum number of rows in one answer. By default 1000.'),
   maxValueBytes: size
     .refine((bytes) => bytes >= 16 && bytes <= 16 * 2 ** 20, {
       error: refusal('This is too short or too long.', 'It must be from 16 bytes to "16MiB".'),
     })
     .exactOptional()
-    .describe('The longest value: of a longer one the beginning is shown, and how long it is. By default "16KiB".'),
+    .describe('Maximum size of a value. Of a longer value the beginning and the length are shown. By default "16KiB".'),
   maxBytes: size
     .refine((bytes) => bytes <= 64 * 2 ** 20, {
       error: refusal('This is too long.', 'It must be at most "64MiB".'),
     })
     .exactOptional()
-    .describe('About how long the values of one answer are together. By default "1MiB".'),
+    .describe('Approximate maximum size of all values in one answer. By default "1MiB".'),
 }
 
 /** Keys common to all mounts over a relational database. */
@@ -45,15 +48,19 @@ export const relationalShape = {
   watch: z.boolean().exactOptional().describe('Tells clients what changes. By default true.'),
   reconcile: interval
     .exactOptional()
-    .describe('How often the catalog is looked at for changes that nothing tells of. By default "30s".'),
+    .describe(
+      'Interval at which the system catalog is compared, to find changes without a notification. By default "30s".',
+    ),
 }
 
 /** The time-outs that every mount over a database has. */
 export const timeoutShape = {
-  statementTimeout: patience.exactOptional().describe('How long one statement may take. By default "10s".'),
-  lockTimeout: patience.exactOptional().describe('How long a statement may wait for a lock. By default "2s".'),
-  waitTimeout: patience.exactOptional().describe('How long a request may wait for a free connection. By default "5s".'),
-  idleTimeout: patience.exactOptional().describe('After how long without use a connection is ended. By default "1m".'),
+  statementTimeout: patience.exactOptional().describe('Time-out of one statement. By default "10s".'),
+  lockTimeout: patience.exactOptional().describe('Time-out of a statement that waits for a lock. By default "2s".'),
+  waitTimeout: patience
+    .exactOptional()
+    .describe('Time-out of a request that waits for a free connection. By default "5s".'),
+  idleTimeout: patience.exactOptional().describe('Time after which an unused connection is closed. By default "1m".'),
 }
 
 /** How many connections there may be. */
@@ -65,10 +72,10 @@ export function connectionsShape(description: string) {
 export function rowsKey<Shape extends z.Shape>(shape: Shape) {
   return z
     .union([z.boolean(), z.strictObject(shape)], {
-      error: refusal('This does not say which rows are served.', 'Write true, false, or { "tables": ["customers"] }.'),
+      error: refusal('This is not a choice of rows.', 'Write true, false, or { "tables": ["customers"] }.'),
     })
     .exactOptional()
-    .describe('Serves rows of tables: true, or which and how. By default false: only what the tables are.')
+    .describe('Serves rows of tables: true for all, or an object. By default false: only the structure of tables.')
 }
 
 /** The key that serves rows of views, too. */
@@ -76,13 +83,13 @@ export const viewsShape = {
   views: z
     .boolean()
     .exactOptional()
-    .describe('Serves rows of views too: reading them runs whatever functions they call. By default false.'),
+    .describe('Also serves rows of views. Reading a view runs the functions that it calls. By default false.'),
 }
 
 /** Keys common to all mounts over a database server. */
 export const serverShape = {
   ...connectionsShape('How many connections there are at most, besides one that listens for changes. By default 4.'),
-  connectTimeout: patience.exactOptional().describe('How long connecting may take. By default "5s".'),
+  connectTimeout: patience.exactOptional().describe('Time-out of connecting. By default "5s".'),
   ...timeoutShape,
   tls: z
     .union(
@@ -94,25 +101,25 @@ export const serverShape = {
             .describe('A file with the certificates to trust (PEM), relative to the configuration file.'),
           serverName: text
             .exactOptional()
-            .describe('The name in the certificate of the server, where it is not that of the host.'),
+            .describe('The name in the certificate of the server, if it differs from the host.'),
         }),
       ],
       {
         error: refusal(
-          'This does not say how the connection is encrypted.',
+          'This is not a setting for encryption.',
           'Write "verify", "off", or { "ca": "certificates.pem" }.',
         ),
       },
     )
     .exactOptional()
     .describe(
-      'How the connection is encrypted: "verify", with a certificate that is good and of this host; "off", not at all. By default "verify", but "off" on this machine where the URL does not ask for it.',
+      'Encryption of the connection: "verify", with a valid certificate of this host; "off", none. By default "verify"; for a database on this machine "off", unless the URL requests encryption.',
     ),
   allowPrivileged: z
     .boolean()
     .exactOptional()
     .describe(
-      'Takes a role that could do more than read, such as a superuser or the owner of tables. By default false.',
+      'Accepts a database role that can do more than read, such as a superuser or the owner of tables. By default false.',
     ),
 }
 

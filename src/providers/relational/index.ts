@@ -30,7 +30,7 @@ export interface RelationalOptions {
   readonly rows?: RowOptions
   /** Whether changes are reported. Default `true`. */
   readonly watch?: boolean
-  /** How often the catalog is looked at where nothing hints at a change, in milliseconds. Default 30,000. */
+  /** Interval at which the catalog is compared without a hint of a change, in milliseconds. Default 30,000. */
   readonly reconcile?: number
 }
 
@@ -136,7 +136,7 @@ function found<T>(value: T | undefined): T {
   return value
 }
 
-/** The templates of a source. Names stand in them as segments: see names.ts. */
+/** The templates of a source. Names are written as segments: see names.ts. */
 function templatesOf(source: Source, hasRows: boolean): readonly Template[] {
   const head = source.schema === undefined ? '{schema}/' : ''
   const has = (kind: 'enum' | 'function') => source.kinds.includes(kind)

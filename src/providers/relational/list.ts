@@ -75,7 +75,7 @@ function startOf(prefix: string, after: string | undefined, depth: number): stri
   if (!after.startsWith(prefix)) return undefined
   const parts = after.split('/')
   const from = parts.length > depth ? `${parts.slice(0, depth).join('/')}/` : after
-  // No name of ours holds it, and no database takes it.
+  // Greater than every name, because no database accepts this character.
   return from.replaceAll('\0', '\u0001')
 }
 

@@ -14,7 +14,7 @@ export type RelationKind = 'table' | 'partitioned table' | 'virtual table' | 'vi
 
 export interface Column {
   readonly name: string
-  /** As the database writes it, with length, precision and time zone: `numeric(10,2)`, `varchar(80)`. */
+  /** In the notation of the database, with length, precision and time zone: `numeric(10,2)`, `varchar(80)`. */
   readonly type: string
   readonly nullable: boolean
   /** The expression of its default. */
@@ -33,7 +33,7 @@ export interface Key {
 
 export interface Check {
   readonly name: string
-  /** As DDL has it: `CHECK ((price > 0))`. */
+  /** In the notation of DDL: `CHECK ((price > 0))`. */
   readonly definition: string
 }
 
@@ -68,7 +68,7 @@ export interface Trigger {
   readonly definition: string
 }
 
-/** A table or a view, and all that is told of it. Lists are in an order that only a change of the schema changes. */
+/** The description of a table or a view. Lists are in an order that only a change of the schema changes. */
 export interface Relation extends ObjectName {
   readonly kind: RelationKind
   readonly owner?: string
@@ -89,11 +89,11 @@ export interface Relation extends ObjectName {
   readonly rows?: RowAccess
 }
 
-/** How rows of a relation are reached. It is not shown to clients. */
+/** How rows of a relation are found. It is not shown to clients. */
 export interface RowAccess {
   /**
-   * The columns that tell rows apart, in the order of an index: the primary key, or a unique key without nulls. Empty where
-   * there is none: then only the first rows can be read.
+   * The columns that identify a row, in the order of an index: the primary key, or a unique key without nulls. Empty if there is
+   * none: then only the first rows can be read.
    */
   readonly key: readonly string[]
   /** The columns whose values the role may read, in the order of the table. */
@@ -119,11 +119,11 @@ export interface Overload {
   readonly language: string
   readonly owner?: string
   readonly comment?: string
-  /** `immutable`, `stable`, `volatile`, or what the database calls it. */
+  /** `immutable`, `stable`, `volatile`, or the word of the database. */
   readonly volatility?: string
   /** Whether it runs with the rights of its owner. */
   readonly securityDefiner?: boolean
-  /** Left out where it cannot be told (of a function in C, say). */
+  /** Undefined if it has none (as a function in C). */
   readonly definition?: string
 }
 
@@ -134,7 +134,7 @@ export interface Extension {
   readonly comment?: string
 }
 
-/** Rounds to two digits, so that what is told changes when the size of a table does, not with every row. */
+/** Rounds to two digits, so that the value changes with the size of a table, not with every row. */
 export function roundEstimate(rows: number): number {
   if (!Number.isFinite(rows) || rows < 0) return 0
   return Number(rows.toPrecision(2))

@@ -44,7 +44,7 @@ export async function serverOptions(options: ServerOptions, folder: string) {
   }
 }
 
-/** @throws ResourceError `invalid` where there is none. */
+/** @throws ResourceError `invalid` if there is none. */
 export async function urlIn(source: SecretSource, folder: string): Promise<string> {
   const found = await resolveSecret(source, { folder })
   if ('value' in found) return found.value.trim()

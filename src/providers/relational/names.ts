@@ -22,7 +22,7 @@ function codes(first: number, last: number): readonly string[] {
 
 const special = /[~/\p{Cc}\u2028\u2029]/gu
 
-/** How a text is escaped: `~` and hexadecimal digits for each byte of UTF-8. */
+/** Escapes a text: `~` and two hexadecimal digits for each byte of UTF-8. */
 export function escapeBytes(text: string): string {
   return Buffer.from(text).toString('hex').replace(/../g, '~$&')
 }
@@ -42,7 +42,7 @@ export function nameOf(segment: string): string | undefined {
   const name = segment.replace(/(?:~[0-9a-f]{2})+/g, (bytes) =>
     Buffer.from(bytes.replaceAll('~', ''), 'hex').toString('utf8'),
   )
-  // Each name has one segment only: what is escaped needlessly, or is no UTF-8, is none.
+  // Each name has exactly one segment: a needless escape and invalid UTF-8 are refused.
   return segmentOf(name) === segment ? name : undefined
 }
 
@@ -56,7 +56,7 @@ export function rowSegmentOf(key: readonly string[]): string {
   return key.map((part) => segmentOf(part).replaceAll(',', '~2c')).join(',')
 }
 
-/** The parts of a key of so many columns; `undefined` where no key has this segment. */
+/** Splits a segment into the parts of a key with this number of columns; `undefined` if no key has this segment. */
 export function rowKeyOf(segment: string, columns: number): readonly string[] | undefined {
   const parts = segment.split(',').map((part) => nameOf(part.replaceAll('~2c', ',')))
   if (parts.length !== columns || parts.some((part) => part === undefined)) return undefined

@@ -15,10 +15,10 @@ export interface Opening<C> extends Omit<RelationalOptions, 'rows' | 'watch' | '
 }
 
 /**
- * A provider over a source, once a first connection was tried. A database that does not answer just now is no error: it is asked
- * again when somebody asks.
+ * Opens a provider over a source, after a first connection attempt. A database that does not answer now is not an error: each use
+ * tries again.
  *
- * @throws ResourceError `invalid` for what an operator has to mend.
+ * @throws ResourceError `invalid` for a fault that the operator must correct.
  */
 export async function openRelational<C>(opening: Opening<C>): Promise<Provider> {
   const { source, pool, isFault, explain = ({ message }) => message, options } = opening

@@ -9,9 +9,9 @@ export interface PoolOptions<C> {
   readonly isUsable: (connection: C) => boolean
   /** Makes a connection as new between two uses. Nobody waits for it but the next use; where it fails, the connection is ended. */
   readonly reset?: (connection: C) => Promise<void>
-  /** How many connections there are at most. */
+  /** Maximum number of connections. */
   readonly size: number
-  /** How long one waits for a connection, in milliseconds. */
+  /** Time-out of waiting for a connection, in milliseconds. */
   readonly patience: number
   /** After how long without use a connection is ended, in milliseconds. */
   readonly idle: number

@@ -44,7 +44,7 @@ export async function readRows(
   return contentOf(relation, access, columns, page, next)
 }
 
-/** Every row of a table, page by page in the order of its key, as what it is found by. The table has a key. */
+/** Yields every row of a table, page by page in the order of its key, with its path. The table must have a key. */
 export async function* rowParts(
   source: RowSource,
   { relation, access }: Table,
@@ -80,7 +80,7 @@ export async function* rowParts(
   }
 }
 
-/** Types whose values are no words. */
+/** Types whose values have no words to search. */
 const bytesType = /bytea|blob|binary/i
 
 /** Returns the text of a row: one line per value, after the name of its column. */
@@ -150,7 +150,7 @@ function afterIn(params: Params, { key }: RowAccess): readonly string[] | undefi
   return after
 }
 
-/** The document is put together from what the database wrote, since JSON numbers of JavaScript would lose digits. */
+/** The document is concatenated from the text of the database, because numbers of JavaScript would lose digits. */
 function contentOf(
   relation: Relation,
   access: RowAccess,

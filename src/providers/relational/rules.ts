@@ -2,7 +2,7 @@ import { compileGlobs } from '../../core/glob.ts'
 import type { Relation, RowAccess } from './model.ts'
 import { segmentOf } from './names.ts'
 
-/** Which rows are served, and how much of them at once. */
+/** The served rows, and their limits. */
 export interface RowOptions {
   /** Globs over tables, as their paths have them: `customers`, `public/*`. By default all. */
   readonly tables?: readonly string[]

@@ -12,7 +12,7 @@ export interface Source {
    * Of a database without schemas: `''`.
    */
   readonly schema: string | undefined
-  /** Which of `enum` and `function` it has: templates are told of no others. */
+  /** Whether it has enums and functions: templates are offered only for these. */
   readonly kinds: readonly ('enum' | 'function')[]
   /**
    * A page of what there is, in the order of keys, from `from` on (inclusive; not always a key itself). A key is a path: the
@@ -22,7 +22,7 @@ export interface Source {
    * It is always one query. `from` and `until` limit the rows that it examines.
    */
   page(query: PageQuery, context: SourceContext): Promise<readonly Listed[]>
-  /** All that is told of objects, in any order; those that are not there are left out. One query for each kind, or less. */
+  /** The descriptions of objects, in any order; missing ones are left out. One query for each kind, or less. */
   relations(names: readonly ObjectName[], context: SourceContext): Promise<readonly Relation[]>
   enums?(names: readonly ObjectName[], context: SourceContext): Promise<readonly EnumType[]>
   routines?(names: readonly ObjectName[], context: SourceContext): Promise<readonly Routine[]>
@@ -30,19 +30,19 @@ export interface Source {
   /** A page of rows. `undefined` here: rows cannot be read. */
   readonly rows?: RowSource
   /**
-   * A text that is another one whenever anything that `page`, `relations`, `enums`, `routines` or `extensions` tells is, but
-   * for estimates. It costs little, whatever there is: it is asked for again and again.
+   * A fingerprint that changes whenever the result of `page`, `relations`, `enums`, `routines` or `extensions` does, except
+   * estimates. It must be cheap for any size, because it is polled.
    */
   fingerprint(context: SourceContext): Promise<string>
   /**
-   * Yields whenever something may have changed, sooner than the next look would see it; resolves once it is armed. An
-   * iteration that ends: hints are lost, and asked for again later. `undefined`: there are none just now.
+   * Yields whenever something may have changed, earlier than the next poll would see it; resolves once it listens. If the
+   * iteration ends, hints were lost, and it is called again later. `undefined`: there are no hints at the moment.
    */
   hints?(signal: AbortSignal): Promise<AsyncIterable<void> | undefined>
   close(): Promise<void>
 }
 
-/** `principal` is there where somebody asks, and not where we look by ourselves. */
+/** `principal` is set for the request of a caller, and not for our own polls. */
 export type SourceContext = Pick<Context, 'signal'> & Partial<Pick<Context, 'principal'>>
 
 export interface PageQuery {
@@ -60,7 +60,7 @@ export type Listed =
       readonly key: string
       /** The table or view of this name. */
       readonly relation?: RelationKind
-      /** Whether its rows can be read, as far as the source knows without asking more. */
+      /** Whether its rows can be read, as far as the source knows without another query. */
       readonly rows?: boolean
       readonly isEnum?: boolean
       readonly isRoutine?: boolean
@@ -82,16 +82,16 @@ export interface RowSource {
 export interface RowQuery {
   /** The relation as it was described a moment ago. If it is another one by now: `not-found`. */
   readonly relation: Relation
-  /** Columns that were asked for, all of them readable, in this order. */
+  /** The requested columns, all of them readable, in this order. */
   readonly columns: readonly string[]
   /** Texts of the key columns: only this row. */
   readonly key?: readonly string[]
   readonly after?: readonly string[]
-  /** At most so many rows. */
+  /** Maximum number of rows. */
   readonly limit: number
   /** The longest value, in bytes; of a longer one the beginning is answered. */
   readonly maxValueBytes: number
-  /** About how many bytes of values there may be; the first row is there in any case. */
+  /** Approximate maximum size of all values, in bytes; the first row is always returned. */
   readonly maxBytes: number
 }
 
@@ -108,9 +108,9 @@ export interface RowPage {
 }
 
 export interface Row {
-  /** The texts of the key columns, as the database writes them; empty where there is no key. */
+  /** The texts of the key columns, in the notation of the database; empty without a key. */
   readonly key: readonly string[]
-  /** In the order of the columns asked for. */
+  /** In the order of the requested columns. */
   readonly values: readonly Value[]
 }
 

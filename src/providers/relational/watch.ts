@@ -28,15 +28,15 @@ interface Sight {
 }
 
 /**
- * Watches a database: it looks at the fingerprint of the catalog, from time to time and whenever there is a hint, and at
- * everything where that has changed. A hint is only a reason to look: what it says is not believed.
+ * Watches a database: it polls the fingerprint of the catalog, at an interval and after every hint, and compares everything if
+ * the fingerprint has changed. A hint only causes a poll; its content is not trusted.
  */
 export function createWatch({ source, interval, hasRows }: WatchOptions) {
   let away = false
 
   const lookAt = async (before: Sight | undefined, signal: AbortSignal): Promise<Sight> => {
     const context = { signal }
-    // First the fingerprint: what changes meanwhile is seen at the next look.
+    // Read the fingerprint first: changes during the comparison are then seen at the next poll.
     const fingerprint = await source.fingerprint(context)
     const snapshot = before?.fingerprint === fingerprint ? before.snapshot : await takeSnapshot(source, context)
     const rows = (await source.rows?.stamps?.(context)) ?? new Map<string, string>()
@@ -90,11 +90,11 @@ export function createWatch({ source, interval, hasRows }: WatchOptions) {
   }
 }
 
-/** How long until a database that did not answer is asked again, in milliseconds. */
+/** Delay before a database that did not answer is asked again, in milliseconds. */
 const retry = 2000
 
 interface Hints {
-  /** Waits so many milliseconds, or until there is a hint; or the signal aborts. */
+  /** Waits for a time, or until there is a hint, or the signal aborts. */
   wait(ms: number): Promise<void>
   /** Arms them again where they were lost. */
   renew(): Promise<void>
@@ -141,7 +141,7 @@ function createHints(source: Source, signal: AbortSignal): Hints {
   }
 }
 
-/** Everything that is told of a database, as it was at one time: the facts that are listed, and the versions of contents, by path. */
+/** A snapshot of a database: the listed facts, and the versions of contents, by path. */
 interface Snapshot {
   readonly listed: ReadonlyMap<string, string>
   readonly versions: ReadonlyMap<string, string>

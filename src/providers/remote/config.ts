@@ -20,7 +20,10 @@ export const remoteShape = {
   command: text
     .exactOptional()
     .describe('The command that starts the server, which then speaks over stdin and stdout.'),
-  args: z.array(z.string()).exactOptional().describe('The arguments of the command. They are no place for secrets.'),
+  args: z
+    .array(z.string())
+    .exactOptional()
+    .describe('The arguments of the command. Do not put secrets here: other processes can see them.'),
   env: z
     .record(
       variable,
@@ -33,12 +36,12 @@ export const remoteShape = {
     )
     .exactOptional()
     .describe(
-      'The environment of the command, beside PATH, HOME and the like: nothing else of the environment of this process is handed on. A secret is { "env": "NAME" } or { "file": "path" }.',
+      'Environment variables of the command. Of the environment of this process it gets only PATH, HOME and the like. A secret value is { "env": "NAME" } or { "file": "path" }.',
     ),
   cwd: text
     .exactOptional()
     .describe(
-      'The folder in which the command runs. A relative path starts at this file. By default where this file is.',
+      'The working folder of the command. A relative path starts at the configuration file. By default the folder of the configuration file.',
     ),
   url: text
     .refine(isServerUrl, {
@@ -48,54 +51,52 @@ export const remoteShape = {
       ),
     })
     .exactOptional()
-    .describe('Where the server is, over HTTP.'),
-  bearer: secret
-    .exactOptional()
-    .describe('Where the token is that the server asks for: { "env": "NAME" } or { "file": "path" }.'),
+    .describe('The URL of the server, over HTTP.'),
+  bearer: secret.exactOptional().describe('The token for the server, as { "env": "NAME" } or { "file": "path" }.'),
   headers: z
     .record(headerName, secret)
     .exactOptional()
-    .describe('Headers of every request, each from where its value is: { "env": "NAME" } or { "file": "path" }.'),
+    .describe('Headers of every request. Each value is { "env": "NAME" } or { "file": "path" }.'),
   insecure: z
     .boolean()
     .exactOptional()
     .describe(
-      'Sends "bearer" or "headers" also to an http:// address beyond this machine: whoever is on the way there can read them. By default false.',
+      'Sends "bearer" or "headers" also over http:// to another machine. Anybody on the network path can then read them. By default false.',
     ),
   refresh: interval
     .exactOptional()
-    .describe('For how long a listing is good, where the server does not tell of changes. By default "30s".'),
+    .describe('How long a listing is cached if the server does not report changes. By default "30s".'),
   timeout: duration
     .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
     .exactOptional()
-    .describe('How long the server may take for one answer. By default "30s".'),
+    .describe('Time-out of one answer of the server. By default "30s".'),
   maxResources: z
     .int()
     .min(1)
     .max(1_000_000)
     .exactOptional()
-    .describe('How many resources it may list. By default 200000.'),
+    .describe('Maximum number of resources that the server may list. By default 200000.'),
   maxBytes: size
     .exactOptional()
-    .describe('The longest answer that is taken. By default "64MiB" over HTTP, and "10MiB" from a command.'),
+    .describe('Maximum size of an answer. By default "64MiB" over HTTP, and "10MiB" from a command.'),
   memory: size
     .refine((bytes) => bytes >= leastMemoryBytes, {
       error: refusal('This is too little.', 'It must be at least "16MiB".'),
     })
     .exactOptional()
     .describe(
-      'How much memory the command and all that it starts may hold together, on Linux. Beyond it they are killed, and started again at the next use. By default "4GiB".',
+      'Maximum memory of the command and all processes that it starts, on Linux. Beyond it they are killed; the next use starts the command again. By default "4GiB".',
     ),
-  prompts: z.boolean().exactOptional().describe('Whether the prompts of the server are offered too. By default true.'),
+  prompts: z.boolean().exactOptional().describe('Also offers the prompts of the server. By default true.'),
   tools: z
     .boolean()
     .exactOptional()
-    .describe('Whether the tools of the server are offered too, to those who may see the mount. By default false.'),
+    .describe('Also offers the tools of the server, to callers who may see the mount. By default false.'),
   redact: z
     .enum(['mask', 'withhold', 'off'])
     .exactOptional()
     .describe(
-      'Looks for secrets in everything that is shown: "mask" puts [redacted] in the place of each, "withhold" shows nothing of a resource that holds one. By default "off".',
+      'Looks for secrets in contents: "mask" replaces each by [redacted], "withhold" refuses to show a resource that contains one. By default "off".',
     ),
 }
 
@@ -106,7 +107,7 @@ interface Given {
   readonly [key: string]: unknown
 }
 
-/** Names of variables whose values are secrets, as far as names tell. */
+/** Names of variables whose values are secrets, as far as a name shows it. */
 const secretName = /(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PWD|APIKEY|KEY|CREDENTIALS?|AUTH)(?:_|$)/i
 
 /** Whether a mount says where its server is, once, and holds no secret itself. */
@@ -132,7 +133,7 @@ function checkRemote(given: Given, context: z.RefinementCtx): void {
 }
 
 export const source = defineSource({
-  about: 'Another MCP server: what it has, below this address.',
+  about: 'Another MCP server. Its resources appear below this address.',
   shape: remoteShape,
   check: checkRemote,
   effects: {

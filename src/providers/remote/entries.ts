@@ -6,7 +6,7 @@ import { claimedPriority } from '../../core/priority.ts'
 import type { Description, Entry } from '../../core/provider.ts'
 import type { Resource, ResourceTemplate } from '../../core/view.ts'
 
-/** The longest of what a server may say of one resource, in characters: what is longer is cut, or left out. */
+/** Maximum length of the texts of one resource, in characters: a longer one is cut, or left out. */
 export const longest = {
   name: 1024,
   title: 1024,
@@ -47,7 +47,7 @@ export function knownOf({ uri, name, size, modified, version, ...facts }: Resour
   }
 }
 
-/** The same of what is said of a template. */
+/** The same limits for a template. */
 export function describeTemplate({ uriTemplate: _, name, ...facts }: ResourceTemplate, mark: string) {
   const described = describe(facts, mark)
   return described && { name: cut(name, longest.name), ...described }
@@ -94,7 +94,7 @@ function withoutOwnKeys(value: unknown): unknown {
   return Object.fromEntries(kept.map(([key, one]) => [key, withoutOwnKeys(one)]))
 }
 
-/** How many objects and arrays stand in one another, counted no further than needed to know that there are too many. */
+/** The nesting of objects and arrays, counted only up to the limit. */
 function depthOf(value: unknown, left = deepestMeta + 1): number {
   if (left === 0 || typeof value !== 'object' || value === null) return 0
   return 1 + Object.values(value).reduce<number>((most, one) => Math.max(most, depthOf(one, left - 1)), 0)

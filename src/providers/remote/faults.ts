@@ -8,7 +8,7 @@ import {
   ResourceError,
 } from '../../core/errors.ts'
 
-/** Of the reasons that a server gives, those that are words of ours: nothing else of what it says is told. */
+/** The reasons of a server that are known words: no other text of the server is passed on. */
 const knownReasons = ['range', 'query', 'not-a-directory', 'unknown-template'] as const satisfies readonly ErrorReason[]
 
 const knownReason = (reason: ErrorReason | undefined) => knownReasons.find((known) => known === reason)

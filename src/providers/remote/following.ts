@@ -12,7 +12,7 @@ import { differences, entriesIn, entryAt, type Snapshot } from './snapshot.ts'
 /** Maximum number of subscribed resources per directory, at a server that has no directories. */
 const maxInDirectory = 1000
 
-/** Which changes of a server are told: of what it lists, and of the paths that are followed. */
+/** The changes that are notified: of the listing, and of the followed paths. */
 export interface Following {
   watch(signal: AbortSignal): Promise<AsyncIterable<Change>>
   follow(path: string): Promise<boolean>
@@ -25,11 +25,11 @@ export interface FollowingOptions {
   readonly listing: Kept<Snapshot>
   /** The lists of prompts and tools, if they are relayed. */
   readonly sideLists: readonly SideList[]
-  /** Whether a path that is not listed is spelled in the one way that counts. */
+  /** Whether a path that is not listed has the canonical spelling. */
   readonly isSpelled: (path: string) => Promise<boolean>
-  /** How often the listing is looked at, where the server does not tell, in milliseconds. */
+  /** Interval at which the listing is compared if the server does not report changes, in milliseconds. */
   readonly refresh: number
-  /** Called when what there is may have changed. */
+  /** Called when entries may have changed. */
   readonly onListed: () => void
   readonly log: Log
 }
@@ -41,14 +41,14 @@ interface Run {
   remove(uri: string): void
 }
 
-/** The paths that are followed, and the URIs at the server that stand for them. It outlives the watches. */
+/** The followed paths, and their URIs at the server. It outlives the watches. */
 function createFollowed({ listing, isSpelled }: Pick<FollowingOptions, 'listing' | 'isSpelled'>) {
   /** URIs at the server, by the path that is followed. */
   const followed = new Map<string, readonly string[]>()
   /** Followed paths that a change of a URI affects, by URI. */
   const paths = new Map<string, Set<string>>()
 
-  /** Returns the URIs at the server that stand for a path. */
+  /** Returns the URIs at the server for a path. */
   const urisFor = async (path: string, view: RemoteView): Promise<readonly string[]> => {
     const { last } = listing
     const known = last === undefined ? undefined : entryAt(last, path)
@@ -60,7 +60,7 @@ function createFollowed({ listing, isSpelled }: Pick<FollowingOptions, 'listing'
       return uri === undefined ? [] : [uri]
     }
     if (!view.isOurs) return inIt.map(({ uri }) => uri)
-    // To a server of ours a directory stands for what is in it.
+    // For another hikidashi, a directory stands for everything in it.
     if (path === '') return (await view.mounts()).map(({ uri }) => uri)
     const uri = foreignOf(directory)
     return uri === undefined ? [] : [uri]
@@ -93,7 +93,7 @@ function createFollowed({ listing, isSpelled }: Pick<FollowingOptions, 'listing'
     return [...(paths.get(uri) ?? [])].map((path) => {
       const isIt = path === own || (listing.last !== undefined && entryAt(listing.last, path) !== undefined)
       if (isIt) return path
-      // It is followed for the directory that it lies in, or is.
+      // It is followed because of its directory, or as a directory itself.
       return listing.last !== undefined && entryAt(listing.last, own) !== undefined
         ? own
         : `${own.replace(/\/=?$/, '')}/`

@@ -12,7 +12,7 @@ export function withFound(content: Content, address: string | undefined): Conten
   const uriOf = (uri: string) => formatUri(here, pathOfForeign(uri))
   const hitOf = (hit: FoundHit): FoundHit => {
     const query = /\?.*$/s.exec(hit.uri)?.[0] ?? ''
-    // The part that was found is asked for by the parameters of the server.
+    // The found part is requested by the parameters of the server.
     const uri = hit.uri === `${hit.document}${query}` ? `${uriOf(hit.document)}${query}` : uriOf(hit.uri)
     return { ...hit, uri, document: uriOf(hit.document), mount: uriOf(hit.mount) }
   }

@@ -26,15 +26,15 @@ import { createRelayedTools, fetchTools } from './tools.ts'
 export interface RemoteOptions {
   /** A command that starts the server, or its URL. */
   readonly target: Target
-  /** How long the server may take for one answer, in milliseconds. Default 30,000. */
+  /** Time-out of one answer of the server, in milliseconds. Default 30,000. */
   readonly timeoutMs?: number
-  /** For how long a listing is good where the server does not tell of changes, in milliseconds. Default 30,000. */
+  /** How long a listing is cached if the server does not report changes, in milliseconds. Default 30,000. */
   readonly refreshMs?: number
-  /** How many resources it may list. Default 200,000. */
+  /** Maximum number of resources that the server may list. Default 200,000. */
   readonly maxResources?: number
-  /** The longest answer that is taken, in bytes of JSON. */
+  /** Maximum size of an answer, in bytes of JSON. */
   readonly maxBytes?: number
-  /** How much memory a command and all that it starts may hold together, in bytes. Default 4 GiB. */
+  /** Maximum memory of a command and all processes that it starts, in bytes. Default 4 GiB. */
   readonly memoryBytes?: number
   /** Whether its prompts are relayed. Default true. */
   readonly prompts?: boolean
@@ -45,7 +45,7 @@ export interface RemoteOptions {
   readonly log?: Log
 }
 
-/** How long the listing as a whole may take, in milliseconds. */
+/** Time-out of the whole listing, in milliseconds. */
 const maxListing = 300_000
 /** The longest value of a completion, in characters. */
 const maxValue = 2048
@@ -151,7 +151,8 @@ export function remote(options: RemoteOptions): Provider {
           throw readFaultOf(error, params.size > 0)
         })
       const told = contents.map((content) => contentOf(content, uri, path))
-      // Servers answer the read of a directory with what is in it, by their rules. Ours are applied to what is listed.
+      // Servers answer the read of a directory with its contents, by their own rules. Our rules are applied to its listing
+      // instead.
       if (params.size === 0 && isDirectory(told, path) && isOnlyDirectory(await snapshot(context), path))
         throw notFound('it is a directory of the server: what is in it is listed')
       return told.map((content) => withFound(content, options.address))
@@ -204,7 +205,7 @@ async function completeThere(
     return { ...rest, values: short.map((value) => textFrom(argument.name, value)) }
   } catch (error) {
     signal.throwIfAborted()
-    // One that completes nothing of it may still list what can be completed.
+    // A server that completes nothing may still list the values.
     if (isResourceError(error, 'invalid')) return undefined
     throw faultOf(error)
   }
@@ -235,7 +236,7 @@ function contentOf({ uri, name: _, meta, ...content }: ResourceContent, asked: s
   }
 }
 
-/** Whether contents are those of a directory: what is in it, or a listing of it. */
+/** Whether contents are those of a directory: its children, or a listing of it. */
 function isDirectory(contents: readonly Content[], path: string): boolean {
   return contents.every(({ path: at = path, mimeType }) =>
     at === path ? mimeType === directoryMimeType : at.startsWith(`${path}/`),

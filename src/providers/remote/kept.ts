@@ -13,15 +13,15 @@ export interface Kept<T> {
   renew(signal: AbortSignal): Promise<{ readonly before: T | undefined; readonly now: T }>
   /** Value of the last fetch, however old; undefined before the first. */
   readonly last: T | undefined
-  /** Whether changes are told of, so that what was fetched stays good without being looked at. */
+  /** Whether changes are notified, so that the cached value stays valid without a check. */
   told: boolean
 }
 
 export interface KeptOptions<T> {
   readonly fetch: () => Promise<T>
-  /** How long it is good, in milliseconds. */
+  /** How long it is valid, in milliseconds. */
   readonly refresh: number
-  /** How long anybody waits, in milliseconds. A server that waits for us in its turn is so let go of. */
+  /** Maximum time that a caller waits, in milliseconds. It also ends a deadlock with a server that waits for us. */
   readonly patience: number
 }
 

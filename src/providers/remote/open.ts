@@ -24,7 +24,7 @@ export const open: OpenSource<typeof source> = async (options, { address, folder
   return (await import('../../wrap/spilled.ts')).spilled(clean, spill)
 }
 
-/** @throws ResourceError `invalid` for a secret that is not there, and for one that others could read on its way. */
+/** @throws ResourceError `invalid` for a missing secret, and for one that others could read on the network path. */
 async function targetIn(options: OptionsOf<(typeof source)['shape']>, folder: string) {
   const { command, args, url } = options
   if (url === undefined) {

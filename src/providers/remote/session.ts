@@ -26,7 +26,7 @@ export interface SessionOptions {
   readonly longestPause?: number
 }
 
-/** A connection that held for so long was no failure, in milliseconds. */
+/** A connection that lasted at least this long does not count as a failure, in milliseconds. */
 const stable = 10_000
 
 /**
@@ -40,7 +40,7 @@ export function createSession(options: SessionOptions): Session {
   let failures = 0
   let notBefore = 0
 
-  // The first one costs no pause: a server that was restarted is there again.
+  // The first attempt has no pause, because a restarted server is back at once.
   const failed = (): number => {
     const pause = failures === 0 ? 0 : Math.min(longestPause, firstPause * 2 ** Math.min(failures - 1, 20))
     failures++

@@ -9,17 +9,17 @@ import { type Known, knownOf } from './entries.ts'
 export interface Snapshot {
   readonly known: readonly Known[]
   readonly taken: number
-  /** Whether the server lists what it has from here: a change can then come around. */
+  /** Whether the server lists resources that it has from this server: then a change can come around. */
   readonly circular: boolean
 }
 
 export interface Bounds {
   readonly maxResources: number
-  /** How long the whole listing may take, in milliseconds. */
+  /** Time-out of the whole listing, in milliseconds. */
   readonly maxTime: number
 }
 
-/** More pages than this are no listing that anybody makes. */
+/** Maximum number of pages of a listing. */
 const maxPages = 20_000
 /** Maximum total length of a kept listing, in characters. */
 const maxLength = 256 * 1024 * 1024

@@ -6,7 +6,7 @@ import type { Template } from '../../core/provider.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { describeTemplate } from './entries.ts'
 
-/** A template of the mount, and the server's that it stands for. */
+/** A template of the mount, and the server's template behind it. */
 export interface RelayedTemplate {
   readonly template: Template
   readonly uriTemplate: string
@@ -15,7 +15,7 @@ export interface RelayedTemplate {
 const maxTemplates = 5000
 const maxPages = 1000
 
-/** The templates of a server. Those that no template here can stand for are left out, which the log says. */
+/** The templates of a server. Those that cannot be mapped to a path of the mount are left out, and the log says so. */
 export async function fetchTemplates(
   view: RemoteView,
   { mark, log, signal }: { readonly mark: string; readonly log: Log; readonly signal: AbortSignal },

@@ -87,7 +87,7 @@ export function createRelayedTools(
       return await kept.current(signal)
     } catch (error) {
       signal.throwIfAborted()
-      // A call of a tool of a server that is away must say so, and not that there is no such tool.
+      // If the server is down, a call must report that, and not that the tool is missing.
       if (kept.last !== undefined) return kept.last
       throw listFaultOf(error)
     }

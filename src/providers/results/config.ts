@@ -16,46 +16,44 @@ export const resultsShape = {
     .max(100)
     .exactOptional()
     .describe(
-      'What tells these results from others in the same store. Two mounts of one collection show the same. By default the address.',
+      'The name of these results in the store. Two mounts with the same collection show the same results. By default the address.',
     ),
-  ttl: aSecond
-    .exactOptional()
-    .describe('For how long a result is kept that does not say when it expires. By default "30d".'),
+  ttl: aSecond.exactOptional().describe('How long a result without an expiry time is kept. By default "30d".'),
   keep: z
     .strictObject({
-      records: count.exactOptional().describe('How many results. By default 10000.'),
-      bytes: size.exactOptional().describe('How long all of them may be together. By default "256MiB".'),
-      age: aSecond.exactOptional().describe('How old one may become, whenever it expires. By default any age.'),
+      records: count.exactOptional().describe('Maximum number of results. By default 10000.'),
+      bytes: size.exactOptional().describe('Maximum size of all results. By default "256MiB".'),
+      age: aSecond.exactOptional().describe('Maximum age of a result, even if it expires later. By default unlimited.'),
     })
     .exactOptional()
-    .describe('How much is kept at most: what has expired goes first, then what is oldest.'),
+    .describe('Limits of the kept results. Expired results are deleted first, then the oldest.'),
   maxBytes: size
     .refine((bytes) => bytes <= mostBytes, {
       error: refusal('This is more than a result may have.', 'It must be at most "8MiB".'),
     })
     .exactOptional()
-    .describe('The largest result. By default "1MiB", at most "8MiB".'),
+    .describe('Maximum size of a result. By default "1MiB", at most "8MiB".'),
   language: z
     .string()
     .regex(/^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$/, {
       error: refusal('This is not a language.', 'Write one such as "ja" or "en".'),
     })
     .exactOptional()
-    .describe('The language of a result that does not name its own, and so of its report. By default "en".'),
+    .describe('The language of a result, and of its report, if the result names none. By default "en".'),
   write: z
-    .array(text.describe('The name of a role; "*" is everybody.'))
+    .array(text.describe('The name of a role; "*" stands for everybody.'))
     .min(1, {
       error: refusal('The list is empty.', 'Name the roles that may write, or remove the key to let nobody.'),
     })
     .exactOptional()
     .describe(
-      'The roles that may write results: with the tool `save_analysis`, and over HTTP by POST to /results/NAME, where NAME is the address without its scheme. A role that cannot see the mount cannot write to it either. By default nobody: there is neither the tool nor the POST.',
+      'The roles that may write results: with the tool `save_analysis`, and over HTTP by POST to /results/NAME, where NAME is the address without its scheme. A role that cannot see the mount cannot write to it either. By default nobody can write, and there is neither the tool nor the POST.',
     ),
   redact: z
     .enum(['mask', 'withhold', 'off'])
     .exactOptional()
     .describe(
-      'Looks for secrets in everything that is shown: "mask" puts [redacted] in the place of each, "withhold" shows nothing of a result that holds one. By default "off".',
+      'Looks for secrets in contents: "mask" replaces each by [redacted], "withhold" refuses to show a result that contains one. By default "off".',
     ),
 }
 

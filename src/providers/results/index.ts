@@ -39,12 +39,12 @@ export interface Closest {
   readonly similarity: number
 }
 
-/** Results of wall-bounce analyses: a provider of what is kept, and what keeps it. */
+/** Results of wall-bounce analyses: a provider that serves stored results, with methods that store them. */
 export interface Results extends Omit<Provider, keyof Recording>, Recording {
   /** Keeps an analysis, given as {@link NewAnalysis}. */
   put(value: unknown): Promise<Stored>
   get(id: string): Promise<Analysis | undefined>
-  /** Those of the same prompt, newest first; where there are none, of similar ones, the closest first. */
+  /** Results with the same prompt, newest first; if there are none, with similar prompts, the closest first. */
   lookup(
     question: Question,
   ): Promise<{ readonly match: 'exact' | 'similar' | 'none'; readonly found: readonly Closest[] }>
@@ -60,7 +60,10 @@ export interface Results extends Omit<Provider, keyof Recording>, Recording {
   ): Promise<Analysis>
   /** `false`: it was not there. */
   delete(id: string): Promise<boolean>
-  /** Removes what has expired, and what is too much. It happens by itself while there is writing. Answers the ids. */
+  /**
+   * Removes expired results, and results beyond the limits. It also runs automatically while results are written. Resolves to the
+   * removed ids.
+   */
   evict(): Promise<readonly string[]>
 }
 

@@ -41,7 +41,7 @@ export function segmentOf(name: string): string {
 
 const escapes: Readonly<Record<string, string>> = { '~0': '~', '~1': '/', '~2': '.' }
 
-/** The name that a segment stands for. `undefined`: it is not the segment of any name. */
+/** The name of a segment. `undefined`: no name has this segment. */
 export function nameOf(segment: string): string | undefined {
   const name = segment.replace(/~[012]/g, (pair) => escapes[pair] ?? pair)
   return segmentOf(name) === segment ? name : undefined
@@ -58,5 +58,5 @@ export function nameFault(name: string): string | undefined {
   return undefined
 }
 
-/** An id of a result: what is safe in any URI, file name and shell. */
+/** An id of a result: safe in any URI, file name and shell. */
 export const idPattern = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/

@@ -83,7 +83,7 @@ function questionIn(params: Params): Question {
 export interface ComputeOptions {
   /** For how long somebody who has died while computing keeps others from it, in milliseconds. Default 10,000. */
   readonly ttlMs?: number
-  /** How long is waited for what somebody else computes, in milliseconds. Default 300,000. */
+  /** How long to wait for the computation of another caller, in milliseconds. Default 300,000. */
   readonly waitMs?: number
   readonly signal?: AbortSignal
 }
@@ -95,7 +95,7 @@ interface Parts {
   readonly writer: Pick<Writer, 'put' | 'prepare'>
 }
 
-/** For how long what was computed is handed on to those who waited, in milliseconds: then it is found like any other. */
+/** How long a computed result is handed to waiting callers, in milliseconds. After that it must be looked up. */
 const handover = 60_000
 const attempts = 4
 
@@ -129,13 +129,13 @@ export async function computeOnce(
     )
     const analysis = JSON.parse(Buffer.from(value).toString()) as Analysis
     if (computed || row === undefined || (await isKept(records, analysis.id))) return analysis
-    // It was removed meanwhile: what is handed on is not there any more either.
+    // If it was removed in the meantime, the copy for waiting callers is dropped too.
     await store.collection(handed).delete(key, { revision: row.revision })
   }
   throw new ResourceError('unavailable', 'A result is removed as fast as it is computed.', { reason: 'busy' })
 }
 
-/** Puts what was computed. A store that is gone takes nothing, and what was computed is good all the same. */
+/** Stores a computed result. If the store does not answer, the result is still returned. */
 async function keep(writer: Parts['writer'], made: NewAnalysis): Promise<Analysis> {
   const prepared = writer.prepare(made)
   try {

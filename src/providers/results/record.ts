@@ -139,7 +139,7 @@ export function mapTexts(value: unknown, change: (text: string) => string): unkn
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, mapTexts(member, change)]))
 }
 
-/** JSON Schema (draft 2020-12) of what is put, for tools. */
+/** JSON Schema (draft 2020-12) of a record, for tools. */
 export function analysisJsonSchema(): Readonly<Record<string, unknown>> {
   const { $schema: _, ...schema } = z.toJSONSchema(analysisSchema, { io: 'input' })
   return schema

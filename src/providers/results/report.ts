@@ -100,7 +100,7 @@ const words: Readonly<Record<ReportLanguage, Words>> = {
   },
 }
 
-/** The language of a report: Japanese for what is Japanese, English for everything else. */
+/** The language of a report: Japanese for Japanese analyses, English for all others. */
 export function reportLanguageOf(language: string): ReportLanguage {
   return /^ja(?:-|$)/i.test(language) ? 'ja' : 'en'
 }
@@ -190,7 +190,7 @@ function optional(value: number | undefined, format: (value: number) => string):
 const fraction = (value: number): string => rounded(value, 3)
 const dollars = (value: number): string => `$${rounded(value, 6)}`
 
-/** A number with at most so many digits behind the point, and no more than it needs. */
+/** A number with at most this many decimals, without trailing zeros. */
 function rounded(value: number, digits: number): string {
   return String(Number(value.toFixed(digits)))
 }

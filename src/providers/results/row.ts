@@ -17,13 +17,13 @@ export interface Head {
   readonly tags: readonly string[]
   readonly created: string
   readonly expires?: string
-  /** Of the JSON behind it, in bytes. */
+  /** Length of the JSON after it, in bytes. */
   readonly size: number
-  /** Of the content: the same for the same analysis, whatever its id, tags and times. */
+  /** Digest of the content: the same for the same analysis, whatever its id, tags and times. */
   readonly digest: string
 }
 
-/** A row, taken apart as far as it is needed. */
+/** A row, parsed as far as needed. */
 export interface Found {
   readonly id: string
   readonly row: Row

@@ -20,8 +20,8 @@ const longestWait = 60_000
 const maxTold = 1000
 
 /**
- * Watches the results: what is written and removed, by whichever process, and what expires, by the clock. Resolves once it is
- * armed.
+ * Watches the results: written and removed ones, by any process, and expired ones, by the clock. Resolves when the watch has
+ * begun.
  */
 export async function watchResults(
   store: Store,
@@ -39,7 +39,7 @@ export async function watchResults(
     else known.set(id, after)
     yield { path: recordPath(id), listed: true }
     yield { path: `${recordPath(id)}/`, listed: true }
-    // Of one that came and went in between, nobody knows the tags.
+    // The tags of a result that came and went in between are unknown.
     if (before === undefined && after === undefined) yield { path: folders.tags, listed: true }
     for (const tag of new Set([...(before?.tags ?? []), ...(after?.tags ?? [])]))
       yield { path: tagPath(tag), listed: true }
@@ -60,7 +60,7 @@ export async function watchResults(
     if (changed.size > 0) yield* [{ path: 'recent' }, { path: 'lookup' }]
   }
 
-  /** Those that are over now, and really gone: one may have been renewed meanwhile, and clocks differ. */
+  /** The results that have expired and no longer exist: a result may have been renewed, and clocks differ. */
   const expired = async (): Promise<readonly string[]> => {
     const now = Date.now()
     const over = [...known].flatMap(([id, { expires }]) => (expires <= now ? [id] : []))

@@ -37,17 +37,17 @@ export interface Writer {
   /** An analysis as it would be kept where nothing is there yet. */
   prepare(value: unknown): Analysis
   delete(id: string): Promise<boolean>
-  /** Removes what has expired and what is too much, now. Answers the ids. */
+  /** Removes expired results and results beyond the limits now. Resolves to the removed ids. */
   evict(): Promise<readonly string[]>
-  /** Does what is still to be done. */
+  /** Runs the pending work. */
   close(): Promise<void>
 }
 
 const defaultMaxBytes = 1024 * 1024
 const attempts = 16
-/** How often it is looked, while there is writing, whether there is too much, in milliseconds. */
+/** Interval at which the limits are checked while results are written, in milliseconds. */
 const evictEvery = 1000
-/** How far ahead of ours the clock of a writer may be, in milliseconds. */
+/** Tolerated lead of a writer's clock, in milliseconds. */
 const ahead = 24 * 3_600_000
 
 export function createWriter(records: Collection, tags: Tags, options: WriteOptions): Writer {
@@ -88,7 +88,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
     return { ...value, ...(mapTexts(texts, (text) => scrubber.scrub(text)) as typeof texts) }
   }
 
-  /** The analysis as it is to be kept, beside what is there under its id. */
+  /** The analysis to store, given the one that is stored under its id. */
   const complete = (given: NewAnalysis, known: Found | undefined): Analysis => {
     const now = Date.now()
     const created = given.created === undefined ? now : (timeOf(given.created) ?? now)
@@ -116,7 +116,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
       const fresh = complete(given, undefined)
       const row = await records.get(fresh.id)
       const known = row === undefined ? undefined : parseRow(row)
-      // Of the same content, what is not said anew stays as it was; other content has times of its own.
+      // With the same content, omitted members keep their stored values; other content gets its own times.
       const isSame = known !== undefined && known.head.digest === digestOf(fresh)
       const analysis = isSame ? complete({ ...given, id: fresh.id }, known) : fresh
       const value = formatRow(analysis)
@@ -128,7 +128,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
           size: bytes,
         })
       const end = analysis.expires === undefined ? undefined : timeOf(analysis.expires)
-      // First the tags: what has one is never without it.
+      // Write the tags first, so that a result is never without its tags.
       await tags.note(analysis.tags, end)
       const written = await records.put(
         { key: analysis.id, value, terms: termsOf(analysis), ...defined({ expires: end }) },
@@ -147,7 +147,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
     delete: (id) => records.delete(id),
     evict,
     close: async () => {
-      // One that has begun already may not know of what was written last.
+      // A running check may not know the last write.
       while (evicting !== undefined || timer !== undefined) {
         await evicting?.catch(() => {})
         await evictPending()
@@ -182,7 +182,7 @@ function storedOf({ id, created, expires }: Analysis, status: Stored['status']):
   return { id, status, created, ...defined({ expires }) }
 }
 
-/** The same analysis with its members always in one order: what is equal is written alike. */
+/** Serialises an analysis with its members in a fixed order, so that equal ones have the same text. */
 function inOrder(analysis: Analysis): Analysis {
   const { id, prompt, taskType, language, rounds, consensus, thresholds, votes, totalCost, ...rest } = analysis
   const { created, expires, tags } = rest

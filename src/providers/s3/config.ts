@@ -10,40 +10,45 @@ export const s3Shape = {
   endpoint: text
     .exactOptional()
     .describe(
-      'Where the store is, such as "https://storage.example.com" or "http://127.0.0.1:9000". By default that of AWS, as the official client finds it.',
+      'The URL of the object store, such as "https://storage.example.com" or "http://127.0.0.1:9000". By default AWS, as the official client finds it.',
     ),
   insecure: z
     .boolean()
     .exactOptional()
     .describe(
-      'Lets an endpoint beyond this machine be http://: whoever is on the way there can read and change what is served. By default false.',
+      'Allows an http:// endpoint on another machine. Anybody on the network path can then read and change the contents. By default false.',
     ),
   region: text
     .exactOptional()
-    .describe('The region. By default what AWS_REGION or the profile says; at an endpoint "us-east-1".'),
+    .describe('The region. By default from AWS_REGION or the profile; with an endpoint "us-east-1".'),
   pathStyle: z
     .boolean()
     .exactOptional()
-    .describe(
-      'Puts the bucket into the path of requests, not before the name of the host. By default true at an endpoint.',
-    ),
+    .describe('Puts the bucket into the path of requests instead of the host name. By default true with an endpoint.'),
   accessKeyId: secret
     .exactOptional()
     .describe(
-      'Where the access key is: { "env": "NAME" } or { "file": "path" }. By default the official client looks for credentials: environment, profile, files, container.',
+      'The access key id, as { "env": "NAME" } or { "file": "path" }. By default the official client looks for credentials: environment, profile, files, container.',
     ),
-  secretAccessKey: secret.exactOptional().describe('Where its secret is.'),
-  sessionToken: secret.exactOptional().describe('Where the session token is, if the credentials have one.'),
+  secretAccessKey: secret
+    .exactOptional()
+    .describe('The secret access key, as { "env": "NAME" } or { "file": "path" }.'),
+  sessionToken: secret
+    .exactOptional()
+    .describe('The session token, if the credentials have one, as { "env": "NAME" } or { "file": "path" }.'),
   profile: text.exactOptional().describe('A profile of the shared configuration files of AWS.'),
   anonymous: z
     .boolean()
     .exactOptional()
-    .describe('Signs nothing: for public buckets. By default false: without credentials nothing is asked.'),
-  requesterPays: z.boolean().exactOptional().describe('Agrees to pay for what is read. By default false.'),
+    .describe('Sends unsigned requests, for public buckets. By default false: without credentials no request is sent.'),
+  requesterPays: z
+    .boolean()
+    .exactOptional()
+    .describe('Agrees to pay for requests to a requester-pays bucket. By default false.'),
 }
 
 export const source = defineSource({
-  about: 'The objects of a bucket of Amazon S3, or of what speaks its protocol.',
+  about: 'The objects of a bucket of Amazon S3, or of another store with its protocol.',
   shape: s3Shape,
   effects: {
     always: ({ endpoint }) => service(endpoint ?? 'Amazon S3'),

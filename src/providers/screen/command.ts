@@ -1,6 +1,6 @@
 import { invalid, type ResourceError } from '../../core/errors.ts'
 
-/** How one display is captured: a program with its arguments, never through a shell. */
+/** The command that captures one display: a program with its arguments, never through a shell. */
 export interface CaptureCommand {
   readonly program: string
   readonly args: readonly string[]
@@ -28,9 +28,9 @@ const xDisplay = /^(?:[\w.-]{0,255})?:\d{1,5}(?:\.\d{1,3})?$/
 const number = /^[1-9]\d?$/
 
 /**
- * The displays of a machine where none are named.
+ * The default displays of a machine.
  *
- * @throws ResourceError `invalid` where there is none.
+ * @throws ResourceError `invalid` if there is none.
  */
 export function displaysOf({ platform, env }: Machine): readonly string[] {
   if (platform === 'darwin' || platform === 'win32') return ['1']
@@ -40,7 +40,7 @@ export function displaysOf({ platform, env }: Machine): readonly string[] {
   return [DISPLAY]
 }
 
-/** @throws ResourceError `invalid` for what is no display of this system. */
+/** @throws ResourceError `invalid` for a name that is not a display of this system. */
 export function checkDisplay(display: string, { platform }: Machine): void {
   const isNumbered = platform === 'darwin' || platform === 'win32'
   if ((isNumbered ? number : xDisplay).test(display)) return
@@ -77,7 +77,7 @@ export function captureCommand(program: string, display: string, machine: Machin
   }
 }
 
-/** The number is one of ours: nothing that anybody wrote gets into the script. */
+/** The number is validated, so no foreign text gets into the script. */
 function powershell(display: number): string {
   return `$ErrorActionPreference = 'Stop'
 Add-Type -AssemblyName System.Windows.Forms, System.Drawing

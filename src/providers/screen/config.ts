@@ -14,7 +14,7 @@ export const screenShape = {
     .max(16)
     .exactOptional()
     .describe(
-      'The displays, as the system calls them: ":0" (X11), "1" (macOS, Windows). They are listed as display1, display2 and so on. By default the one that the variable DISPLAY names, or the first.',
+      'The displays, by their names in the system: ":0" (X11), "1" (macOS, Windows). They are listed as display1, display2 and so on. By default the display that the variable DISPLAY names, or the first.',
     ),
   program: text
     .exactOptional()
@@ -27,18 +27,18 @@ export const screenShape = {
   timeout: duration
     .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
     .exactOptional()
-    .describe('How long taking a picture may take. By default "10s".'),
+    .describe('Time-out for taking a picture. By default "10s".'),
   maxBytes: size
     .refine((bytes) => bytes <= mostBytes, {
       error: refusal('This is more than can be read at once.', 'It must be at most "64MiB".'),
     })
     .exactOptional()
-    .describe('The largest picture. By default "16MiB", at most "64MiB".'),
+    .describe('Maximum size of a picture. By default "16MiB", at most "64MiB".'),
 }
 
 export const source = defineSource({
-  about: 'The displays of this machine: a picture of what each shows.',
-  shape: { ...screenShape, cache: z.never().exactOptional().describe('What a display shows is never kept.') },
+  about: 'The displays of this machine: a screenshot of each.',
+  shape: { ...screenShape, cache: z.never().exactOptional().describe('Screenshots are never cached.') },
   effects: {
     always: () => [{ kind: 'reads', what: 'what the displays of this machine show' }],
     options: { program, displays: 'none', interval: 'none', timeout: 'none', maxBytes: 'none' },

@@ -16,7 +16,7 @@ export interface ScreenOptions {
   readonly program?: string
   /** From the end of one capture to the beginning of the next, in milliseconds. Default 1,000. */
   readonly interval?: number
-  /** How long one capture may take, in milliseconds. Default 10,000. */
+  /** Time-out of one capture, in milliseconds. Default 10,000. */
   readonly timeoutMs?: number
   /** The largest picture, in bytes. Default 16 MiB. */
   readonly maxBytes?: number
@@ -160,7 +160,7 @@ async function capture(command: CaptureCommand, limits: CaptureLimits, signal: A
     const file = join(folder, name)
     const handle = await open(file, 'wx', 0o600)
     await handle.close()
-    // By its name alone: some programs find a meaning in what a path may hold.
+    // By its name only, because some programs interpret characters in a path.
     await run(command, [...command.args, name], folder, limits, signal)
     return pngOf(await readAtMost(file, limits.maxBytes))
   } finally {

@@ -9,7 +9,7 @@ import { hasTextForm } from '../../search/feed-document.ts'
 import type { Allows, MountVisibility, SearchHit, SearchIndex } from '../../search/search-index.ts'
 import type { Asked } from './query.ts'
 
-/** How a part of a document is asked for. */
+/** The template with which a part of a document is requested. */
 const partTemplate = compileTemplate('{?as,lines}')
 
 /** Kinds of document parts that a mount can return. */
@@ -19,8 +19,8 @@ export interface Parts {
 }
 
 /**
- * A hit as it is answered. Its score is told beside that of the best hit that may be seen: alone it would tell how often the words
- * stand in what may not.
+ * A hit in an answer. Its score is relative to the best visible hit: an absolute score would reveal how often the words occur in
+ * hidden documents.
  */
 export function formatHit(hit: SearchHit, best: number, { lines, as }: Parts, path: string): FoundHit {
   const { uri, mount, title, mimeType, heading, audience, priority, modified, link, revision, snippet } = hit
@@ -94,11 +94,11 @@ function nameOf(uri: string): string {
 }
 
 interface Finding {
-  /** Those that were asked for. */
+  /** The requested hits. */
   readonly hits: readonly SearchHit[]
-  /** Of the best hit of all that may be seen. */
+  /** The score of the best visible hit. */
   readonly best: number
-  /** How many there are in all, where that is known. */
+  /** The number of all hits, if it is known. */
   readonly total?: number
   readonly more: boolean
   readonly notes: readonly string[]
@@ -109,14 +109,14 @@ interface Finding {
 interface Searched {
   readonly index: SearchIndex
   readonly mounts: ReadonlyMap<string, MountReader>
-  /** Whether what is indexed of a mount is known to be what is there. */
+  /** Whether the index of a mount is known to be current. */
   isCurrent(address: string): boolean
 }
 
 /** Maximum number of hits examined for one answer, and maximum time in milliseconds. */
 const mostLooks = 20_000
 const mostMs = 10_000
-/** How long is waited to hear whether something is still there. */
+/** How long to wait for the check whether a document still exists, in milliseconds. */
 const patienceMs = 1000
 
 const stoppedNote = 'Not everything was looked at: ask for something that is less frequent.'
@@ -171,7 +171,7 @@ export async function findHits(
   const wanted = after + limit
   const end = performance.now() + mostMs
   let [looked, seen, best, ended] = [0, 0, 0, true]
-  // One more than is wanted tells whether there are more.
+  // One hit beyond the limit shows that there are more.
   for await (const hit of index.search({ text, where, limit, allows, degraded, fallback, signal })) {
     signal.throwIfAborted()
     if (++looked > mostLooks || performance.now() > end) {
@@ -192,10 +192,10 @@ export async function findHits(
   return { hits, best, ...(ended ? { total: seen } : {}), more: seen > wanted, notes, ...told }
 }
 
-/** Tells whether a document is still there, where the index may not know yet: each is asked for once. */
+/** Tells whether a document still exists, if the index may be out of date. Each document is checked once. */
 function createPresence(mounts: Searched['mounts'], isCurrent: Searched['isCurrent'], signal: AbortSignal) {
   const known = new Map<string, Promise<boolean>>()
-  /** Those that did not answer: they are not waited for again. */
+  /** The mounts that did not answer: they are not waited for again. */
   const silent = new Set<string>()
   const look = async ({ uri, mount }: SearchHit): Promise<boolean> => {
     const reader = mounts.get(mount)
@@ -206,7 +206,7 @@ function createPresence(mounts: Searched['mounts'], isCurrent: Searched['isCurre
     } catch (error) {
       signal.throwIfAborted()
       if (isResourceError(error, 'not-found')) return false
-      // A source that does not answer keeps what is indexed of it.
+      // If a source does not answer, its indexed documents stay.
       silent.add(mount)
       return true
     } finally {

@@ -18,41 +18,39 @@ const url = z.string().regex(/^https?:\/\/[^\s@/]+(?:\/[^\s?#]*)?$/, {
 /** Settings of the embeddings service. Vectors find texts that say the same in other words. */
 const embeddings = z
   .strictObject({
-    model: text.describe(
-      'The name of the model, as the service knows it. With another one, all vectors are made anew.',
-    ),
+    model: text.describe('The name of the model at the service. If you change it, all vectors are made anew.'),
     openai: z
       .strictObject({
         url: url.describe('The base of the API: "http://127.0.0.1:8080/v1".'),
-        key: secret.exactOptional().describe('Where the key is: { "env": "NAME" } or { "file": "path" }.'),
+        key: secret.exactOptional().describe('The key of the API, as { "env": "NAME" } or { "file": "path" }.'),
       })
       .exactOptional()
-      .describe('A service that speaks the API of OpenAI. What is indexed is sent to it.'),
+      .describe('A service with the API of OpenAI. Indexed texts are sent to it.'),
     ollama: z
-      .strictObject({ url: url.describe('Where it listens: "http://127.0.0.1:11434".') })
+      .strictObject({ url: url.describe('The URL of Ollama: "http://127.0.0.1:11434".') })
       .exactOptional()
-      .describe('Ollama. What is indexed is sent to it.'),
+      .describe('Ollama. Indexed texts are sent to it.'),
     local: z
       .strictObject({
-        folder: text.exactOptional().describe('The folder that models lie in. A relative path starts at this file.'),
+        folder: text
+          .exactOptional()
+          .describe('The folder of the models. A relative path starts at the configuration file.'),
       })
       .exactOptional()
       .describe(
-        'A model in this process, by the package @huggingface/transformers, which is installed beside this one.',
+        'A model in this process, by the package @huggingface/transformers, which you install beside hikidashi.',
       ),
-    timeout: duration
-      .exactOptional()
-      .describe('How long one request may take. By default "10s", and "1s" for a query.'),
+    timeout: duration.exactOptional().describe('Time-out of one request. By default "10s", and "1s" for a query.'),
     allowAddresses: allowAddresses.describe(
-      'Addresses that the name in "url" may lead to though they are not on the internet, such as "10.0.0.0/8". An address in "url", and localhost, need none. By default none.',
+      'Addresses outside the internet to which the name in "url" may lead, such as "10.0.0.0/8". An IP address in "url" and localhost are always allowed. By default none.',
     ),
   })
   .refine(({ openai, ollama, local }) => [openai, ollama, local].filter((one) => one !== undefined).length === 1, {
-    error: refusal('This does not say where vectors come from.', 'Write one of "openai", "ollama" and "local".'),
+    error: refusal('This names no source of vectors.', 'Write one of "openai", "ollama" and "local".'),
   })
   .refine(({ local, allowAddresses }) => local === undefined || allowAddresses === undefined, {
     path: ['allowAddresses'],
-    error: refusal('A model in this process is asked at no address.', 'Remove it.'),
+    error: refusal('A model in this process has no address.', 'Remove it.'),
   })
 
 /** The options of a mount whose provider is `search`. */
@@ -62,10 +60,10 @@ export const searchShape = {
       [
         z.literal('*'),
         z
-          .array(text.describe('The address of a mount, as it stands under "mounts".'))
+          .array(text.describe('The address of a mount, as under "mounts".'))
           .min(1, { error: refusal('There is nothing to search.', 'Name the addresses of mounts.') }),
       ],
-      { error: refusal('This does not say what is searched.', 'Write "*", or an array of the addresses of mounts.') },
+      { error: refusal('This names no mounts to search.', 'Write "*", or an array of the addresses of mounts.') },
     )
     .describe(
       'The addresses of the mounts that are searched, or "*" for all but searches, displays and metrics. A caller finds only resources that it may see.',
@@ -75,7 +73,7 @@ export const searchShape = {
       error: refusal('This is more than can be indexed.', 'It must be at most "16MiB".'),
     })
     .exactOptional()
-    .describe('How much of one text is indexed, from its beginning. By default "1MiB", at most "16MiB".'),
+    .describe('How many bytes of a text are indexed, from its beginning. By default "1MiB", at most "16MiB".'),
   maxRows: z
     .int()
     .min(1)
@@ -86,11 +84,11 @@ export const searchShape = {
     ),
   refresh: interval
     .exactOptional()
-    .describe('How often a mount is listed and compared that cannot tell of changes by itself. By default "1m".'),
+    .describe('Interval at which a mount that cannot report changes is listed and compared. By default "1m".'),
   embeddings: embeddings
     .exactOptional()
     .describe(
-      'Where vectors come from, so that texts are found that say it in other words. By default there are none.',
+      'The service or model that makes vectors, with which a query also finds texts in other words. By default there are no vectors.',
     ),
 }
 

@@ -32,17 +32,17 @@ export interface SearchOptions {
   readonly name: string
   /** The mounts to search. Asked for when they are first needed: they are opened together with this one. */
   readonly mounts: () => readonly FedMount[]
-  /** So much of a text is indexed, in bytes. */
+  /** Maximum length of the indexed beginning of a text, in bytes. */
   readonly maxBytes?: number
   /** Maximum number of rows indexed per table. */
   readonly maxRows?: number
-  /** How often a mount is compared that cannot tell of changes, in milliseconds. */
+  /** Interval at which a mount that cannot report changes is compared, in milliseconds. */
   readonly interval?: number
   readonly scrubber?: Scrubber
   readonly log?: Log
 }
 
-/** A provider of what is found in other mounts. */
+/** A provider of search results over other mounts. */
 export type Search = Provider & Feeding
 
 const filters = parameters.join(',')
@@ -103,7 +103,7 @@ export function search(options: SearchOptions): Search {
       return formatHit(hit, found.best, await partsOf(hit.mount, signal), path)
     }
     const next = asked.after + asked.limit
-    // Nobody feeds the index: it is as it was left.
+    // No process feeds the index: it may be out of date.
     const last = status === undefined ? await readCurrent(store, name, fedMounts()) : undefined
     const known = last === undefined ? status : { told: last.at, mounts: last.mounts }
     const told = {
@@ -180,7 +180,7 @@ export function search(options: SearchOptions): Search {
   }
 }
 
-/** Which parts of its documents a mount can read. A source that does not answer is asked again. */
+/** The kinds of parts that a mount can read. A source that did not answer is asked again. */
 function createPartsOf(mountAt: (address: string) => MountReader | undefined) {
   const parts = new Map<string, Promise<Parts>>()
   return (address: string, signal: AbortSignal): Promise<Parts> => {
@@ -200,7 +200,7 @@ function createPartsOf(mountAt: (address: string) => MountReader | undefined) {
   }
 }
 
-/** How far an index is, for one who may not see everything: numbers only of the mounts that it sees as a whole. */
+/** The progress of an index for a principal who does not see everything: numbers only of the wholly visible mounts. */
 function statusFor(
   principal: Principal,
   mounts: ReadonlyMap<string, MountReader>,
@@ -241,7 +241,7 @@ function mountStatus(
   }
 }
 
-/** Why there may be more to find, as far as it is of the mounts that somebody sees. */
+/** Reasons why there may be more to find, only about visible mounts. */
 function notesOf({ indexing, mounts }: SearchStatus, asked: readonly string[] | undefined): readonly string[] {
   const notes = mounts.flatMap((mount) => {
     const { address, state } = mount

@@ -9,7 +9,7 @@ export interface Asked {
   readonly text: string
   readonly where: SearchFilter
   readonly limit: number
-  /** How many hits come before. */
+  /** Number of hits to skip. */
   readonly after: number
   readonly as: 'json' | 'markdown'
 }
@@ -20,7 +20,7 @@ const maxLength = 1000
 const maxGlobLength = 256
 const defaultLimit = 20
 export const maxLimit = 100
-/** How far one can go on, in hits. */
+/** Maximum number of hits over all pages. */
 export const maxAfter = 1000
 
 /** Parameters that narrow a search and choose the form of its answer. */

@@ -134,7 +134,7 @@ export async function answer(ask: Ask): Promise<Answer> {
 async function find({ text, path, format, want, policy, limits, without }: Ask): Promise<Answer> {
   const tree = parsers[format](text, createBudget(limits))
   if (want.kind === 'names') return names(tree.root, want.typed)
-  // Of a file of environment variables, only what is named is shown.
+  // In a dotenv file, only named values are shown.
   const denied = judge(tree, format === 'dotenv' ? { ...policy, show: 'allowed' } : policy)
   const source = { text, path, tree, denied, without }
   if (want.kind === 'source') return { text: await showSource(source) }
@@ -142,14 +142,14 @@ async function find({ text, path, format, want, policy, limits, without }: Ask):
   return node === undefined ? { absent: true } : { text: await showJson(node, source) }
 }
 
-/** A child by a name that may be told: one that is a secret itself is as good as none. */
+/** A child by a visible name: a name that is itself a secret looks missing. */
 function named(node: Node, step: string): Node | undefined {
   return isSecretName(step) ? undefined : childOf(node, step)
 }
 
 const isSecretName = (name: string) => redactPhrase(name) !== name
 
-/** Pointers to what lies in the part that is typed already, and begins with the rest. Never a value. */
+/** Completes pointers: the names in the typed part that begin with the rest. Never a value. */
 function names(root: Node, typed: string): Answer {
   const slash = typed.lastIndexOf('/')
   if (typed !== '' && slash === -1) return { pointers: [], hasMore: false }

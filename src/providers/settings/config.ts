@@ -19,48 +19,48 @@ export const settingsShape = {
   gitignore: z
     .boolean()
     .exactOptional()
-    .describe('Leaves out what .gitignore files ignore, but for dotenv files. By default true.'),
+    .describe('Leaves out files that .gitignore files ignore, except dotenv files. By default true.'),
   dotenv: z
     .boolean()
     .exactOptional()
     .describe(
-      'Serves dotenv files (.env, .env.local, prod.env), also where .gitignore files ignore them. By default true.',
+      'Serves dotenv files (.env, .env.local, prod.env), even if .gitignore files ignore them. By default true.',
     ),
   ...{ hidden, symlinks, hardlinks, allowMounts },
   formats: z
     .record(glob, z.enum(formats))
     .exactOptional()
-    .describe('The formats of files whose names do not tell, by glob. The last that matches counts.'),
+    .describe('The formats of files whose names do not show the format, by glob. The last match applies.'),
   show: z
     .enum(['safe', 'allowed'])
     .exactOptional()
     .describe(
-      'Which values are shown: "safe", all but those that look secret by their name or by what they are; "allowed", only those that `allow` names. Of dotenv files always the latter. By default "safe".',
+      'Which values are shown: "safe", all except those whose name or value looks secret; "allowed", only those that `allow` names. Dotenv files are always "allowed". By default "safe".',
     ),
   allow: z
     .array(glob)
     .exactOptional()
     .describe(
-      'Values that are shown: pointers such as "/db/*", or names at any depth such as "*_HOST". What sounds secret has to be written out, without a wildcard.',
+      'Values that are shown: pointers such as "/db/*", or names at any depth such as "*_HOST". A name that sounds secret needs an entry without a wildcard.',
     ),
   maxBytes: size
     .refine((bytes) => bytes <= mostBytes, {
       error: refusal('This is more than is read at once.', 'It must be at most "8MiB".'),
     })
     .exactOptional()
-    .describe('The largest file that is read. By default "1MiB", at most "8MiB".'),
+    .describe('Maximum size of a file. By default "1MiB", at most "8MiB".'),
   maxDepth: z
     .int()
     .min(1)
     .max(500)
     .exactOptional()
-    .describe('How deep tables and lists may lie in each other. By default 64, at most 500.'),
+    .describe('Maximum nesting of tables and lists. By default 64, at most 500.'),
   maxNodes: z
     .int()
     .min(1)
     .exactOptional()
-    .describe('How many values a file may have, counted as often as aliases repeat them. By default 100000.'),
-  timeout: duration.exactOptional().describe('How long reading one file may take. By default "5s".'),
+    .describe('Maximum number of values in a file; a value that an alias repeats counts again. By default 100000.'),
+  timeout: duration.exactOptional().describe('Time-out for reading one file. By default "5s".'),
   ...encodingShape,
   watch,
   reconcile,

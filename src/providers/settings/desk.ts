@@ -68,7 +68,7 @@ async function readText(source: Provider, path: string, maxBytes: number, contex
   const request: ReadRequest = { path, params: new Map() }
   let contents: readonly Content[]
   try {
-    // One byte more shows that there are more; a character takes up to four.
+    // One byte more shows that the file is too large; a character takes up to four.
     contents = await source.read({ ...request, range: { start: 0, end: maxBytes + 4 } }, context)
   } catch (error) {
     // An empty file has no part that begins at 0.

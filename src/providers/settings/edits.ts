@@ -78,7 +78,7 @@ const clip = ({ start, end }: Span, of: Span): Span => ({
   end: Math.min(end, of.end),
 })
 
-/** The parts of spans that lie outside of values. Both are in order. */
+/** The parts of spans that are outside of values. Both lists are sorted. */
 export function outside(spans: readonly Span[], scalars: readonly Scalar[]): readonly Span[] {
   return spans.flatMap((span) => {
     const pieces: Span[] = []

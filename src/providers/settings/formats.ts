@@ -22,11 +22,11 @@ const names: readonly (readonly [RegExp, Format])[] = [
 /** Lock files, which tools write for themselves: not settings. */
 const locks = /^(?:package-lock|npm-shrinkwrap)\.json$|^composer\.lock$|^pnpm-lock\.yaml$/
 
-/** How a file of settings is written; `undefined` for a file that is none. */
+/** The format of a configuration file; `undefined` for any other file. */
 export type FormatOf = (path: string) => Format | undefined
 
 export interface FormatRules {
-  /** Globs: only what matches one is served. By default whatever has a name that a format is known by. */
+  /** Globs: serves only matching paths. By default all files whose names show a known format. */
   readonly include?: readonly string[]
   /** Formats by glob, for names that say nothing. The last that matches counts. */
   readonly formats?: Readonly<Record<string, Format>>

@@ -35,7 +35,7 @@ export interface SettingsOptions extends FormatRules, Partial<Policy>, Partial<L
   readonly key?: Uint8Array
   /** Values that are known to be secret: they are taken out as well. */
   readonly scrubber?: Scrubber
-  /** How long reading one file may take, in milliseconds. Default `workerLimits.settings`: 5000. */
+  /** Time-out for reading one file, in milliseconds. Default `workerLimits.settings`: 5000. */
   readonly deadlineMs?: number
   /** File that the worker runs, and layers that are left out: for tests. */
   readonly file?: string
@@ -86,7 +86,7 @@ export function settings(options: SettingsOptions): Provider {
   }
 
   const list: Provider['list'] = async function* ({ shallow = false, skim, ...query }, context) {
-    // That there is something in a directory does not tell that it is served.
+    // A directory that is not empty may still have no served file.
     const wanted = (path: string) =>
       (path.endsWith('/') || served(formatOf, path) !== undefined) && (skim?.(path) ?? true)
     const asked = shallow || skim !== undefined ? { ...query, skim: wanted } : query
@@ -162,7 +162,7 @@ async function* ofSettings(changes: AsyncIterable<Change>, formatOf: FormatOf): 
   }
 }
 
-/** Completes names in pointers, and what there is to be read as. Paths are completed from the tree. */
+/** Completes names in pointers, and the values of `as`. Paths are completed from the tree. */
 async function completeSettings(
   { argument, arguments: filled }: CompletionRequest,
   { formatOf, desk }: { readonly formatOf: FormatOf; readonly desk: Desk },

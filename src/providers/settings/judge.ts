@@ -16,7 +16,7 @@ export interface Policy {
   readonly allow: readonly string[]
 }
 
-/** The values that are not shown, whoever refers to them. */
+/** The hidden values, wherever they are referred to. */
 export type Denied = ReadonlySet<Scalar>
 
 const wildcard = /[*?[\]{}\\]/
@@ -34,7 +34,7 @@ export function judge({ root, commented = [] }: Tree, { show, allow }: Policy): 
     else if (show === 'allowed' || isOpaque(scalar.text)) denied.add(scalar)
   }
 
-  /** @param secret Whether what lies above says that everything below is secret. */
+  /** @param secret Whether a name above hides everything below it. */
   const visit = (node: Node, path: string, secret: boolean): void => {
     if (node.kind === 'scalar') judgeScalar(node, path, secret)
     else if (node.kind === 'table') for (const entry of node.entries) visitEntry(entry, node, path, secret)
@@ -63,7 +63,7 @@ function isOpaque(text: string): boolean {
   return looksOpaque(text) && looksOpaque(redactPhrase(text))
 }
 
-/** A `key` is what the name above it makes of it: `api: { key: … }`. */
+/** Whether a `key` is secret depends on the name above it: `api: { key: … }`. */
 function kindOfKeyIn(path: string, key: string): KeyKind {
   return /keys?$/i.test(key) ? kindOfKey(`${path.slice(path.lastIndexOf('/') + 1)}_${key}`) : undefined
 }

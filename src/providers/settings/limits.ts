@@ -1,10 +1,10 @@
 import { defined } from '../../core/kit/defined.ts'
 
-/** How large and how deep a file of settings may be. A larger file is refused before it fills the memory. */
+/** Limits of the size and the depth of a configuration file. A larger file is refused before it fills the memory. */
 export interface Limits {
   /** Bytes of the file. */
   readonly maxBytes: number
-  /** How deep lists and tables lie in each other. */
+  /** Maximum nesting of lists and tables. */
   readonly maxDepth: number
   /** Values, lists and tables, counted as often as aliases repeat them. */
   readonly maxNodes: number
@@ -12,7 +12,7 @@ export interface Limits {
 
 export const defaultLimits: Limits = { maxBytes: 1024 * 1024, maxDepth: 64, maxNodes: 100_000 }
 
-/** Why a file cannot be read: in words of ours, and where. Nothing of the file is in it. */
+/** Why a file cannot be read, and where. The message contains nothing of the file. */
 export interface Fault {
   readonly what: string
   /** In UTF-16 code units. */

@@ -1,7 +1,7 @@
 import type { Budget } from './limits.ts'
 import { type Entry, type Node, type Scalar, type Tree, textNode } from './tree.ts'
 
-/** One line, or several that belong together, without what ends it. */
+/** One logical line, possibly of several physical ones, without its line end. */
 export interface Line {
   readonly text: string
   readonly start: number
@@ -21,7 +21,7 @@ interface Draft {
   readonly start: number
   end: number
   readonly indent: number
-  /** Whether there is a value at all: a key may stand alone. */
+  /** Whether there is a value: a key may have none. */
   present: boolean
 }
 

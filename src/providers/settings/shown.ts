@@ -15,7 +15,7 @@ export interface Source {
   readonly without: readonly Layer[]
 }
 
-/** A node as JSON, without what is denied and without what the detectors find in the rest. */
+/** A node as JSON, without hidden values and without secrets that the detectors find in the rest. */
 export async function showJson(node: Node, source: Source): Promise<string> {
   const normal = writeJson(node, source.denied)
   const edits = editJson(normal.text, normal.words, await findInJson(normal, source))
@@ -23,8 +23,8 @@ export async function showJson(node: Node, source: Source): Promise<string> {
 }
 
 /**
- * The file as it is, with its comments, but for its secrets: what the tree denies, what is found in the values once they are
- * decoded, and what is found in the text around them.
+ * The file with its comments, without its secrets: the values that the tree hides, those that detectors find in decoded values,
+ * and those that they find in the text around.
  */
 export async function showSource(source: Source): Promise<string> {
   const { text, path, tree, denied, without } = source
@@ -52,7 +52,7 @@ function scrubDenied(text: string, { denied }: Source): string {
   return createScrubber(telling(denied)).scrub(text)
 }
 
-/** Every value that stands in the source, in the order in which they stand there. */
+/** Every value in the source, in source order. */
 function scalarsOf({ root, commented = [] }: Tree): readonly Scalar[] {
   const seen = new Set<Node>()
   const visit = (node: Node): void => {
@@ -138,7 +138,7 @@ interface Normal {
   readonly words: readonly Span[]
 }
 
-/** Writes a node as JSON, indented by two, with the mark for what is denied. Of a key that is there twice, the last holds. */
+/** Writes a node as JSON, indented by two, with the mark for hidden values. If a key occurs twice, the last one counts. */
 function writeJson(root: Node, denied: Denied): Normal {
   const pieces: string[] = []
   const leaves: Leaf[] = []

@@ -23,7 +23,7 @@ export function parseToml(text: string, budget: Budget): Tree {
   return { root: nodeOf(root, 1, budget) }
 }
 
-/** The parser calls itself for each bracket. Those in texts and comments count as well: there are not so many. */
+/** The parser recurses for each bracket. Brackets in texts and comments are counted too; there are few of them. */
 function measure(text: string, budget: Budget): void {
   let depth = 0
   for (const { 0: bracket, index } of text.matchAll(/[[{\]}]|\n/g)) {
@@ -53,7 +53,7 @@ function nodeOf(value: Value, depth: number, budget: Budget): Node {
   return { kind: 'table', entries }
 }
 
-/** Whether what was read is what the library understood: the same names, the same texts, as many of everything. */
+/** Compares our result with that of the library: the same names, the same texts, the same numbers of members. */
 function means(value: Value, meant: unknown): boolean {
   if (value instanceof Map) {
     if (typeof meant !== 'object' || meant === null || Array.isArray(meant) || meant instanceof TomlDate) return false
@@ -112,7 +112,7 @@ function readToml(text: string): Table {
       if (quote === '"' && text[end] === '\\') end++
       else if (triple ? text.startsWith(quote.repeat(3), end) : text[end] === quote) break
     }
-    // Up to two quotes may stand right before those that close.
+    // Up to two quotes may be directly before the closing ones.
     if (triple) while (text[end + 3] === quote) end++
     at = end + (triple ? 3 : 1)
     const raw = text.slice(start, end).replace(triple ? /^\r?\n/ : /^(?!)/, '')

@@ -4,12 +4,12 @@
  */
 export type Writing = 'inside' | 'quoted' | 'plain' | 'block'
 
-/** A value that holds no others, and where in the source it stands. */
+/** A value without children, and its position in the source. */
 export interface Scalar {
   readonly kind: 'scalar'
   /** The decoded text, which the search for secrets judges. */
   readonly text: string
-  /** As JSON. Whole numbers that a double cannot hold are texts. */
+  /** As JSON. Integers that a double cannot represent are texts. */
   readonly json: string
   readonly start: number
   readonly end: number
@@ -21,7 +21,7 @@ export interface List {
   readonly items: readonly Node[]
 }
 
-/** Names and values in the order of the source. Of a name that is there twice, the last one holds. */
+/** Names and values in source order. If a name occurs twice, the last one counts. */
 export interface Table {
   readonly kind: 'table'
   readonly entries: readonly Entry[]
@@ -37,9 +37,9 @@ export type Node = Scalar | List | Table
 /** Parsed content of a file. Nodes may be shared (aliases of YAML), but never contain themselves. */
 export interface Tree {
   readonly root: Node
-  /** Settings that were commented out: they are judged, and are none. */
+  /** Settings that were commented out: they are checked for secrets, but are not part of the value. */
   readonly commented?: readonly Entry[]
-  /** Lines of a kind that this format does not know: nobody can tell what they hold. */
+  /** Lines that this format does not know: their content is unknown, so they are hidden. */
   readonly unknown?: readonly { readonly start: number; readonly end: number }[]
 }
 
@@ -50,7 +50,7 @@ export function childOf(node: Node, step: string): Node | undefined {
   return undefined
 }
 
-/** The number of a value as JSON has it, or as text where a double would change it. `undefined` where it is none. */
+/** A number in JSON, or a text if a double would change it. `undefined` if it is not a number. */
 export function jsonNumber(lexeme: string): string | undefined {
   if (!/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(lexeme)) return undefined
   if (/^-?\d+$/.test(lexeme)) return Number.isSafeInteger(Number(lexeme)) ? lexeme : JSON.stringify(lexeme)

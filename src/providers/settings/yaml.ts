@@ -15,7 +15,7 @@ import { type Budget, fault } from './limits.ts'
 import { type Entry, jsonNumber, type Node, type Scalar, type Tree, textNode } from './tree.ts'
 
 const maxDocuments = 100
-/** So deep may brackets be nested before they are looked at any closer: the parser calls itself for each. */
+/** Maximum nesting of brackets before the text is checked more closely, because the parser recurses for each. */
 const maxBrackets = 1000
 
 /**
@@ -78,7 +78,7 @@ type Reader = (node: ParsedNode | null, depth: number, offset: number) => Node
 /** Turns the nodes of one document into ours. */
 function createReader(text: string, budget: Budget): Reader {
   const anchors = new Map<string, Node>()
-  /** Nodes count again for each alias that repeats them: what is small in the file can be huge once it is written out. */
+  /** Nodes count again for each alias that repeats them, because a small file can expand to a huge value. */
   const recount = (node: Node, depth: number, offset: number): void => {
     budget.enter(depth, offset)
     if (node.kind === 'list') for (const item of node.items) recount(item, depth + 1, offset)
@@ -109,7 +109,7 @@ function createReader(text: string, budget: Budget): Reader {
       seen.add(key)
       entries.push({ key, value })
     }
-    // Of what is merged, the first counts, and what stands here before all of it.
+    // Of merged maps the first counts, and the map's own keys count before all of them.
     for (const entry of merged) {
       if (seen.has(entry.key)) continue
       seen.add(entry.key)
@@ -142,7 +142,7 @@ function mergedEntries(value: Node, offset: number): readonly Entry[] {
   throw fault('A merge key (<<) stands for a table, or a list of tables.', offset)
 }
 
-/** A key as text: that of a list or table is what stands in the source. */
+/** A key as text: the source text, if the key is a list or a map. */
 function keyOf(key: ParsedNode | null, text: string): string {
   if (key === null) return ''
   if (isScalar(key)) return typeof key.value === 'string' ? key.value : (key.source ?? '')
@@ -167,6 +167,6 @@ function scalarOf(scalar: YamlScalar.Parsed | undefined, text: string, offset: n
       json: jsonNumber(jsonNumber(source) === undefined ? String(value) : source) ?? JSON.stringify(source),
       ...place,
     }
-  // A tag such as !!binary makes something else of it: what was written is kept.
+  // A tag such as !!binary would change the value: the source text is kept.
   return textNode(text.slice(start, end).includes('\n') ? source : text.slice(start, end), place)
 }

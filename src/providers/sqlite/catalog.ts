@@ -37,11 +37,11 @@ export interface Catalog {
   /** Everything, in the order of keys. */
   items(): readonly Item[]
   find(name: string): Known | undefined
-  /** All statements that made what there is. */
+  /** All statements that created the schema. */
   statements(): readonly Cells[]
 }
 
-/** The collations that SQLite itself has: what another one puts in an order we cannot follow. */
+/** The collations of SQLite itself: the order of any other is unknown here. */
 const collations = new Set(['BINARY', 'NOCASE', 'RTRIM'])
 
 export function createCatalog(database: DatabaseSyncInstance): Catalog {
@@ -85,7 +85,7 @@ function listAll(run: Run): Omit<Listing, 'version' | 'relations'> {
   const rows = run("select name, type, wr, strict from pragma_table_list where schema = 'main'")
   const items = rows.flatMap(([name, type, wr, strict]): readonly Item[] => {
     const text = String(name)
-    // Of a virtual table, what it keeps itself in is not told of; a name that is no Unicode would be none.
+    // Leaves out the shadow tables of a virtual table, and names that are not Unicode.
     if (type === 'shadow' || /^sqlite_/i.test(text) || text.includes('\ufffd')) return []
     const kind = type === 'view' ? 'view' : type === 'virtual' ? 'virtual table' : 'table'
     return [
@@ -105,7 +105,7 @@ function listAll(run: Run): Omit<Listing, 'version' | 'relations'> {
   }
 }
 
-/** How a table that some other one names is spelled itself. */
+/** The own spelling of a table that another table refers to. */
 function nameIn(byName: ReadonlyMap<string, Item>, name: string): string {
   if (byName.has(name)) return name
   const same = folded(name)
@@ -208,7 +208,7 @@ function estimateOf(run: Run, table: string): number | undefined {
   return Number.isNaN(rowCount) ? undefined : rowCount
 }
 
-/** An index, with what of it only the order of rows needs to know. */
+/** An index, with the facts that matter for the order of rows. */
 interface KnownIndex extends Index {
   /** `pk`, `u`: a constraint makes it; `c`: a statement does. */
   readonly origin: string

@@ -14,7 +14,7 @@ import { defineSource } from '../source.ts'
 /** The options of a mount whose provider is `sqlite`. */
 export const sqliteShape = {
   file: text.describe(
-    'The file of the database. A relative path starts at this file. It is read, and neither it nor anything beside it is ever written.',
+    'The file of the database. A relative path starts at the configuration file. Neither this file nor another in its folder is ever written.',
   ),
   rows: rowsKey({ ...rowsShape, ...viewsShape }),
   ...relationalShape,

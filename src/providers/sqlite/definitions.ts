@@ -5,7 +5,7 @@ import { type Cells, columnsOf, type Item, type Run } from './columns.ts'
 /** Token of an SQL statement. Definitions are tokenized because SQLite keeps them as they were written. */
 export interface Token {
   readonly text: string
-  /** How many parentheses it lies in; of a parenthesis, how many its pair lies in. */
+  /** Depth of parentheses around it; for a parenthesis, the depth of the pair. */
   readonly depth: number
   readonly start: number
   readonly end: number

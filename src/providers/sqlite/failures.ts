@@ -9,7 +9,7 @@ export function refused(message: string): ResourceError {
   return new ResourceError('unavailable', message, { reason: 'refused' satisfies Reason })
 }
 
-/** The file is another one than the one that is open: another process opens the one that is there. */
+/** The file was replaced: another process opens the new one. */
 export function stale(): ResourceError {
   return new ResourceError('unavailable', 'The file of the database was replaced.', {
     reason: 'stale' satisfies Reason,

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url'
 import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
 import { away, refused, stale } from './failures.ts'
 
-/** A file that is open, and is opened no more than once: what becomes of it later is for another process. */
+/** An open file. It is opened only once: after a replacement another process opens the new file. */
 export interface OpenFile {
   readonly database: DatabaseSyncInstance
   /**
@@ -12,7 +12,7 @@ export interface OpenFile {
    * @throws ResourceError with the reason `stale` where it is not the file that was opened, or not as it was.
    */
   check(): void
-  /** A text that is another one when the file is, or when what is in it may be; asked for in a transaction. */
+  /** A text that changes when the file, or possibly its content, does. Read within a transaction. */
   stamp(): string
 }
 
@@ -24,8 +24,8 @@ type Way = 'locked' | 'still'
 
 const [headerLength, magic] = [100, 'SQLite format 3\0']
 /**
- * The longest value that a statement may make, in bytes: more than any that is answered (see `pieceOf`). Of a longer one that is
- * stored the length can still be asked for.
+ * Maximum size of a value in a statement, in bytes: more than any answered value (see `pieceOf`). The length of a longer stored
+ * value can still be queried.
  */
 const maxComputed = 64 * 1024 * 1024
 /** Such files beside a database belong to it. */
@@ -45,7 +45,7 @@ export function openFile(file: string, lockTimeoutMs: number): OpenFile {
   const way = wayOf(file, isLogged)
   const seen = way === 'still' ? traceOf(file) : ''
   const { href } = pathToFileURL(file)
-  // A log is shared through a file that readers write to as well, unless they are told not to.
+  // A write-ahead log is shared through a file to which readers also write, unless they are told not to.
   const location = `${href}?mode=ro&readonly_shm=1${way === 'still' ? '&immutable=1' : ''}`
   const database = new DatabaseSync(location, {
     readOnly: true,
@@ -75,7 +75,7 @@ export function openFile(file: string, lockTimeoutMs: number): OpenFile {
   }
 }
 
-/** Which file it is: that outlives its name. */
+/** The identity of the file, which outlives its name. */
 function identify(file: string): string {
   const found = lstatSync(file, { bigint: true, throwIfNoEntry: false })
   if (found === undefined) throw away('The file of the database is not there.')

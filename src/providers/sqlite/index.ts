@@ -17,21 +17,21 @@ import { type Reader, startReader } from './process.ts'
 export interface SqliteOptions {
   /** The absolute path of the file. It is read, and nothing else: neither it nor anything beside it is written or made. */
   readonly file: string
-  /** Which rows are served. Left out: none. */
+  /** The served rows. Undefined: none. */
   readonly rows?: SqliteRowOptions
-  /** How many processes read it at most, at once. Default 2. */
+  /** Maximum number of processes that read it at once. Default 2. */
   readonly connections?: number
-  /** How long one statement may take, in milliseconds. Default 10,000. */
+  /** Time-out of one statement, in milliseconds. Default 10,000. */
   readonly statementTimeoutMs?: number
-  /** How long one statement may wait for another process that writes, in milliseconds. Default 2000. */
+  /** Time-out of one statement that waits for a writing process, in milliseconds. Default 2000. */
   readonly lockTimeoutMs?: number
-  /** How long one waits for a free process, in milliseconds. Default 5000. */
+  /** Time-out of waiting for a free process, in milliseconds. Default 5000. */
   readonly waitTimeoutMs?: number
   /** After how long without use a process is ended, in milliseconds. Default 60,000. */
   readonly idleTimeoutMs?: number
-  /** Whether changes are told. Default `true`. */
+  /** Whether changes are notified. Default `true`. */
   readonly watch?: boolean
-  /** How often the database is looked at, in milliseconds, even where its file seems to be as it was. Default 30,000. */
+  /** Interval at which the database is compared even if its file seems unchanged, in milliseconds. Default 30,000. */
   readonly reconcile?: number
   readonly log?: Log
 }
@@ -61,9 +61,9 @@ export async function sqlite(options: SqliteOptions): Promise<Provider> {
   })
 }
 
-/** So often a file that is replaced while it is read is opened anew. */
+/** Maximum number of retries if the file is replaced while it is read. */
 const attempts = 4
-/** How long a process may go on with what nobody waits for any longer, before it is ended, in milliseconds. */
+/** How long a process may continue a statement that no caller waits for, before it is killed, in milliseconds. */
 const graceMs = 250
 
 function createSource(options: SqliteOptions): { readonly source: Source; readonly pool: Pool<Reader> } {
@@ -84,7 +84,7 @@ function createSource(options: SqliteOptions): { readonly source: Source; readon
     idle: options.idleTimeoutMs ?? 60_000,
   })
 
-  /** One question. A process that has another file open than the one that is there is ended, and the next one asked. */
+  /** Sends one request. A process with an old file open is ended, and another one gets the request. */
   const once = (signal: AbortSignal, name: keyof Operations, values: readonly unknown[]): Promise<unknown> =>
     pool.use(signal, async (reader) => {
       try {
@@ -162,7 +162,7 @@ async function leaving<T>(signal: AbortSignal, work: (patient: AbortSignal) => P
   return Promise.race([going, left]).finally(() => signal.removeEventListener('abort', leave))
 }
 
-/** How often it is looked whether anybody touched the file, in milliseconds. */
+/** Interval at which the file is checked for changes, in milliseconds. */
 const interval = 500
 
 /** Yields whenever the file, its log or its journal was touched or replaced. */

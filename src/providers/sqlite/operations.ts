@@ -11,7 +11,7 @@ export interface Operations {
   relations(names: readonly ObjectName[], views: boolean): readonly Relation[]
   rows(query: PlainRowQuery): RowPage
   keys(query: PlainKeyQuery): readonly (readonly string[])[]
-  /** Which tables' rows can be read, and what changes whenever any of the database does. */
+  /** The tables whose rows can be read, and a text that changes whenever the database does. */
   stamps(views: boolean): { readonly keys: readonly string[]; readonly stamp: string }
   fingerprint(): string
 }
@@ -26,7 +26,7 @@ export function createOperations({ database, check, stamp }: OpenFile, catalog: 
     try {
       return work()
     } finally {
-      // It may have ended by itself: the disk could not be read.
+      // It may have ended by itself, because the disk could not be read.
       if (database.isTransaction) database.exec('rollback')
       check()
     }

@@ -7,18 +7,18 @@ import type { Answer, Question } from './child.ts'
 import { away } from './failures.ts'
 
 /**
- * A process that has the file open. SQLite makes whoever calls it wait, and nothing but the end of its process stops a statement
- * that never ends (a thread of ours would take us with it).
+ * A process that has the file open. SQLite blocks its caller, and only the end of the process stops an endless statement; a
+ * thread would block this process.
  */
 export interface Reader {
   /** @throws ResourceError and nothing else. */
   ask(name: Question['name'], values: readonly unknown[]): Promise<unknown>
   isUsable(): boolean
-  /** Ends it at once, whatever it is doing. */
+  /** Kills the process at once. */
   close(): void
 }
 
-/** How much later than SQLite's own limit for locks a process is given up, in milliseconds: it has to start, too. */
+/** Additional time after SQLite's own time-out for locks before a process is killed, in milliseconds: it must also start. */
 const startMs = 30_000
 
 export interface ReaderOptions {
@@ -108,7 +108,7 @@ function hold(child: ChildProcess, isBusy: boolean): void {
   }
 }
 
-/** How much JavaScript of the process may be alive, in MiB: the rest of its memory is for SQLite. */
+/** Maximum size of the JavaScript heap of the process, in MiB: the rest of its memory is for SQLite. */
 const heapMb = 128
 
 /**

@@ -9,55 +9,58 @@ import { defineSource } from '../source.ts'
 
 const path = z.string().regex(/^(?!\/)(?!.*\/$)[^?#]*$/, {
   error: refusal(
-    'This is no path of a page.',
+    'This is not the path of a page.',
     'Write one such as "docs/intro", without a slash at either end or a query; "" is the address itself.',
   ),
 })
 
 /** Description of a resource that a configuration names. */
 export const describedShape = {
-  title: text.exactOptional().describe('What people call it.'),
-  description: text.exactOptional().describe('What is in it, for people and models.'),
+  title: text.exactOptional().describe('The title, for people.'),
+  description: text.exactOptional().describe('A description, for people and models.'),
   mimeType: text
     .regex(/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+$/, {
-      error: refusal('This is no media type.', 'Write one such as "text/markdown".'),
+      error: refusal('This is not a media type.', 'Write one such as "text/markdown".'),
     })
     .exactOptional()
-    .describe('Its media type, such as "text/markdown".'),
-  priority: z.number().min(0).max(1).exactOptional().describe('How important it is, from 0 to 1.'),
+    .describe('The media type, such as "text/markdown".'),
+  priority: z.number().min(0).max(1).exactOptional().describe('The importance, from 0 to 1.'),
   audience: z
     .array(z.enum(['user', 'assistant']))
     .exactOptional()
-    .describe('For whom it is.'),
+    .describe('The audience: people, models or both.'),
 }
 
 /** The options of a mount whose provider is `web`. */
 export const webShape = {
   url: httpUrl
     .exactOptional()
-    .describe('Where pages are fetched from. By default the address of the mount, where that is https://.'),
+    .describe('The URL of the pages. By default the address of the mount, if it begins with https://.'),
   pages: z
     .array(
-      z.union([path, z.strictObject({ path: path.describe('Its path below the address.'), ...describedShape })], {
-        error: refusal(
-          'This is no page.',
-          'Write its path, such as "docs/intro", or { "path": "docs/intro", "title": "Introduction" }.',
-        ),
-      }),
+      z.union(
+        [path, z.strictObject({ path: path.describe('The path of the page below the address.'), ...describedShape })],
+        {
+          error: refusal(
+            'This is not a page.',
+            'Write its path, such as "docs/intro", or { "path": "docs/intro", "title": "Introduction" }.',
+          ),
+        },
+      ),
     )
     .exactOptional()
     .describe('The pages that are listed, by their paths below the address. "" is the address itself.'),
   llms: path
     .exactOptional()
     .describe(
-      'The path of an llms.txt below the address, such as "llms.txt": the pages that it names there are listed and can be read too. By default none.',
+      'The path of an llms.txt below the address, such as "llms.txt". The pages below the address that it names are listed and can be read. By default none.',
     ),
-  match: globs.exactOptional().describe('Which other pages may be read, by their paths. By default none.'),
+  match: globs.exactOptional().describe('Other pages that may be read, by globs of their paths. By default none.'),
   fetch: z
     .boolean()
     .exactOptional()
     .describe(
-      'Whether pages are read through this server. Where it is false they are only listed, for clients to fetch themselves. By default true.',
+      'Reads pages through this server. false: pages are only listed, and clients fetch them themselves. By default true.',
     ),
   ...originShape,
   types: originShape.types.describe(

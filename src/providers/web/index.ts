@@ -16,13 +16,13 @@ export interface WebOptions extends OriginOptions {
   readonly pages?: readonly (Description & { readonly path: string })[]
   /** Path of an `llms.txt` below `url`: the pages that it names there are listed too. Default none. */
   readonly llms?: string
-  /** Globs over paths: what else may be read. Default nothing. */
+  /** Globs of paths: other pages that may be read. Default none. */
   readonly match?: readonly string[]
   /** Whether pages are read through this server; else they are only listed, for clients to fetch. Default true. */
   readonly fetch?: boolean
   /** The media types that are served: `text/*`, `application/json`. */
   readonly types?: readonly string[]
-  /** How often it is looked whether listed pages have changed, in milliseconds. By default never. */
+  /** Interval at which listed pages are checked for changes, in milliseconds. By default never. */
   readonly poll?: number
 }
 
@@ -172,7 +172,7 @@ export function web(options: WebOptions): Provider {
 
 type PageTable = ReadonlyMap<string, Page>
 
-/** The pages by path, in path order. Of two at one path the later counts. */
+/** The pages by path, in path order. If a path occurs twice, the later page counts. */
 function tableOf(pages: readonly Page[]): PageTable {
   const byPath = new Map(pages.map((page) => [page.path, page]))
   return new Map([...byPath].sort(([a], [b]) => comparePaths(a, b)))

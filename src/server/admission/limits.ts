@@ -31,7 +31,7 @@ export interface HttpLimits {
   readonly sessionIdle: number
   /** Maximum time in which a client must read an answer, in milliseconds. */
   readonly slow: number
-  /** Maximum time for which a client may read nothing of what is sent to it, in milliseconds. Then its connection is cut (Linux). */
+  /** Maximum time without a read of sent data by the client, in milliseconds. Then its connection is cut (Linux). */
   readonly stalled: number
   /** How long requests in flight may take when the server closes, in milliseconds. */
   readonly drain: number

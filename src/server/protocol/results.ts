@@ -32,7 +32,7 @@ export function completeResult(method: string, result: Result, revision: Revisio
   const complete: Result = cacheable.has(method)
     ? { ttlMs: 0, cacheScope: 'private', resultType: 'complete' }
     : { resultType: 'complete' }
-  // Spreading both would take 3 µs.
+  // Spreading both objects would be slower.
   for (const name of Object.keys(result)) complete[name] = result[name]
   const meta: Record<string, unknown> = { [protocolKeys.serverInfo]: server }
   complete._meta = isObject(result._meta) ? Object.assign(meta, result._meta) : meta

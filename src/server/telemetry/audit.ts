@@ -10,7 +10,7 @@ export interface AuditRecord {
   readonly time: string
   /** Id of the principal. Undefined when the request was refused before authentication. */
   readonly principal?: string
-  /** Network address of such a request. */
+  /** Network address of a request that was refused before authentication. */
   readonly address?: string
   readonly transport: 'http' | 'stdio'
   /** Revision of the protocol, after it was negotiated. */

@@ -13,7 +13,7 @@ function migrations(schema: string, channel: string): readonly string[] {
   return [rows, textsMigration(schema)]
 }
 
-/** Tables of rows, and what every write begins with. */
+/** Tables of rows, and the common beginning of every write. */
 function tablesSql(schema: string): string {
   return `create table ${schema}.collections (
        id integer generated always as identity primary key,
@@ -186,10 +186,10 @@ function removalsSql(schema: string): string {
 }
 
 /**
- * Makes the tables of a store, or makes them those of this version: all of it or nothing, and one process at a time.
+ * Creates the tables of a store, or migrates them to this version: completely or not at all, and one process at a time.
  *
- * @param within Runs what it is given in one transaction.
- * @throws ResourceError `invalid` where they are of a newer version, or not ours.
+ * @param within Runs a function in one transaction.
+ * @throws ResourceError `invalid` if the tables are of a newer version, or belong to another program.
  */
 export async function migrate(
   { name, quoted, channel }: { readonly name: string; readonly quoted: string; readonly channel: string },

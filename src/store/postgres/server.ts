@@ -6,25 +6,25 @@ import type { PostgresStore } from '../index.ts'
 
 export type Found = Readonly<Record<string, unknown>>
 
-/** Asks the server one thing. */
+/** Runs one statement. */
 export type Ask = (sql: string, values?: readonly unknown[]) => Promise<readonly Found[]>
 
-/** A server that is reached by a few connections, each of which may be lost at any time. */
+/** A server with a small pool of connections, each of which may be lost at any time. */
 export interface Server {
-  /** @throws ResourceError and errors of the server, which `failureOf` knows. */
+  /** @throws ResourceError, and errors of the server that `failureOf` converts. */
   readonly ask: Ask
-  /** Asks several things in one transaction. */
+  /** Runs several statements in one transaction. */
   within(act: (ask: Ask) => Promise<void>): Promise<void>
   /** Returns a separate client that is not yet connected. The caller ends it. */
   connection(): pg.Client
   close(): Promise<void>
 }
 
-/** How many questions may wait for a connection. */
+/** Maximum number of requests that wait for a connection. */
 const mostWaiting = 2000
 /** Additional time for an answer after the server's own time-out, in milliseconds. */
 const graceMs = 2000
-/** How long what was begun has to come to its end, and then connections to theirs, in milliseconds. */
+/** Time for running statements to finish at the end, and then for connections to close, in milliseconds. */
 const endMs = 5000
 
 export function connectTo(options: PostgresStore['postgres']): Server {
@@ -71,7 +71,7 @@ export function connectTo(options: PostgresStore['postgres']): Server {
   const borrowNow = async <Result>(act: (ask: Ask) => Promise<Result>): Promise<Result> => {
     if (pool.waitingCount >= mostWaiting) throw failure('busy')
     const client = await pool.connect()
-    // One that ends while it is used fails what was asked on it: that is enough.
+    // If a connection ends while it is in use, its request fails; nothing more has to be done.
     const ignore = () => {}
     client.on('error', ignore)
     const give = (broken: boolean) => {
@@ -114,12 +114,12 @@ function late(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms).unref())
 }
 
-/** Whole numbers of 64 bits are times and sizes here: they all fit. */
+/** 64-bit integers are only times and sizes here, so they fit into a number. */
 function parserOf(oid: number, format?: 'text' | 'binary') {
   return oid === pg.types.builtins.INT8 && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format)
 }
 
-/** https://www.postgresql.org/docs/current/errcodes-appendix.html: single ones, and whole classes of them. */
+/** Codes (https://www.postgresql.org/docs/current/errcodes-appendix.html): single codes, and whole classes. */
 const reasons: Readonly<Record<string, Reason>> = {
   '08': 'gone',
   '25006': 'read-only', // read_only_sql_transaction
@@ -140,7 +140,7 @@ const reasons: Readonly<Record<string, Reason>> = {
   XX002: 'damaged', // index_corrupted
 }
 
-/** Those after which the tables are looked for again: somebody has removed them. */
+/** Codes after which the tables are looked up again, because somebody has removed them. */
 const missing: ReadonlySet<string> = new Set(['3F000', '42P01', '42883'])
 
 /** Converts an error to a ResourceError without text of the server and without its address. */
@@ -152,11 +152,11 @@ export function failureOf(error: unknown): ResourceError {
     return reason === undefined ? fault(`SQLSTATE ${state}`) : failure(reason, `SQLSTATE ${state}`)
   }
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
-  // Errors of its own have no code: it took too long, or the connection has ended.
+  // Errors of the client library have no code: a time-out, or the connection has ended.
   return failure('gone', code)
 }
 
-/** Whether the connection is as good as before: the server has answered, and goes on. */
+/** Whether the connection can still be used: the server has answered with an error. */
 function isAnswer(error: unknown): boolean {
   return error instanceof pg.DatabaseError && !/^(?:08|57P|58|XX)/.test(error.code ?? '')
 }

@@ -1,4 +1,4 @@
-/** The second version: texts. The terms of a part lie outside of its row, since whoever looks for a term wants the number of the row alone. */
+/** The second version: texts. The terms of a part are in a separate table, because a search needs only the id of the row. */
 export function textsMigration(schema: string): string {
   return `${tablesSql(schema)}\n\n${functionsSql(schema)}`
 }

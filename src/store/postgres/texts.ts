@@ -4,10 +4,10 @@ import type { NewText, PartQuery, TextFilter, TextSet } from '../texts.ts'
 import { bytesOf } from '../texts-rules.ts'
 import type { Ask, Found } from './server.ts'
 
-/** How many texts one part of a removal removes. */
+/** Number of texts that one step of a removal removes. */
 const batch = 200
 
-/** Texts in the tables of a schema: the terms of a part are the lexemes of a tsvector, made here and not by PostgreSQL. */
+/** Texts in the tables of a schema. The terms of a part are the lexemes of a tsvector, which is made here and not by PostgreSQL. */
 export function textsOn(ask: Ask, schema: string): Remote<TextOperations> {
   const home = `(select id from ${schema}.homes where name = $1)`
   return {
@@ -53,7 +53,7 @@ export function textsOn(ask: Ask, schema: string): Remote<TextOperations> {
       return found.map(({ id }) => Number(id))
     },
     textsMimeTypes: async (name, among) => {
-      // From each to the next one: there are few, each of many.
+      // Jumps from each value to the next (loose index scan): there are few values with many rows each.
       const found = await ask(
         `with recursive types(mime) as (
            select min(mime) from ${schema}.texts where home = ${home}
@@ -165,7 +165,7 @@ function vectorsOn(ask: Ask, schema: string, home: string): VectorOperations {
   }
 }
 
-/** A text as `put_texts` takes it. */
+/** A text in the form of `put_texts`. */
 function rowOf(text: NewText) {
   const { key, version, edition, labels, value, parts } = text
   const { mount, mimeType = null, audience = [], priority = null, modified = null } = labels
@@ -174,7 +174,10 @@ function rowOf(text: NewText) {
   return { ...own, length, bytes: bytesOf(text), parts }
 }
 
-/** A term as a query of one lexeme. All texts share one index: what is before the `~` tells whose term it is. A term has no quote in it. */
+/**
+ * A term as a query of one lexeme. All texts share one index: the part before the `~` names the collection of the term. A term
+ * contains no quote.
+ */
 function queryOf(home: string, term: string, prefix: boolean): string {
   return `('''' || ${home} || '~' || ${term} || '''${prefix ? ':*' : ''}')::tsquery`
 }
@@ -182,7 +185,7 @@ function queryOf(home: string, term: string, prefix: boolean): string {
 /** Whether a set of texts has an id. PostgreSQL numbers the bits of a byte from the lowest, as a {@link TextSet} does. */
 function inSetSql(id: string, bits: string, first: string): string {
   const place = `(${id} - ${first}::bigint)`
-  // A case is evaluated in its order: outside of the bits, none is looked at.
+  // A CASE is evaluated in order, so no bit outside the set is read.
   return `case when ${place} >= 0 and ${place} < 8 * octet_length(${bits}::bytea)
     then get_bit(${bits}::bytea, ${place}::integer) = 1 else false end`
 }

@@ -6,7 +6,7 @@ export interface Known {
   chosen(home: Version, match: string, find: () => readonly number[]): readonly number[]
 }
 
-/** Which texts, and as of which change. */
+/** The set of texts, and its revision. */
 export interface Version {
   readonly id: number
   readonly revision: number

@@ -3,7 +3,7 @@ import type { Database } from './database.ts'
 import { createRows, type RowOperations } from './rows.ts'
 import { createTexts } from './texts.ts'
 
-/** All that is done with a database. */
+/** All operations on a database. */
 export interface SqliteOperations extends RowOperations, TextOperations {}
 
 /** The operations, on a database of the right version. */

@@ -4,10 +4,10 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * Loads the native part of SQLite from `dist/vendor/`. The bundle puts this module in the place of `node-gyp-build`
- * (scripts/vendored.ts); the sources, which run beside the packages, never load it.
+ * Loads the native part of SQLite from `dist/vendor/`. The bundle replaces `node-gyp-build` by this module (scripts/vendored.ts);
+ * when hikidashi runs from its sources, it is never loaded.
  *
- * @throws Error on a platform for which there is no build.
+ * @throws Error on a platform without a build.
  */
 export function loadPrebuilt(): unknown {
   const name = buildName(process.platform, process.arch, usesMusl)

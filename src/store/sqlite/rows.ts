@@ -15,13 +15,13 @@ export interface Changed {
 }
 
 export interface RowOperations extends Operations {
-  /** Which of these collections have changed since the revisions that are known of them. -1: anything counts. */
+  /** Returns those of the collections that have changed since their known revisions. -1: everything counts as changed. */
   changes(known: Readonly<Record<string, number>>): readonly Changed[]
 }
 
-/** How many rows one part of an eviction removes. */
+/** Number of rows that one step of an eviction removes. */
 const batch = 500
-/** More keys than this have changed: anything has. */
+/** Maximum number of changed keys. With more, everything counts as changed. */
 const mostKeys = 1000
 
 /** The operations, on a database of the right version. */
@@ -144,7 +144,7 @@ function createHomes(statements: RowStatements) {
   return { find, findOrMake, save }
 }
 
-/** Removes rows that were found, and answers the collection without them. */
+/** Removes the found rows, and returns the updated collection. */
 function remove(statements: RowStatements, home: Home, rows: readonly Found[], now: number): Home {
   if (rows.length === 0) return home
   let bytes = 0
@@ -157,7 +157,7 @@ function remove(statements: RowStatements, home: Home, rows: readonly Found[], n
   return { ...home, revision, removed: revision, rows: home.rows - rows.length, bytes: home.bytes - bytes }
 }
 
-/** Returns the rows to remove first; empty when the bounds hold. */
+/** Returns the rows to remove first; empty if the limits hold. */
 function surplus(statements: RowStatements, home: Home, bounds: Bounds, now: number): readonly Found[] {
   const expired = statements.expired.all(home.id, now, batch)
   if (expired.length > 0) return expired
@@ -185,7 +185,7 @@ function homeOf(found: Found): Home {
   }
 }
 
-/** Greater than all before, even those of a file that was lost: it follows the clock where that is ahead. */
+/** Greater than all earlier revisions, even those of a lost file, because it follows the clock. */
 function nextRevision(home: Home, now: number): number {
   return Math.max(home.revision + 1, now)
 }
@@ -215,7 +215,7 @@ function sealOf(values: readonly Value[]): number {
   return crc32(JSON.stringify(values))
 }
 
-/** @throws ResourceError `internal` where it is not what was written. */
+/** @throws ResourceError `internal` if the row is damaged. */
 function rowOf(found: Found): Row {
   const { key, revision, created, modified, expires = null, bytes, sum, seal, terms, value } = found
   const values = [key, revision, created, modified, expires, bytes, sum, terms].map((each) => each ?? null)

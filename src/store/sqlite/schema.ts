@@ -46,8 +46,8 @@ export const migrations: readonly string[] = [
      holder text not null,
      expires integer not null
    ) strict, without rowid;`,
-  // The terms of a part are tokens with spaces between them, and `ascii` leaves all that is not ASCII as it is: which
-  // characters there are is not for SQLite to know. Numbers are never used again, so that whoever keeps one knows what it is of.
+  // The terms of a part are tokens separated by spaces, and `ascii` leaves all non-ASCII characters unchanged, so the Unicode
+  // version of SQLite does not matter. Ids are never reused, so a stored id always names the same text.
   `create table homes (
      id integer primary key,
      name text not null unique,
@@ -101,9 +101,9 @@ export const migrations: readonly string[] = [
 ]
 
 /**
- * Makes a database ours, and of this version: all of it or nothing.
+ * Makes a new database ours, or migrates it to this version: completely or not at all.
  *
- * @throws ResourceError `invalid` where it is another program's, or of a newer version.
+ * @throws ResourceError `invalid` if it belongs to another program, or is of a newer version.
  */
 export function migrate(database: Database, steps: readonly string[] = migrations): void {
   const version = steps.length

@@ -6,12 +6,12 @@ import { createOwners, type Owner } from './owners.ts'
 import { bestOf, type Scored, type Weighed, weighedOf } from './scores.ts'
 import { filterSql, type TextStatements } from './texts-statements.ts'
 
-/** How many of the best are looked at for whether a filter lets them pass, at once. */
+/** Number of the best parts to which a filter is applied at once. */
 const sifted = 2000
-/** A term that more parts have than this is frequent. */
+/** Number of parts above which a term counts as frequent. */
 const frequent = 50_000
 
-/** A collection of texts, and how much is in it. */
+/** A collection of texts, and its size. */
 export interface Home {
   readonly id: number
   readonly revision: number
@@ -21,12 +21,12 @@ export interface Home {
   readonly bytes: number
 }
 
-/** All texts share one index: what is before the `~` tells whose term it is. */
+/** All texts share one index: the part before the `~` names the collection of the term. */
 export function tokenOf(home: number, term: string): string {
   return `${home}~${term}`
 }
 
-/** Looks terms up in the index: the parts that have them, as ids, and how many these are. */
+/** Looks up terms in the index: the ids of their parts, and the numbers of these. */
 function createLookup(statements: TextStatements) {
   const known = createKnown()
   const owners = createOwners(
@@ -44,7 +44,7 @@ function createLookup(statements: TextStatements) {
     owners.refresh(home)
     return owners.within(lookUp(match), among)
   }
-  /** Only the number is kept: the lists of frequent terms, which nothing is found by, would drive out the others. */
+  /** Only the number is cached: long lists of frequent terms, which no search uses, would evict the others. */
   const countAmong = (home: Home, token: string, among: TextSet) =>
     known.count(home, `${among.version} ${token}`, () => {
       const total = Number(statements.count.get(token)?.doc ?? 0)
@@ -66,7 +66,7 @@ function createLookup(statements: TextStatements) {
     if (among !== undefined) return countAmong(home, token, among)
     return known.count(home, token, () => Number(statements.count.get(token)?.doc ?? 0))
   }
-  /** All that have one term are equally good: no more of them are looked up than are asked for. */
+  /** With a single term all parts are equal, so no more are looked up than requested. */
   const firstOf = (home: Home, term: WeightedTerm, limit: number): readonly number[] =>
     listIn(statements.firstIds.get(tokensOf(home, term), limit)?.ids) as readonly number[]
 

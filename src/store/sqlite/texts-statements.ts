@@ -28,7 +28,7 @@ export function prepareTexts(database: Database) {
       `select key, version, edition from texts where home = (select id from homes where name = ?1)
        and key > ?2 and key >= ?3 and (?4 is null or key < ?4) and (?6 is null or mime = ?6) order by key limit ?5`,
     ),
-    // From each to the next one: there are few, each of many.
+    // Jumps from each value to the next (loose index scan): there are few values with many rows each.
     mimeTypes: prepare(
       `with recursive types(mime) as (
            select min(mime) from texts where home = ?1
@@ -37,7 +37,7 @@ export function prepareTexts(database: Database) {
          )
          select mime from types where mime is not null order by mime`,
     ),
-    // The unary plus keeps SQLite from the index by home, which is not in the order of the ids.
+    // The unary plus prevents the index by home, which is not in the order of the ids.
     entries: prepare(
       `select json_group_array(json_array(id, key, mount, parts, length)) as entries from (
          select id, key, mount, parts, length from texts where +home = ?1 and id > ?2 order by id limit ?3
@@ -76,7 +76,7 @@ export function prepareTexts(database: Database) {
   }
 }
 
-/** Which of the parts, given as JSON, a filter lets pass. */
+/** Those of the parts, given as JSON, that pass a filter. */
 export function filterSql({ mounts, mimeType, audience, minPriority, since }: TextFilter) {
   const values: Value[] = []
   const value = (given: Value) => `?${values.push(given) + 1}`

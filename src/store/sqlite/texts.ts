@@ -9,10 +9,13 @@ import { type Database, type Found, listIn, transaction, type Value } from './da
 import { createFinding, type Home, tokenOf } from './texts-finding.ts'
 import { prepareTexts, type TextStatements } from './texts-statements.ts'
 
-/** How many texts one part of a removal removes. */
+/** Number of texts that one step of a removal removes. */
 const batch = 200
 
-/** Texts in a database of the right version: their terms are in an index of FTS5 that has neither the texts nor where in them a term stands. */
+/**
+ * Texts in a database of the right version: their terms are in an FTS5 index that stores neither the texts nor the positions of
+ * terms.
+ */
 export function createTexts(database: Database): TextOperations {
   const statements = prepareTexts(database)
   const { find, findOrMake, save } = createHomes(statements)
@@ -176,7 +179,7 @@ function sumOf(values: readonly Value[]): number {
   return crc32(JSON.stringify(values))
 }
 
-/** Of a part: many are read for one answer. */
+/** Of a part only these columns, because many are read for one answer. */
 function partSumOf(place: number, length: number, value: string): number {
   return crc32(value, crc32(`${place},${length}`))
 }

@@ -3,10 +3,10 @@ import { ResourceError } from '../../core/errors.ts'
 import { failure } from '../failure.ts'
 import type { Message, Question } from './worker.ts'
 
-/** The thread that a store's file is open in. SQLite makes whoever calls it wait: for the disk, and for other processes. */
+/** The worker thread that has a store's file open. SQLite blocks its caller: it waits for the disk, and for other processes. */
 export interface Thread {
   ask(name: Question['name'], values: readonly unknown[]): Promise<unknown>
-  /** Ends it, once what it was asked is answered. */
+  /** Ends it, after all requests are answered. */
   close(): Promise<void>
 }
 
@@ -55,7 +55,7 @@ export function createThread({ file, warn }: ThreadOptions): Thread {
     return started
   }
 
-  /** One that leaves has answered all that it began: the next one does the rest. */
+  /** A worker that leaves has answered all requests that it began: the next worker takes the rest. */
   const follow = (left: Worker) => {
     if (worker !== left) return
     worker = undefined

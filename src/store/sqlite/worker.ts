@@ -34,7 +34,7 @@ function answer({ name, values, deadline }: Question): unknown {
   })
 }
 
-/** How long a connection that was given up is kept, or a file that cannot be opened is not tried again, in milliseconds. */
+/** How long a discarded connection is kept, or a file that cannot be opened is not tried again, in milliseconds. */
 const staleMs = 250
 let isLeaving = false
 
@@ -59,11 +59,11 @@ port?.on('message', (question: Question) => {
 
 /** The file of a store: opened at the first use, opened again after it was lost, and repaired if it is damaged. */
 interface Keeper {
-  /** @throws ResourceError and nothing else. */
+  /** @throws only ResourceError. */
   perform<Result>(act: (operations: SqliteOperations) => Result): Result
   /**
-   * Whether a connection was given up. The library frees its statements, and so its descriptors, when they are collected
-   * as garbage or with their thread: it is time for another one.
+   * Whether a connection was discarded. The library frees its statements and descriptors only by garbage collection or with the
+   * thread, so a new thread is needed.
    */
   readonly isStale: boolean
   close(): void
@@ -72,7 +72,7 @@ interface Keeper {
 export function createKeeper(file: string, warn: Warn): Keeper {
   let open: OpenFile | undefined
   let isStale = false
-  /** Why it could not be opened. It is not tried again here. */
+  /** The fault because of which it could not be opened. This worker does not try again. */
   let refusal: unknown
 
   const close = () => {
@@ -92,7 +92,7 @@ export function createKeeper(file: string, warn: Warn): Keeper {
       throw error
     }
   }
-  /** After these the file is as good as before. Anything else may be over once it is opened again. */
+  /** After these errors the file can still be used. After any other, opening it again may help. */
   const isPassing = (error: unknown) => {
     const reason = reasonOf(error)
     return reason === 'busy' || reason === 'full' || (isResourceError(error) && reason === undefined)
@@ -117,7 +117,7 @@ export function createKeeper(file: string, warn: Warn): Keeper {
   }
 }
 
-/** A time at which a question is not worth an answer any more. */
+/** The time after which the answer to a request is of no use. */
 function checkInTime(deadline: number): void {
   if (Date.now() > deadline) throw failure('busy')
 }

@@ -30,7 +30,7 @@ const punctuation = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“
 export function decodeBytes(bytes: Uint8Array, label: string, strict?: 'strict'): string | undefined {
   // Node's decoder of Windows-1252 is one of Latin-1 in some releases (nodejs/node#56542).
   if (label === 'windows-1252') return decodeWestern(bytes, strict)
-  // ICU, which the others stand on, knows less of EUC-KR than the standard does.
+  // ICU, on which the other decoders are based, knows less of EUC-KR than the standard does.
   if (label === 'euc-kr') return decodeKorean(bytes, strict)
   try {
     const text = new TextDecoder(label, { fatal: strict !== undefined }).decode(bytes, { stream: strict !== undefined })

@@ -9,10 +9,10 @@ import { westernness } from './western.ts'
 /** Language group that an encoding implies; `western` covers the languages of Windows-1252. */
 export type Language = 'ja' | 'zh' | 'ko' | 'western'
 
-/** How much of a text is looked at, in bytes, from its beginning or from its first byte that is not ASCII. */
+/** Number of examined bytes of a text, from its beginning or from its first non-ASCII byte. */
 export const sampleBytes = 64 * 1024
 
-/** How much of that is enough to tell the likeliest encoding. */
+/** Number of these bytes that suffices for the likeliest encoding. */
 const scoredBytes = 16 * 1024
 
 /**
@@ -44,7 +44,7 @@ export function detectEncoding(bytes: Uint8Array, ...languages: readonly (Langua
   return declared(head, sample) ?? (isIn ? guess : undefined) ?? mostlyAscii(sample) ?? ofLanguages(scored, languages)
 }
 
-/** Whether bytes look like a text, with no byte that no text has, though its encoding cannot be told. */
+/** Whether bytes look like a text, without bytes that no text has, although the encoding is unknown. */
 export function isTextOfUnknownEncoding(bytes: Uint8Array, mimeType?: string): boolean {
   const head = bytes.subarray(0, sampleBytes)
   if (head.includes(0) || hasControls(head) || isBinary(head, mimeType)) return false
@@ -101,7 +101,7 @@ function declared(head: Uint8Array, sample: Uint8Array): string | undefined {
   return decoded === undefined || /[\x80-\x9f\ue000-\uf8ff]/.test(decoded) ? undefined : label
 }
 
-/** One byte in a thousand that nobody can read does not keep the others from being text. */
+/** One undecodable byte in a thousand is tolerated. */
 function mostlyAscii(sample: Uint8Array): 'utf-8' | undefined {
   return countHigh(sample) * 1000 <= sample.length ? 'utf-8' : undefined
 }
@@ -120,9 +120,9 @@ const candidates: readonly (readonly [label: string, model: Model, language: Lan
   ['euc-kr', 'ko', 'ko'],
 ]
 
-/** How much likelier than chance a text has to be, and than in the next encoding, as logarithms. */
+/** Minimum likelihood of a text compared with chance, and with the next encoding, as logarithms. */
 const [leastEast, leastWest, lead] = [4, 1.5, 3]
-/** How much likelier than chance it has to be for each byte beyond ASCII, so that length alone proves nothing. */
+/** Minimum likelihood for each non-ASCII byte compared with chance, so that length alone proves nothing. */
 const leastPerByte = 0.5
 /** Score bonus for a known language. */
 const known = 8
@@ -159,7 +159,7 @@ function ofLanguages({ bytes, ends }: Scored, languages: readonly (Language | un
     .flatMap(([label, model, of]) => {
       const text = languages.includes(of) ? decodeBytes(bytes, label, 'strict') : undefined
       if (text === undefined || /[\ue000-\uf8ff]/.test(text) || (ends && !isWhole(bytes, label))) return []
-      // Of half width or full, kana are as likely.
+      // Half-width and full-width kana are equally likely.
       return { label, score: likelihood(text.normalize('NFKC'), model) }
     })
     .concat(west)

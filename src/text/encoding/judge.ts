@@ -4,15 +4,15 @@ import { isBinary } from './binary.ts'
 import { labelOf } from './decode.ts'
 import { detectEncoding, type Language } from './detect.ts'
 
-/** Says which encoding texts are in. Of several rules for a path, the last one holds. */
+/** Settings for the encodings of texts. If several rules match a path, the last one applies. */
 export interface EncodingRule {
-  /** One or more globs over paths. */
+  /** One or more globs of paths. */
   readonly match: string | readonly string[]
   /** A label of the WHATWG Encoding Standard, such as `shift_jis`, or `cp932`; `binary` leaves bytes as they are. */
   readonly encoding: string
 }
 
-/** The encoding of a text, as a label; `undefined` for what is no text, or not known to be one. */
+/** The encoding of a text, as a label; `undefined` if the content is not known to be text. */
 export type Judge = (bytes: Uint8Array, path: string, mimeType: string | undefined) => string | undefined
 
 /** @throws ResourceError `invalid` for a malformed glob or an unknown encoding. */

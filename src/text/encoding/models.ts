@@ -1,6 +1,6 @@
 /**
- * How likely a text is in each language, as the logarithm of a probability. Against {@link byChance} it is above 0 for what
- * the language would write, and below it for what it would not.
+ * The likelihood of a text in each language, as the logarithm of a probability. Relative to {@link byChance} it is above 0 for
+ * text of the language, and below 0 for other text.
  */
 
 /** Characters from `first` to `last` that are not among the frequent ones: together they have the share `share`. */
@@ -8,7 +8,7 @@ interface Range {
   readonly first: number
   readonly last: number
   readonly share: number
-  /** How many of them are in use, where it is not all. */
+  /** Number of them in use, if not all are. */
   readonly used?: number
 }
 
@@ -53,12 +53,12 @@ const makers = {
 export type Model = keyof typeof makers
 const tables = new Map<Model, Float32Array>()
 
-/** How likely bytes are where any is as likely as another, by how many are ASCII and how many are not. */
+/** The likelihood of random bytes, by the number of ASCII and of non-ASCII bytes. */
 export function byChance(ascii: number, high: number): number {
   return high * chance + ascii * letterByChance
 }
 
-/** How likely a text is in a language that is not written in Latin letters. */
+/** The likelihood of a text in a language with a non-Latin script. */
 export function likelihood(text: string, model: Model): number {
   const table = tables.get(model) ?? makers[model]()
   tables.set(model, table)

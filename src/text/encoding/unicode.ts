@@ -6,7 +6,7 @@ const impossible = /(?![\t-\r])[\p{Cc}\p{Co}\p{Noncharacter_Code_Point}]/u
 
 type Utf16 = 'utf-16le' | 'utf-16be'
 
-/** Whose byte order mark bytes begin with. */
+/** The encoding of the byte order mark at the beginning of bytes. */
 export function markOf(bytes: Uint8Array): 'utf-8' | Utf16 | undefined {
   const [a, b, c] = bytes
   if (a === 0xef && b === 0xbb && c === 0xbf) return 'utf-8'
@@ -49,14 +49,14 @@ function read(bytes: Uint8Array, label: Utf16): string | undefined {
   }
 }
 
-/** How much of the bytes is beyond ASCII: of real ideographs, about every other. */
+/** The share of non-ASCII characters: about every other in text with real ideographs. */
 function beyondAscii(bytes: Uint8Array): number {
   let count = 0
   for (const byte of bytes) if (byte >= 0x80) count++
   return count / Math.max(1, bytes.length)
 }
 
-/** The length of the well-formed character at an index; 0 where there is none (Unicode 16, table 3-7). */
+/** The length of the well-formed character at an index; 0 if it is malformed (Unicode 16, table 3-7). */
 function characterAt(bytes: Uint8Array, at: number): number {
   const lead = bytes[at] ?? 0
   if (lead < 0x80) return 1
@@ -70,7 +70,7 @@ function characterAt(bytes: Uint8Array, at: number): number {
   return length
 }
 
-/** How many characters beyond ASCII bytes have as UTF-8, and how many bytes are part of none. */
+/** The number of non-ASCII characters in bytes as UTF-8, and the number of bytes outside of any character. */
 function examine(bytes: Uint8Array): { readonly good: number; readonly bad: number } {
   let good = 0
   let bad = 0

@@ -16,17 +16,20 @@ export interface CleanerOptions {
   readonly seal: Seal
   readonly redactor: Redactor
   readonly scrubber: Scrubber | undefined
-  /** Globs: files that are not withheld for their names. */
+  /** Globs of files that are not withheld for their names. */
   readonly except: readonly string[]
   readonly log: Log
   readonly without: readonly Layer[]
 }
 
-/** Takes the secrets out of contents. */
+/** Removes the secrets from contents. */
 export interface Cleaner {
-  /** A content that is all there. */
+  /** A complete content. */
   whole(content: Content, requested: string, signal: AbortSignal): Promise<Content>
-  /** The parts of a text at a path, from a place on where one begins; in the place of the last, why it is withheld. */
+  /**
+   * Yields the parts of a text at a path, from the beginning of a part on; at a fault, the last one is the reason why the rest is
+   * withheld.
+   */
   parts(path: string, read: ReadPiece, from: number, signal: AbortSignal): AsyncGenerator<Clean | Reason>
   facts(facts: ContentFacts, requested: string): ContentFacts
   /** Returns the replacement for a withheld content. */
@@ -34,7 +37,7 @@ export interface Cleaner {
   isVault(path: string): boolean
 }
 
-/** The longest stream that is held in memory, in bytes. */
+/** Maximum size of a stream that is held in memory, in bytes. */
 const maxStream = 64 * 1024 * 1024
 
 export function createCleaner(options: CleanerOptions): Cleaner {
@@ -99,7 +102,7 @@ export function createCleaner(options: CleanerOptions): Cleaner {
   return cleaner
 }
 
-/** Facts of a content from which something was removed: clients may not cache it for ever. */
+/** Members of a content from which something was removed: clients may not cache it without limit. */
 export function markedFacts(facts: ContentFacts, changed: boolean): ContentFacts {
   if (!changed) return facts
   const { immutable: _, ...rest } = facts

@@ -6,19 +6,16 @@ import { redactedMark } from '../../core/scrub.ts'
 import { redactPhrase } from '../../secrets/find.ts'
 import { findShapes } from '../../secrets/shapes.ts'
 
-/** The key in `_meta` that says that something was taken out of a content. */
+/** The key in `_meta` that tells that something was removed from a content. */
 export const redactedKey = 'dev.hikidashi/redacted'
 
-/** Raised whenever the same source can come out otherwise: versions change with it. */
+/** Increased whenever the same source can give another result, so that versions change. */
 const policy = 1
 
-/** Turns a version of the source into one that tells nothing of it. */
+/** Turns a version of the source into one that reveals nothing of it. */
 export type Seal = (path: string, version: string) => string
 
-/**
- * A version that only this key could have made: nobody can compare it with the hash of a guess, or learn from two that are
- * the same.
- */
+/** A keyed hash: without the key, nobody can compare it with the hash of a guess, or conclude that two secrets are equal. */
 export function createSeal(key: Uint8Array, mode: string): Seal {
   return (path, version) =>
     createHmac('sha256', key)
@@ -27,12 +24,12 @@ export function createSeal(key: Uint8Array, mode: string): Seal {
       .slice(0, 22)
 }
 
-/** Whether a path holds a secret. Such a path is as good as none: what is at it cannot be named without telling it. */
+/** Whether a path contains a secret. The entry is then left out, because naming it would reveal the secret. */
 export function isSecretPath(path: string): boolean {
   return /[\w-]{16}/.test(path) && findShapes(path).length > 0
 }
 
-/** An entry without secrets, and without the size, which would tell how long they are. */
+/** An entry without secrets, and without the size, which would reveal their length. */
 export function cleanEntry({ size: _, version, name, title, description, meta, ...rest }: Entry, seal: Seal): Entry {
   return {
     ...rest,
@@ -63,7 +60,7 @@ export function cleanMeta(meta: Meta | undefined): { readonly meta?: Meta } {
 
 type Meta = Readonly<Record<string, unknown>>
 
-/** A JSON value with the secrets taken out of its texts. Values nested deeper than any metadata are left out. */
+/** A JSON value with the secrets removed from its texts. Values nested deeper than any metadata are left out. */
 export function cleanValue(value: unknown, depth: number, maxDepth = 8): unknown {
   if (typeof value === 'string') return redactPhrase(value)
   if (typeof value !== 'object' || value === null) return value
@@ -74,7 +71,7 @@ export function cleanValue(value: unknown, depth: number, maxDepth = 8): unknown
   )
 }
 
-/** A completion without values that hold a secret. */
+/** A completion without values that contain a secret. */
 export function cleanCompletion({ values, total, hasMore }: Completion): Completion {
   const kept = values.filter((value) => redactPhrase(value) === value)
   if (kept.length === values.length) return { values, ...defined({ total, hasMore }) }

@@ -3,19 +3,19 @@ import { wholeCharacters } from '../../core/kit/utf8.ts'
 import type { Failure } from '../../core/kit/worker-host.ts'
 import { type CleanPart, contextBytes, type Window, windowBytes } from '../../secrets/window.ts'
 
-/** Some bytes of a text, from its beginning or a later character on. */
+/** Some bytes of a text, from its beginning or from a later character. */
 export interface Piece {
   readonly bytes: Buffer
   /** Byte offset of the bytes in the text. */
   readonly start: number
-  /** Whether the text ends with them. */
+  /** Whether these are the last bytes. */
   readonly final: boolean
 }
 
-/** Reads about the bytes of a text from `start` to `end`; they may be cut within a character. */
+/** Reads approximately the bytes of a text from `start` to `end`; they may be cut within a character. */
 export type ReadPiece = (start: number, end: number) => Promise<Piece>
 
-/** A part of a text without its secrets, and where in the text the next one begins. */
+/** A part of a text without its secrets, and the position of the next part in the text. */
 export interface Clean {
   readonly text: string
   readonly next: number
@@ -24,10 +24,10 @@ export interface Clean {
 }
 
 /**
- * The parts of a text without their secrets, in order, from a place on where one begins. They are the same whether the
- * whole text is at hand or read piece by piece. A failure ends them.
+ * The parts of a text without their secrets, in order, from the beginning of a part. They are the same whether the whole text is
+ * in memory or read chunk by chunk. A failure ends them.
  *
- * @param needsHead Whether a later window is given the first line of the text: it names the columns of a table.
+ * @param needsHead Whether a later window gets the first line of the text, which contains the column names of a table.
  */
 export async function* cleanParts(
   read: ReadPiece,
@@ -44,7 +44,7 @@ export async function* cleanParts(
     const bytes = piece.bytes.subarray(piece.start === 0 ? 0 : whole.from, piece.final ? undefined : whole.to)
     const start = piece.start + (piece.start === 0 ? 0 : whole.from)
     const text = bytes.toString()
-    // A byte order mark is not among the bytes, which then begin behind it.
+    // A byte order mark is not among the bytes, which then begin after it.
     const begin = bytes.subarray(0, Math.max(0, at - start)).toString().length
     const part = await redact({ text, from: begin, final: piece.final, ...defined({ head }) })
     if (typeof part === 'string') {
@@ -58,12 +58,12 @@ export async function* cleanParts(
   }
 }
 
-/** The longest first line that is looked at, in bytes. */
+/** Maximum length of the examined first line, in bytes. */
 const maxHeadBytes = 4096
 
 const firstLine = (bytes: Buffer) => /^[^\r\n]*/.exec(bytes.toString())?.[0] ?? ''
 
-/** Reads pieces of a content in memory. */
+/** Reads chunks of a content in memory. */
 export function piecesOf(bytes: Buffer): ReadPiece {
   return async (start, end) => ({ bytes: bytes.subarray(start, end), start, final: end >= bytes.length })
 }

@@ -8,17 +8,17 @@ import type { ReadPiece } from './parts.ts'
 /** Reads a part of the redacted text, counted in its bytes. Resolves to undefined if the resource can only be read as a whole. */
 export type RangeReader = (request: ReadRequest, range: ByteRange, context: Context) => Promise<Content | undefined>
 
-/** So much of the source is gone through for one part, in bytes. */
+/** Maximum number of bytes of the source that are scanned for one part. */
 const maxWay = 64 * 1024 * 1024
-/** The largest part, in bytes. */
+/** Maximum size of a part, in bytes. */
 const maxPart = 16 * 1024 * 1024
 
-/** Thrown for a source that has no parts, or is not text. */
+/** Thrown for a source without parts, or one that is not text. */
 class WholeOnlyError extends Error {}
 
 /**
- * Reads parts of texts without reading all of them: what lies before a part is gone through once, and where its windows
- * begin is remembered for as long as the version is the same.
+ * Reads parts of texts without reading all of them: the text before a part is scanned once, and the positions of its windows are
+ * cached for the version.
  */
 export function createRangeReader(provider: Provider, cleaner: Cleaner): RangeReader {
   const checkpoints = createCheckpoints()
@@ -73,7 +73,7 @@ function createSource(provider: Provider, request: ReadRequest, context: Context
       }
       pieces.push(chunk.bytes)
       length += chunk.bytes.length
-      // More than was asked for: all of it came at once.
+      // The source returned more than requested: the whole content at once.
       if (length > end - start) throw new WholeOnlyError()
       if (chunk.final || begin + length >= end - 3)
         return { bytes: Buffer.concat(pieces), start: begin, final: chunk.final }
@@ -108,7 +108,7 @@ function createPart({ start, end = Number.POSITIVE_INFINITY }: ByteRange, from: 
       const bytes = Buffer.concat(pieces)
       const characters = wholeCharacters(bytes)
       const known = final ? { ...facts, size: at } : facts
-      // Less than a character is no text.
+      // Fewer bytes than a character are not text.
       if (characters.to <= characters.from && bytes.length > 0)
         return { ...known, range: { start, end: start + bytes.length }, bytes }
       return {
@@ -134,9 +134,9 @@ interface Checkpoint {
   readonly clean: number
 }
 
-/** Remembers where parts begin, so that a part far behind is not looked for from the beginning each time. */
+/** Caches the positions of parts, so that a late part is not searched from the beginning each time. */
 interface Checkpoints {
-  /** The last known one at or before a place in the clean text, of one version of the source. */
+  /** The last cached part at or before a position in the clean text, for one version of the source. */
   before(key: string, place: number): Checkpoint & { readonly version?: string }
   add(key: string, version: string | undefined, checkpoint: Checkpoint): void
   forget(key: string): void

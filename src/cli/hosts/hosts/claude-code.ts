@@ -43,7 +43,7 @@ export const claudeCode: Host = {
 
 function addCommand(launch: Launch, { value }: Entry, { name, scope }: EntryContext): string {
   const settings = Object.keys(launch.transport === 'http' ? launch.headers : launch.env)
-  // An option with a list of values would take the name as one of them.
+  // An option with a list of values would take the name as another value.
   if (settings.length > 0) return `claude mcp add-json --scope ${scope} ${name} ${joinCommand([JSON.stringify(value)])}`
   if (launch.transport === 'http') return `claude mcp add --scope ${scope} --transport http ${name} ${launch.url}`
   return `claude mcp add --scope ${scope} ${name} -- ${joinCommand([String(value.command), ...strings(value.args)])}`

@@ -23,7 +23,7 @@ export const claudeDesktop: Host = {
   entryOf: (launch) => {
     if (launch.transport === 'http')
       throw misused(
-        'The file of Claude Desktop takes servers that it starts. Add a URL in its settings, under Connectors; or write a configuration in which hikidashi mounts that server (provider "remote"), and add that.',
+        'The settings file of Claude Desktop takes only servers that it starts. Add a URL in its settings, under Connectors; or write a configuration that mounts the server (provider "remote"), and add that configuration.',
       )
     const [command, ...args] = spellCommand(launch, claudeDesktop, spelling)
     return { value: { command, args, ...unlessEmpty('env', spellAll(launch.env, claudeDesktop, spelling)) } }

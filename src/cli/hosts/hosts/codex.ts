@@ -40,7 +40,7 @@ export const codex: Host = {
 
 function local(launch: Extract<Launch, { transport: 'stdio' }>): JsonObject {
   const [command, ...args] = spellCommand(launch, codex, {})
-  // Codex passes variables on by their names alone.
+  // Codex passes variables on by name only.
   const passed = Object.keys(launch.env).filter((name) => isVariable(launch.env[name], name))
   const literal = Object.fromEntries(Object.entries(launch.env).filter(([name]) => !passed.includes(name)))
   return {

@@ -20,7 +20,7 @@ export const geminiCli: Host = {
   },
   traces: { programs: ['gemini'], paths: (place) => [folderOf(place)] },
   serversAt: () => ['mcpServers'],
-  // Its policies take what is before the first _ for the whole name.
+  // Its policies treat the text before the first _ as the whole server name.
   nameOf: (name) => name.replaceAll('_', '-'),
   entryOf: (launch) => {
     if (launch.transport === 'http') {

@@ -20,7 +20,7 @@ export const goose: Host = {
   files: { user: (place) => [joined(place, folderOf(place), 'config.yaml')] },
   traces: { programs: ['goose'], paths: (place) => [folderOf(place)] },
   serversAt: () => ['extensions'],
-  // Goose finds an extension by its name in small letters.
+  // Goose finds an extension by its name in lower case.
   nameOf: (name) => name.toLowerCase(),
   entryOf: (launch, { name }) => ({ value: launch.transport === 'http' ? remote(launch, name) : local(launch, name) }),
   foundIn: ({ cmd, args, uri }) => ({
@@ -28,7 +28,7 @@ export const goose: Host = {
     ...(typeof uri === 'string' ? { url: uri } : {}),
   }),
   waysOf: (launch, { value }, { name }) => {
-    // A link has no place for variables and headers; and Goose takes few programs from one.
+    // A link cannot contain variables and headers, and Goose accepts few programs from a link.
     const isPlain = value.env_keys === undefined && value.envs === undefined && value.headers === undefined
     if (!isPlain || (launch.transport === 'stdio' && value.cmd !== 'npx')) return []
     const query = new URLSearchParams(
@@ -50,7 +50,7 @@ export const goose: Host = {
   next: 'Start a new session of Goose.',
 }
 
-/** The variables that Goose is to look up, in its environment or where it keeps secrets. */
+/** The variables that Goose looks up in its environment or its secret store. */
 function variablesIn(values: readonly Value[]): readonly string[] {
   return values.flat().flatMap((piece) => (typeof piece === 'object' && 'variable' in piece ? [piece.variable] : []))
 }

@@ -10,7 +10,7 @@ const filesIn = (place: Place, ...folder: readonly string[]) =>
 
 const folderOf = (place: Place) => joined(place, configFolder(place), 'opencode')
 
-/** Version 2 keeps servers one level deeper, and still reads where version 1 has them. */
+/** Version 2 keeps servers one level deeper, and still reads the place of version 1. */
 const isSecond = (settings: unknown) => {
   const servers = valueAt(settings, ['mcp', 'servers'])
   return isObject(servers) && typeof servers.type !== 'string'

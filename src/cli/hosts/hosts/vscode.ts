@@ -12,7 +12,7 @@ function spellingFor({ name, scope }: EntryContext): Spelling {
     variable: (variable) => `\${env:${variable}}`,
     input: (id) => `\${input:${name}-${id}}`,
     fills: /\$\{/,
-    // An entry that a project shares names no folder of one machine.
+    // An entry that a project shares must not name a folder of one machine.
     ...(scope === 'project' ? { folder: `\${workspaceFolder}` } : {}),
   }
 }

@@ -19,7 +19,7 @@ import { checkMounts } from './mounts.ts'
 import { checkPrograms, checkSecrets } from './needs.ts'
 import { checkStore } from './store.ts'
 
-/** Looks at what is configured here, from the file itself to each mount in it. */
+/** Checks the local configuration, from the file itself to each mount in it. */
 export async function checkLocal(
   options: { readonly config?: string; readonly limit: number },
   findings: Findings,
@@ -65,7 +65,7 @@ export async function checkLocal(
     placeOf,
     withConfig,
   }
-  // Mounts that lack something cannot be opened: the fault would be told twice.
+  // A mount that lacks something is not opened: that would report the same fault twice.
   const lacking = new Set([
     ...absent.map(({ address }) => address),
     ...(await checkSecrets(here, findings)),
@@ -91,7 +91,7 @@ function tellProblems(problems: readonly ConfigProblem[], { tell }: Findings): v
   }
 }
 
-/** Returns the planned configuration; undefined when there is none, after telling so. */
+/** Returns the planned configuration. Without one, reports that and returns undefined. */
 async function plan(config: string | undefined, secrets: Secrets, { tell }: Findings): Promise<Planned | undefined> {
   try {
     return await planLocal(config === undefined ? {} : { config }, secrets)
@@ -103,7 +103,7 @@ async function plan(config: string | undefined, secrets: Secrets, { tell }: Find
   }
 }
 
-/** Says where something stands in a file. */
+/** Describes a position in a file. */
 async function placesIn(file: string | undefined): Promise<Case['placeOf']> {
   if (file === undefined) return formatKey
   const { document } = parseDocument(file, await readFile(file, 'utf8'))
@@ -173,7 +173,7 @@ async function checkPort(
   tell({ check, status: 'failed', found: `Nothing can listen at ${where} (${code}).`, fix })
 }
 
-/** Why nothing can listen at a port; `undefined` where something can. */
+/** Why no program can listen at a port; `undefined` if it is free. */
 function tryPort(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer()

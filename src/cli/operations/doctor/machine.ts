@@ -3,7 +3,7 @@ import type { Findings } from '../../commands/doctor.ts'
 import { formatTime } from '../../terminal/format.ts'
 import { packageVersion } from '../version.ts'
 
-/** Looks at what hikidashi itself stands on. */
+/** Checks the requirements of hikidashi itself. */
 export async function checkMachine(
   { tell }: Findings,
   { version = process.versions.node, now = Date.now() }: { readonly version?: string; readonly now?: number } = {},
@@ -19,7 +19,7 @@ export async function checkMachine(
       fix: `Install it from https://nodejs.org, or: nvm install ${wanted.split('.')[0]}`,
     })
   const installed = statSync(new URL('../../../../package.json', import.meta.url)).mtimeMs
-  // An hour: file systems of other machines, and summer times that were set wrong.
+  // One hour: tolerates file systems of other machines and a wrong summer time.
   if (now > installed - 3_600_000) return tell({ check: 'clock', status: 'ok', found: formatTime(now) })
   tell({
     check: 'clock',

@@ -11,7 +11,7 @@ import { checkMount, hiddenFrom, isWrong, type MountReport } from '../check-moun
 import type { Case } from './case.ts'
 import { checkIndex } from './store.ts'
 
-/** Opens each mount but those that lack something, has its answers checked, and listens to it for a moment. */
+/** Opens each complete mount, checks its answers, and watches it for a moment. */
 export async function checkMounts(
   here: Case,
   lacking: ReadonlySet<string>,
@@ -34,7 +34,8 @@ export async function checkMounts(
       if (!isWrong(report)) findings.tell(await checkChanges(mount, planned, here))
     }
   }
-  // With authentication, roles come from the tokens of the clients. The catalog made for this check is closed, with its mounts.
+  // With authentication, roles come from the tokens of the clients. The catalog of this check is closed at the end, with its
+  // mounts.
   const hidden = await hiddenFrom(local.principal, opened, log)
   if (local.config?.auth === undefined)
     for (const address of hidden)
@@ -75,7 +76,7 @@ function diagnose(report: MountReport, { placeOf, withConfig }: Case): Diagnosis
 async function checkChanges(mount: Mount, { config, address }: PlannedMount, here: Case): Promise<Diagnosis> {
   const check = 'changes'
   if (mount.provider.watch === undefined) {
-    // Fixed sources, and those that are computed for each request, have no changes to tell.
+    // Fixed sources, and sources computed for each request, have no changes to report.
     const isStill = ['inline', 'env', 'screen', 'search'].includes(config.provider)
     if (isStill) return { check, status: 'ok', found: `${address}: there are none to tell of` }
     const fix = `Add "poll": "60s" at ${here.placeOf(['mounts', address])}`
@@ -99,10 +100,10 @@ async function checkChanges(mount: Mount, { config, address }: PlannedMount, her
   return { check, status: 'warning', found, fix }
 }
 
-/** Listens to a mount, and resolves to why it tells less well than it should. */
+/** Watches a mount, and resolves to the reason if the watch is degraded. */
 async function listen(mount: Mount): Promise<Degradation | undefined> {
   const { provider, address } = mount
-  // Its rules are of no interest here, and closing it is left to whoever opened it.
+  // Access rules do not matter here, and the opener of the mount closes it.
   const catalog = createCatalog({ mounts: [{ address, provider: { ...provider, close: async () => {} } }] })
   const subscription = catalog.view({ id: 'hikidashi-doctor', roles: [] }).subscribe?.(() => {})
   try {
@@ -115,7 +116,7 @@ async function listen(mount: Mount): Promise<Degradation | undefined> {
   }
 }
 
-/** How many folders a user may watch on Linux. */
+/** Maximum number of folders that a user may watch on Linux. */
 async function inotifyWatches(): Promise<number | undefined> {
   const text = await readFile('/proc/sys/fs/inotify/max_user_watches', 'utf8').catch(() => '')
   const number = Number.parseInt(text, 10)

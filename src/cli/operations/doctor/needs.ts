@@ -10,7 +10,7 @@ import type { Findings } from '../../commands/doctor.ts'
 import { count } from '../../terminal/format.ts'
 import type { Case } from './case.ts'
 
-/** Looks for every secret that mounts name: whether it is there, and who may read it. Resolves to the mounts that lack one. */
+/** Checks every secret that mounts name: whether it exists, and who may read it. Resolves to the mounts that lack one. */
 export async function checkSecrets(
   { local: { config }, placeOf }: Case,
   { tell, doing }: Findings,
@@ -62,7 +62,7 @@ async function isReadByOthers(file: string): Promise<boolean> {
   return (mode & 0o077) !== 0
 }
 
-/** Looks for the programs that mounts start. Resolves to the mounts that lack one. */
+/** Checks the programs that mounts start. Resolves to the mounts that lack one. */
 export async function checkPrograms({ mounts, placeOf }: Case, { tell }: Findings): Promise<readonly string[]> {
   const lacking: string[] = []
   const found = new Set<string>()

@@ -5,13 +5,13 @@ import type { Log } from '../../../core/log.ts'
 import type { Findings } from '../../commands/doctor.ts'
 import { type SourceOptions, serverTarget } from '../source.ts'
 
-/** How long a server may take for an answer, in milliseconds, and how long an answer may be. */
+/** Time-out of an answer of a server, in milliseconds, and maximum length of an answer. */
 const timeoutMs = 15_000
 const maxBytes = 10 * 1024 * 1024
-/** By so much may the clock of a server differ, in milliseconds. */
+/** Tolerated difference of the clocks, in milliseconds. */
 const maxSkew = 60_000
 
-/** Looks at a server as a strict client would. */
+/** Checks a server like a strict client. */
 export async function checkServer(options: SourceOptions, { tell, doing }: Findings, log: Log): Promise<void> {
   const target = serverTarget(options)
   const where = 'url' in target ? shownUrl(target.url) : target.command
@@ -28,8 +28,8 @@ export async function checkServer(options: SourceOptions, { tell, doing }: Findi
 }
 
 /**
- * Whether a server on this machine lets in what a web page could send by way of a name that leads here (DNS rebinding): then any page
- * that is open in a browser here can read everything.
+ * Whether a server on this machine accepts requests that a web page can send with a name that resolves to this machine (DNS
+ * rebinding). If it does, any open web page can read everything.
  */
 async function checkGuard(url: string, tell: Findings['tell']): Promise<void> {
   const { protocol, hostname } = new URL(url)
@@ -46,7 +46,7 @@ async function checkGuard(url: string, tell: Findings['tell']): Promise<void> {
   })
 }
 
-/** The status of an answer; `undefined` where there is none. */
+/** The HTTP status of an answer; `undefined` if there is no answer. */
 function statusFor(url: string, headers: Readonly<Record<string, string>>): Promise<number | undefined> {
   const type = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
   return new Promise((resolve) => {
@@ -81,7 +81,7 @@ async function checkClock(url: string, tell: Findings['tell']): Promise<void> {
   }
 }
 
-/** A URL without what it may hold of a secret. */
+/** A URL without possible secrets. */
 function shownUrl(url: string): string {
   return URL.canParse(url) ? `${new URL(url).origin}${new URL(url).pathname}` : 'the server'
 }

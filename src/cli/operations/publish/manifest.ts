@@ -39,7 +39,7 @@ export function bundleManifest(own: OwnPackage, author: string, platforms: reado
         env: {},
       },
     },
-    // Which there are depends on what is served, and on the host.
+    // The tools depend on the served mounts, and on the host.
     tools_generated: true,
     prompts_generated: true,
     compatibility: { platforms: [...platforms], runtimes: { node: own.engines.node } },

@@ -14,15 +14,15 @@ export interface Bundle {
   readonly bytes: number
   readonly files: number
   readonly packages: number
-  /** Of the file, as a registry asks for it. */
+  /** SHA-256 of the file, for registries. */
   readonly sha256: string
 }
 
-/** All files say the same time, so that the same installation makes the same bundle. */
+/** All files have the same time, so that the same installation makes the same bundle. */
 const mtime = new Date('2000-01-01T00:00:00Z')
 const mode = 0o100644
 
-/** Of this package, what runs. */
+/** Files of this package that are needed at run time. */
 const ownParts = ['package.json', 'LICENSE', 'dist']
 
 /** A build of SQLite for one platform; see scripts/vendored.ts. */
@@ -46,7 +46,7 @@ export async function writeBundle(
 ): Promise<Bundle> {
   const packages = await placePackages(root)
   const zip = new ZipFile()
-  // A file that cannot be read is told of here alone, and the stream would never end.
+  // A file that cannot be read is reported only here; otherwise the stream would never end.
   const unreadable = new AbortController()
   zip.on('error', (error: unknown) => unreadable.abort(error))
   const addText = (path: string, value: JsonObject) =>
@@ -73,7 +73,7 @@ export async function writeBundle(
   }
 }
 
-/** Each file of the packages, and where it goes. */
+/** Each file of the packages, and its path in the bundle. */
 async function filesIn(
   packages: readonly PlacedPackage[],
   platforms: readonly string[],
@@ -94,7 +94,7 @@ async function digestOf(file: string): Promise<string> {
   return hash.digest('hex')
 }
 
-/** A package, and where it is to be put so that what needs it finds it. */
+/** A package, and the place where its dependents find it. */
 interface PlacedPackage {
   readonly name: string
   /** Its folder on this machine. */
@@ -124,7 +124,7 @@ export async function placePackages(root: string): Promise<readonly PlacedPackag
   for (const holder of placed.values()) {
     const { dependencies = {}, optionalDependencies = {}, peerDependencies = {} } = await manifestOf(holder.folder)
     for (const needed of Object.keys({ ...peerDependencies, ...optionalDependencies, ...dependencies }).sort()) {
-      // Types run nowhere.
+      // Packages of types are not needed at run time.
       if (needed.startsWith('@types/')) continue
       const folder = findPackage(needed, holder.folder)
       if (folder === undefined) {

@@ -6,7 +6,7 @@ import { shown } from '../state/shown.ts'
 import { type Adding, adding, cancelAdding, confirmAdding, offerOf } from './adding.ts'
 import { t } from './words.ts'
 
-/** Says how much is about to be put into the basket, before it is. */
+/** Shows how many resources are about to be added, before they are. */
 export function AddingDialog() {
   const dialog = useRef<HTMLDialogElement>(null)
   const now = adding.value

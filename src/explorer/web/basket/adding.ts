@@ -17,7 +17,7 @@ import { connected } from '../state/session.ts'
 import { estimateOf } from './estimate.ts'
 import { t } from './words.ts'
 
-/** Pages of folders that are asked for at most before the reader is told how much there is. */
+/** Maximum number of pages of folders that are loaded before the dialog shows the number of files. */
 const maxPages = 400
 
 /** Many resources that the reader is about to put into the basket. */
@@ -36,7 +36,7 @@ export const adding = signal<Adding | undefined>(undefined)
 
 let running: AbortController | undefined
 
-/** Puts a resource into the basket, or takes it out. Of a folder it takes what is below, once the reader has seen how much that is. */
+/** Adds a resource to the basket, or removes it. For a folder, the reader first confirms the number of files below it. */
 export function pick(resource: Resource): void {
   if (!isFolder(resource)) toggle(resource)
   else if (markOf(resource.uri).isWhole) {
@@ -46,7 +46,7 @@ export function pick(resource: Resource): void {
     askFor({ name: resource.title ?? resource.name, folder: resource.uri }, (signal) => below(resource.uri, signal))
 }
 
-/** Asks whether many resources are to be put in. `load` finds them. */
+/** Asks whether to add many resources. `load` finds them. */
 export function askFor(
   what: Pick<Adding, 'name' | 'folder'>,
   load: (signal: AbortSignal) => Promise<Below> | Below,
@@ -71,21 +71,21 @@ export function cancelAdding(): void {
   adding.value = undefined
 }
 
-/** Puts in what was asked for, as far as there is room. */
+/** Adds the confirmed resources, up to the limit of the basket. */
 export function confirmAdding({ below: found }: Adding): void {
   if (found !== undefined) put(found)
   cancelAdding()
 }
 
-/** The resources of many that fit into the basket. */
+/** The resources that fit into the basket. */
 export interface Offer {
-  /** The ones that are not in it yet, as many as there is room for. */
+  /** The resources that are not in the basket yet, up to its limit. */
   readonly fresh: readonly Resource[]
-  /** How many there is no room for. */
+  /** Number of resources beyond the limit. */
   readonly tooMany: number
   readonly alreadyIn: number
   readonly tokens: number
-  /** How many are of unknown size, and are not in `tokens`. */
+  /** Number of resources of unknown size, which are not in `tokens`. */
   readonly unknown: number
 }
 
@@ -103,9 +103,9 @@ export function offerOf(files: readonly Resource[]): Offer {
 }
 
 /**
- * Adds all files below a folder without asking, as for a range. Resolves to the URIs that were added.
+ * Adds all files below a folder without asking, as for a range. Resolves to the added URIs.
  *
- * @param earlier Resolves when the folders before it have been added: they come first into a basket that has no room for all.
+ * @param earlier Resolves when the folders before it have been added: if the basket cannot hold all, they come first.
  */
 export async function addFolder(
   folder: string,
@@ -127,6 +127,6 @@ function put({ files, counts }: Below): readonly string[] {
 }
 
 function below(folder: string, signal: AbortSignal): Promise<Below> {
-  // One more than there is room for tells that there is more.
+  // One resource beyond the limit shows that there are more.
   return walkBelow(connected().view, folder, { files: mostPicked + 1, pages: maxPages }, signal)
 }

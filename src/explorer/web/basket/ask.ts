@@ -65,7 +65,7 @@ export interface Assembled {
   readonly manifest: unknown
 }
 
-/** The text of what is planned. */
+/** The text of the planned context. */
 export async function assemble(
   connection: Connection,
   plan: Plan,
@@ -92,7 +92,7 @@ export async function assemble(
 
 export interface Suggestion {
   readonly resource: Resource
-  /** Why, factor by factor. */
+  /** The reason, factor by factor. */
   readonly because: readonly string[]
   readonly score: number
 }

@@ -15,7 +15,7 @@ import { t } from './words.ts'
 
 const endings: Readonly<Record<Format, string>> = { xml: 'xml', markdown: 'md', json: 'json' }
 
-/** The way out: the assembled text, copied or downloaded, and what makes it reproducible. */
+/** The export: the assembled text, copied or downloaded, and the manifest to make it again. */
 export function Export() {
   const isBusy = useSignal(false)
   const told = useSignal('')
@@ -120,7 +120,7 @@ export function Export() {
   )
 }
 
-/** The most characters that are drawn. All of it is copied or downloaded. */
+/** Maximum number of characters that are drawn. All of the text is copied or downloaded. */
 const longest = 200_000
 
 interface PromptPreviewProps {

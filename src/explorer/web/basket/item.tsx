@@ -80,7 +80,7 @@ export function Item({ item, isFirst, isLast }: ItemProps) {
   )
 }
 
-/** How much of it is taken: as much as fits, or what the reader says. */
+/** The level of an item: automatic, or chosen by the reader. */
 function LevelChoice({ item, label }: { readonly item: PlannedItem; readonly label: string }) {
   const { resource, level, taken } = item
   const cost = costs.value.get(resource.uri)

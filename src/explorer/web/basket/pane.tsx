@@ -17,7 +17,7 @@ import { BasketSettings } from './settings.tsx'
 import { canAssemble, costs, countAgain, countingError, isCounting, plan, settings, startBasket } from './store.ts'
 import { t } from './words.ts'
 
-/** The basket: what was picked, what it costs, and the way out. */
+/** The basket: its items, their tokens, and the export. */
 export function BasketPane() {
   const undone = useSignal<readonly BasketItem[]>([])
   useEffect(startBasket, [])
@@ -99,7 +99,7 @@ export function BasketPane() {
   )
 }
 
-/** How much of the budget is used: exact where the server counts. */
+/** The used share of the budget: exact if the server counts. */
 function Sum() {
   const { tokens, over, isWhole, items } = plan.value
   const usable = usableOf(settings.value.budget)
@@ -126,7 +126,7 @@ function Sum() {
   )
 }
 
-/** Over the budget: what could be dropped or lowered, each by one press. */
+/** Over the budget: suggestions to remove or lower items, each with one click. */
 function Savings() {
   const savings = savingsFor(plan.value, costs.value)
   if (savings.length === 0) return null

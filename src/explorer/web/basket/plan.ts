@@ -3,13 +3,13 @@ import { type BasketItem, type Level, levels } from '../state/basket.ts'
 /** Tokens of a resource at each level that it has, counted by the server. */
 export interface Cost {
   readonly levels: Readonly<Partial<Record<Level, number>>>
-  /** It is not there, or may not be seen. */
+  /** The resource does not exist, or is denied. */
   readonly missing: boolean
   readonly notes: readonly string[]
 }
 
 export interface PlannedItem extends BasketItem {
-  /** At which level it is taken: the one that was chosen, or what `auto` comes to. */
+  /** The level of the item: the chosen one, or the one that `auto` resolves to. */
   readonly taken: Level
   /** `undefined`: not counted yet. */
   readonly tokens: number | undefined
@@ -20,11 +20,11 @@ export interface PlannedItem extends BasketItem {
 /** Levels and tokens of a basket. */
 export interface Plan {
   readonly items: readonly PlannedItem[]
-  /** All items that are counted, and the note around them. */
+  /** Tokens of all counted items, and of the note around them. */
   readonly tokens: number
   /** Whether every item is counted. */
   readonly isWhole: boolean
-  /** By how many tokens it is over what may be used; 0 where it fits. */
+  /** Number of tokens above the usable budget; 0 if it fits. */
   readonly over: number
 }
 
@@ -33,7 +33,7 @@ export function usableOf(budget: number, reserve = 0.03): number {
   return Math.floor(budget * (1 - reserve))
 }
 
-/** The levels that there are of a resource, most first. */
+/** The levels of a resource, from the largest to the smallest. */
 export function levelsOf(cost: Cost | undefined): readonly Level[] {
   return cost === undefined ? levels : levels.filter((level) => cost.levels[level] !== undefined)
 }
@@ -89,7 +89,7 @@ export function planOf(
   }
 }
 
-/** Whether less of an item is taken than there is of it, so that the rest fits. */
+/** Whether an item is taken at a lower level so that the whole fits. */
 export function isShortened({ level, taken }: PlannedItem, cost: Cost | undefined): boolean {
   return cost !== undefined && level === 'auto' && cost.levels.full !== undefined && taken !== 'full'
 }
@@ -98,7 +98,7 @@ function lowerThan(there: readonly Level[], level: Level): Level | undefined {
   return there.find((one) => levels.indexOf(one) > levels.indexOf(level))
 }
 
-/** The next level that takes less. */
+/** The next lower level. */
 function nextLower(cost: Cost | undefined, from: Level): Level | undefined {
   const now = cost?.levels[from] ?? 0
   return levelsOf(cost).find(
@@ -118,8 +118,8 @@ export type Saving =
   | { readonly what: 'drop'; readonly uri: string; readonly saved: number; readonly suffices: boolean }
 
 /**
- * How to get below the budget: what does it at one stroke comes first, the smallest loss of these first; then what saves most. At most
- * `most` of them.
+ * Suggestions to get below the budget. Single steps that suffice come first, the smallest loss first; then the steps that save
+ * most. At most `most` of them.
  */
 export function savingsFor(plan: Plan, costs: ReadonlyMap<string, Cost>, most = 3): readonly Saving[] {
   if (plan.over === 0) return []
@@ -140,7 +140,7 @@ export function savingsFor(plan: Plan, costs: ReadonlyMap<string, Cost>, most = 
   return savings
     .sort((a, b) => {
       if (a.suffices !== b.suffices) return a.suffices ? -1 : 1
-      // To drop something loses all of it: to lower comes first.
+      // Lowering comes before removing, which loses the whole item.
       if (a.suffices && a.what !== b.what) return a.what === 'lower' ? -1 : 1
       return a.suffices ? a.saved - b.saved : b.saved - a.saved
     })

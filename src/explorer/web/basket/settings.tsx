@@ -7,7 +7,7 @@ const presets = [4000, 8000, 32_000, 128_000, 200_000] as const
 
 const names: Readonly<Record<Format, string>> = { xml: 'XML', markdown: 'Markdown', json: 'JSON' }
 
-/** The budget, how tokens are counted, and what it is for. */
+/** The budget, the encoding of tokens, and the question of the basket. */
 export function BasketSettings() {
   const { budget, encoding, format, purpose } = settings.value
   const isOwn = useSignal(!presets.some((preset) => preset === budget))

@@ -9,7 +9,7 @@ import { type Cost, planOf, usableOf } from './plan.ts'
 import { itemsOfPicks, itemsOfStored, storedOf } from './share.ts'
 
 const settingsKey = 'hikidashi.basket.settings'
-/** Servers at one origin share what a browser keeps there: each has a basket of its own by its name. */
+/** Servers at one origin share the storage of the browser, so each has its own basket, by its name. */
 const basketKey = (name: string) => `hikidashi.basket.${location.pathname}.${name}`
 
 export const settings = signal<Settings>(readSettings())
@@ -29,7 +29,7 @@ export const plan = computed(() => planOf(basket.value, costs.value, frame.value
 
 let wasStarted = false
 
-/** Keeps, counts and watches the basket, from now on. */
+/** Begins to store, count and watch the basket. */
 export function startBasket(): void {
   if (wasStarted) return
   wasStarted = true
@@ -42,7 +42,7 @@ export function startBasket(): void {
   watchPicked()
 }
 
-/** A link that somebody shared brings what is in it, once. */
+/** A shared link adds its items once. */
 function takePicks(): void {
   const { picks } = place.value
   if (picks === undefined) return
@@ -50,14 +50,14 @@ function takePicks(): void {
   go({ picks: undefined, basket: '1' }, { replace: true })
 }
 
-/** How long nothing changes before the server is asked to count, in milliseconds. */
+/** Delay after the last change before the server counts (debounce), in milliseconds. */
 const pause = 150
 
 let counted = ''
 let timer: ReturnType<typeof setTimeout> | undefined
 let asking: AbortController | undefined
 
-/** Counts are kept for as long as they are of the same words and encoding. */
+/** Counts are cached while words and encoding stay the same. */
 function countWhatIsNew(): void {
   const { encoding, format, purpose } = settings.value
   const of = JSON.stringify([encoding, format, purpose])
@@ -93,7 +93,7 @@ function countWhatIsNew(): void {
   }, pause)
 }
 
-/** Counts again, after it failed. */
+/** Retries a failed count. */
 export function countAgain(): void {
   countingError.value = undefined
   costs.value = new Map(costs.value)

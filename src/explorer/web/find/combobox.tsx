@@ -10,19 +10,19 @@ interface ComboboxProps {
   readonly hint?: string | undefined
   readonly value: string
   readonly isRequired: boolean
-  /** The values that fit what is typed. */
+  /** The values that match the typed text. */
   readonly complete: (value: string, signal: AbortSignal) => Promise<Completion>
   readonly onValue: (value: string) => void
-  /** Enter, where nothing is being chosen. */
+  /** Called on Enter while no value is selected. */
   readonly onEnter: () => void
 }
 
-/** How long the reader pauses before values are asked for, in milliseconds. */
+/** Delay before values are requested while the reader types (debounce), in milliseconds. */
 const pause = 150
 
 /**
- * A field with completion (WAI-ARIA Authoring Practices, combobox with a list): the arrows choose, Enter takes, Escape closes. A value
- * that ends in `/` goes on. Text in composition by an input method is not touched.
+ * A field with completion (WAI-ARIA Authoring Practices, combobox with a list): arrows select, Enter accepts, Escape closes. A
+ * value that ends in `/` can be completed further. Keys during the composition of an input method are ignored.
  */
 export function Combobox({ label, hint, value, isRequired, complete, onValue, onEnter }: ComboboxProps) {
   const id = useId()
@@ -46,7 +46,7 @@ export function Combobox({ label, hint, value, isRequired, complete, onValue, on
   }
   const take = (chosen: string) => {
     onValue(chosen)
-    // A folder, or the like: what is in it comes next.
+    // After a folder or similar, its children are completed next.
     if (chosen.endsWith('/')) ask(chosen, 0)
     else close()
   }
@@ -141,7 +141,7 @@ export function Combobox({ label, hint, value, isRequired, complete, onValue, on
   )
 }
 
-/** Says that there are more values than those that are listed. */
+/** Tells that there are more values than the listed ones. */
 function MoreValues({ values, total, hasMore }: Completion) {
   const count = values.length
   if (hasMore !== true && (total ?? 0) <= count) return null
@@ -150,7 +150,7 @@ function MoreValues({ values, total, hasMore }: Completion) {
   )
 }
 
-/** Asks for the values of a text after a pause. A newer question takes the place of an older one. */
+/** Requests the values of a text after a pause. A newer request replaces an older one. */
 function useQuestion(complete: ComboboxProps['complete'], onAnswer: (answer: Completion, fault: string) => void) {
   const asking = useRef<AbortController | undefined>(undefined)
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)

@@ -9,15 +9,15 @@ export interface Results {
   readonly hits: readonly FoundHit[]
   readonly total: number | undefined
   readonly notes: readonly string[]
-  /** The searches that have more, and after what. */
+  /** The searches with more hits, and their cursors. */
   readonly next: ReadonlyMap<string, string>
-  /** The searches that did not answer, and why. */
+  /** The searches that did not answer, with the reason. */
   readonly failed: readonly { readonly address: string; readonly error: unknown }[]
 }
 
 export const noResults: Results = { hits: [], total: 0, notes: [], next: new Map(), failed: [] }
 
-/** Returns the query of a place; undefined without words. */
+/** Returns the query of a permalink; undefined without words. */
 export function queryOf({ q = '', mount, mime, audience, minPriority, since }: Place): FoundQuery | undefined {
   if (q.trim() === '') return undefined
   const priority = Number(minPriority)
@@ -33,9 +33,9 @@ export function queryOf({ q = '', mount, mime, audience, minPriority, since }: P
 }
 
 /**
- * Asks every search, and joins what they answer. One that fails does not hide the others.
+ * Queries every search, and merges the answers. A failed search does not hide the others.
  *
- * @param before What was found so far: only the searches that have more are asked then, for what follows.
+ * @param before The hits so far: then only searches with more hits are queried, for their next ones.
  */
 export async function find(
   view: View,

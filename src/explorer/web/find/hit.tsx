@@ -16,7 +16,7 @@ import { formatTime } from '../words/language.ts'
 import { type HitGroup, nameMarks } from './name-hits.ts'
 import { t } from './words.ts'
 
-/** The hits of one file: its name, where it lies, and what of it matches. */
+/** The hits of one file: its name, its path, and the matches. */
 export function Group({ group: { document, hits } }: { readonly group: HitGroup }) {
   const [best] = hits
   if (best === undefined) return null
@@ -70,7 +70,7 @@ export function Group({ group: { document, hits } }: { readonly group: HitGroup 
   )
 }
 
-/** One hit: where in the file it is, and what matches. */
+/** One hit: its place in the file, and the matches. */
 function Hit({ hit, isCode }: { readonly hit: FoundHit; readonly isCode: boolean }) {
   const { lines, heading, uri, snippet } = hit
   const at = t('lines', { start: lines.start, end: lines.end })
@@ -89,7 +89,7 @@ function Hit({ hit, isCode }: { readonly hit: FoundHit; readonly isCode: boolean
   )
 }
 
-/** A resource whose name fits. */
+/** A resource whose name matches. */
 export function NameHit({ resource }: { readonly resource: Resource }) {
   const { uri, name, mimeType } = resource
   const isOpen = (peek.value ?? place.value.uri) === uri
@@ -111,7 +111,7 @@ interface HitLinkProps {
   readonly isOpen: boolean
   readonly isCode?: boolean
   readonly lang?: string | undefined
-  /** Puts the resource into the basket, or takes it out. */
+  /** Adds the resource to the basket, or removes it. */
   readonly onToggle: () => void
   readonly children: ComponentChildren
 }
@@ -152,7 +152,7 @@ function chosen(): void {
   remember(place.value.q ?? '')
 }
 
-/** The folders that a resource lies in, from its mount down. */
+/** The folders above a resource, from its mount down. */
 function pathOf(uri: string): string {
   return crumbsOf(uri)
     .slice(0, -1)

@@ -26,7 +26,7 @@ export function FindPane() {
   )
 }
 
-/** All prompts of the server, or the form of the one in the place. Nothing, for a server without any. */
+/** All prompts of the server, or the form of the one in the permalink. Empty if the server has none. */
 function PromptsPane() {
   const { state, items, isPart, error } = prompts.value
   const isLoading = state === 'loading'

@@ -17,10 +17,10 @@ import { t } from './words.ts'
 
 const PromptMedia = lazily(async () => (await import('./prompt-media.tsx')).PromptMedia)
 
-/** The most characters of a message that are drawn. All of it is copied. */
+/** Maximum number of characters of a message that are drawn. All of it is copied. */
 const maxShown = 100_000
 
-/** A prompt to fill in, and the messages that the server makes of it. The values stand in the permalink. */
+/** The form of a prompt, and its messages from the server. The permalink contains the values. */
 export function PromptForm({ prompt }: { readonly prompt: ListedPrompt }) {
   const filled = useSignal<FilledPrompt<PromptContent> | undefined>(undefined)
   const error = useSignal('')
@@ -173,7 +173,7 @@ function resourceOf(content: PromptContent): Resource | undefined {
   return { uri, name: uri.split('/').at(-1) ?? uri, ...defined({ mimeType }) }
 }
 
-/** The bytes of a message that is an image or a sound, or another resource that is no text. */
+/** The bytes of a message with an image, a sound, or another binary resource. */
 function mediaOf(content: PromptContent): { readonly bytes: Uint8Array; readonly mimeType: string } | undefined {
   if ('bytes' in content) return content
   if (!('resource' in content) || !('bytes' in content.resource)) return undefined
@@ -181,7 +181,7 @@ function mediaOf(content: PromptContent): { readonly bytes: Uint8Array; readonly
   return { bytes, mimeType }
 }
 
-/** A message as text, to be copied. */
+/** A message as text, for copying. */
 function textOf(content: PromptContent): string {
   if ('text' in content) return content.text
   if ('link' in content) return content.link.uri

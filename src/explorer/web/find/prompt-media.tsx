@@ -9,7 +9,7 @@ interface Props {
   readonly mimeType: string
 }
 
-/** An image or a sound in a message of a prompt. Of any other type, its size alone. */
+/** An image or a sound in a message of a prompt. For any other type, only its size. */
 export function PromptMedia({ bytes, mimeType }: Props) {
   const url = useBlobUrl(bytes, mimeType)
   const [isBroken, setBroken] = useState(false)

@@ -18,7 +18,7 @@ import { groupsOf, nameHits } from './name-hits.ts'
 import { useResults } from './use-results.ts'
 import { t } from './words.ts'
 
-/** Results for the words in the place: names at once, contents after a pause. */
+/** Results for the words in the permalink: names at once, contents after a pause. */
 export function SearchPane() {
   const { q = '' } = place.value
   const { results, isBusy, growth, run } = useResults()
@@ -59,7 +59,7 @@ export function SearchPane() {
 interface ContentsProps {
   readonly results: Results | undefined
   readonly isBusy: boolean
-  /** How far the index is, while it grows. */
+  /** The progress of the index while it grows. */
   readonly growth: Growth | undefined
   readonly q: string
   readonly run: (before?: Results) => Promise<void>
@@ -120,7 +120,7 @@ function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
   )
 }
 
-/** Asks whether the files of all hits are to be put into the basket: what was not shown yet is looked for as well. */
+/** Asks whether to add the files of all hits to the basket. It also loads hits that were not shown yet. */
 function addAll(results: Results, q: string): void {
   askFor({ name: t('filesOf', { query: shown(q) }) }, async (signal) => {
     const query = queryOf(place.value)
@@ -132,7 +132,7 @@ function addAll(results: Results, q: string): void {
   })
 }
 
-/** Whether a note of a search says what is not said already: how far its index is. */
+/** Whether a note of a search only repeats the progress of the index, which is already shown. */
 function isNews(growth: Growth | undefined): (note: string) => boolean {
   return (note) => growth === undefined || !note.includes('is still being indexed')
 }
@@ -158,7 +158,7 @@ function usePeek(results: Results | undefined, firstName: string | undefined): v
   const searched = useRef<string | undefined>(undefined)
   useEffect(() => {
     const first = results?.hits[0]?.uri ?? firstName
-    // The preview stays while more is found for the same words.
+    // The preview stays while more hits for the same words are loaded.
     const isKept = searched.current === q && peek.value !== undefined
     if (place.value.uri !== undefined || first === undefined || isKept) return
     searched.current = q
@@ -175,7 +175,7 @@ function usePeek(results: Results | undefined, firstName: string | undefined): v
   )
 }
 
-/** Nothing is typed yet: what was searched for before. */
+/** Before anything is typed: the last searches. */
 function Beginning() {
   return (
     <section class="find" aria-label={t('results')}>

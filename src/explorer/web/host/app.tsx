@@ -37,7 +37,7 @@ export function App() {
   // The call of the tool may name where to begin.
   useSignalEffect(() => {
     const { uri } = toolInput.value
-    // Once: the reader goes on from there.
+    // The URI is opened once. From there the reader navigates.
     if (typeof uri === 'string' && uri !== '') untracked(() => go({ uri }))
   })
   return (

@@ -3,7 +3,7 @@ import { ResourceError } from '../../../core/errors.ts'
 import { errorOf } from '../mcp/errors.ts'
 import type { Wire } from '../mcp/sse.ts'
 
-/** Facts of the host around the page (MCP Apps, `HostContext`), as far as the page uses them. */
+/** Facts about the host around the page (MCP Apps, `HostContext`) that the page uses. */
 export const hostContext = signal<Wire>({})
 
 /** Abilities of the host. */
@@ -12,7 +12,7 @@ export const hostCapabilities = signal<Wire>({})
 /** Arguments of the call of `browse` that opened the page. */
 export const toolInput = signal<Wire>({})
 
-/** Has an event `change` when the host says that entries came or went. */
+/** Sends the event `change` when the host says that entries were added or removed. */
 export const listChanges = new EventTarget()
 
 /** The revision of MCP Apps that the page speaks. */
@@ -29,7 +29,7 @@ function post(message: Wire): void {
 /**
  * Sends one request to the host, and returns its answer.
  *
- * @throws ResourceError as the host or the server answered. After an abort, the reason of the signal.
+ * @throws ResourceError with the error of the host or the server. After an abort, the reason of the signal.
  */
 export function ask(method: string, params: Wire, signal?: AbortSignal): Promise<Wire> {
   const id = ++lastId

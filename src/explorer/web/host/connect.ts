@@ -11,12 +11,12 @@ import { ask, hostCapabilities, isObject, listChanges, meetHost } from './bridge
 /** The tools that a client has together with `browse`. */
 const tools = ['list_resources', 'browse_directory', 'read_resource', 'search_resources', 'assemble_context']
 
-/** Number of entries that are asked for at once: as many as the tools give. */
+/** Number of entries per request: the maximum of the tools. */
 const limit = 200
-/** Number of tokens of a text that are asked for where the host passes on no reads: as many as the tool gives. */
+/** Number of tokens of a text per call of the tool, for hosts that pass on no reads: the maximum of the tool. */
 const maxTokens = 100_000
 
-/** Connects to the server through the host. Every question is one of the host's: the page itself reaches nothing. */
+/** Connects to the server through the host. The page sends every request to the host, because it has no network access. */
 export async function connectThroughHost(): Promise<Connection> {
   await meetHost()
   return {
@@ -35,7 +35,7 @@ async function call(name: string, args: Wire, signal?: AbortSignal): Promise<Too
   const answer = await ask('tools/call', { name, arguments: args }, signal)
   const blocks = Array.isArray(answer.content) ? answer.content : []
   const text = blocks.flatMap((block) => (typeof block?.text === 'string' ? [block.text] : [])).join('\n')
-  // The tool says why, in words for the reader.
+  // The tool gives the reason in words for the reader.
   if (answer.isError === true) throw new ResourceError('invalid', text === '' ? 'The tool failed.' : text)
   return { structured: isObject(answer.structuredContent) ? answer.structuredContent : {}, text }
 }
@@ -77,9 +77,9 @@ function createView(): View {
   }
 }
 
-/** Reads by the tool, for hosts that pass on no reads. Bytes are in its blocks. */
+/** Reads by the tool, for hosts that pass on no reads. Binary contents are in the content blocks of the answer. */
 async function readByTool(uri: string, signal: AbortSignal | undefined): Promise<Wire> {
-  // The tool has parts as arguments of their own.
+  // The tool takes the part as separate arguments.
   const [, whole = uri, unit, range] = /^([^?]*)\?(lines|bytes)=([\d-]+)$/.exec(uri) ?? []
   const args = { uri: whole, max_tokens: maxTokens, ...(unit === undefined ? {} : { [unit]: range }) }
   const answer = await ask('tools/call', { name: 'read_resource', arguments: args }, signal)
@@ -101,7 +101,7 @@ async function readByTool(uri: string, signal: AbortSignal | undefined): Promise
   }
 }
 
-/** Which part of a text the tool has answered with, as a read says it. */
+/** Converts the part that the tool has answered with to the form of a read. */
 function partIn({ firstLine, lastLine, next }: Wire): Wire {
   const isByLines = typeof firstLine === 'number' && typeof lastLine === 'number'
   const isPart = typeof next === 'string' || (isByLines && firstLine > 1)
@@ -109,7 +109,7 @@ function partIn({ firstLine, lastLine, next }: Wire): Wire {
   return isPart ? { _meta: { [metaKeys.part]: { ...part, next } } } : {}
 }
 
-/** An entry of a tool, as a list of resources has it. */
+/** Converts an entry of a tool to the form of a list of resources. */
 function withType(entry: unknown): unknown {
   if (!isObject(entry)) return entry
   const { type, lastModified, ...facts } = entry
@@ -120,13 +120,13 @@ function withType(entry: unknown): unknown {
   }
 }
 
-/** @throws ResourceError for a text that is no base64. */
+/** @throws ResourceError for a text that is not base64. */
 function bytesOfBase64(text: string): Uint8Array {
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) throw malformed('a blob is not base64')
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
 }
 
-/** Changes that the host passes on: entries that come and go. Of changed contents it tells nothing. */
+/** Changes that the host passes on: added and removed entries. The host does not report changed contents. */
 function createHostChanges(): Changes {
   const listeners = new Set<(change: PageChange) => void>()
   listChanges.addEventListener('change', () => {

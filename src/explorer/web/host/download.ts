@@ -4,7 +4,7 @@ import { reasonOf } from '../state/reason.ts'
 import { base64Of } from './base64.ts'
 import { ask, hostCapabilities, isObject } from './bridge.ts'
 
-/** In a host, the host saves files, where it can. */
+/** In a host, the host saves files, if it can. */
 export const canDownload: typeof import('../state/download.ts').canDownload = () =>
   isObject(hostCapabilities.value.downloadFile)
 
@@ -15,5 +15,5 @@ export const download: typeof import('../state/download.ts').download = (name, c
   ask('ui/download-file', { contents }).catch((error: unknown) => announce(reasonOf(error)))
 }
 
-/** The page follows no links to files. */
+/** The page in a host does not follow links to files. */
 export const downloadFrom: typeof import('../state/download.ts').downloadFrom = () => {}

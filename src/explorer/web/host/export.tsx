@@ -9,7 +9,7 @@ import { connected } from '../state/session.ts'
 import { type Given, given, givenAs, takesContext } from './given.ts'
 import { t as own } from './words.ts'
 
-/** In a host, the way out is the conversation; copying works too. */
+/** In a host, the context goes into the conversation; copying works too. */
 export const Export: typeof import('../basket/export.tsx').Export = () => {
   const told = useSignal('')
   const copyText = async () => {

@@ -2,7 +2,7 @@ import { Shape } from '../shell/icons.tsx'
 import { ask, hostContext, isObject } from './bridge.ts'
 import { t } from './words.ts'
 
-/** Asks the host for the whole window, or for the place in the conversation, where it has both. */
+/** Asks the host for the whole window or for the place in the conversation, if it has both. */
 export function FullscreenButton() {
   const { availableDisplayModes, displayMode } = hostContext.value
   const mode = displayMode === 'fullscreen' ? 'inline' : 'fullscreen'

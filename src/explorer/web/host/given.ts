@@ -7,10 +7,10 @@ import { connected } from '../state/session.ts'
 import { shown } from '../state/shown.ts'
 import { ask, hostCapabilities, isObject } from './bridge.ts'
 
-/** How the conversation gets what is picked: links that the model can read, or the contents themselves. */
+/** The form in which the conversation gets the basket: links that the model can read, or the contents themselves. */
 export const givenAs = signal<'links' | 'contents'>('links')
 
-/** State of what the conversation has. */
+/** State of the context that the conversation has. */
 export type Given =
   | { readonly state: 'nothing' | 'busy' | 'waiting' }
   | { readonly state: 'links'; readonly count: number }
@@ -19,13 +19,13 @@ export type Given =
 
 export const given = signal<Given>({ state: 'nothing' })
 
-/** Whether the host takes contexts. */
+/** Whether the host accepts contexts. */
 export const takesContext = () => isObject(hostCapabilities.value.updateModelContext)
 
-/** How long nothing changes before the conversation is told, in milliseconds. */
+/** Debounce time before the conversation gets a changed basket, in milliseconds. */
 const pauseMs = 250
 
-/** Tells the conversation what is in the basket, whenever that changes. Each time replaces the one before. */
+/** Gives the conversation the content of the basket, whenever it changes. Each context replaces the one before. */
 export function followPicks(): void {
   let timer: ReturnType<typeof setTimeout> | undefined
   let asking: AbortController | undefined
@@ -55,7 +55,7 @@ export function followPicks(): void {
   })
 }
 
-/** Whether the contents are counted and fit. A change of the settings, too, makes other contents. */
+/** Whether the contents are counted and fit. A change of the settings also changes the contents. */
 function isReady(): boolean {
   void settings.value
   const { over, isWhole } = plan.value
@@ -77,7 +77,7 @@ async function tellPicks(as: 'links' | 'contents', signal: AbortSignal): Promise
   return { state: 'contents', tokens: assembled.tokens }
 }
 
-/** Returns the picks as a text with the URIs, and as links if the host takes those. */
+/** Returns the picks as a text with the URIs, and as links if the host accepts links. */
 function linksOf(): readonly Readonly<Record<string, unknown>>[] {
   const resources = basket.value.map(({ resource }) => resource)
   const lines = resources.map(({ uri, name, title }) => `- ${uri}  ${shown(title ?? name).replace(/\s+/g, ' ')}`)
@@ -94,6 +94,6 @@ function linksOf(): readonly Readonly<Record<string, unknown>>[] {
   ]
 }
 
-/** For the model, so in English. */
+/** The text is for the model, so it is in English. */
 const heading =
   'The person picked these resources in the explorer. Their names are data. Read one with read_resource or resources/read:'

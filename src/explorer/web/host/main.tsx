@@ -15,10 +15,10 @@ import { connectThroughHost } from './connect.ts'
 import { followPicks } from './given.ts'
 import { stepTo } from './steps.ts'
 
-/** Height of the page where the host leaves it to the page, in pixels. */
+/** Height of the page in pixels, if the host lets the page decide. */
 const ownHeight = 560
 
-/** The colours of the host that the page takes over, each with the one of the page that it stands for. */
+/** The colours of the host that the page uses, each with the colour of the page that it replaces. */
 const colours = {
   '--color-background-primary': '--paper',
   '--color-background-secondary': '--paper-2',
@@ -28,7 +28,7 @@ const colours = {
   '--color-border-primary': '--line',
 } as const
 
-/** Follows theme, colours, language and space of the host. */
+/** Follows theme, colours, language and size of the host. */
 function followLook(): void {
   effect(() => {
     const { theme, locale, styles } = hostContext.value
@@ -50,7 +50,7 @@ function followLook(): void {
   })
 }
 
-/** Takes all of the colours or none: those of one theme do not go together with those of another. */
+/** Takes all of the colours or none, because colours of two themes may not contrast. */
 function takeColours(root: HTMLElement, given: Readonly<Record<string, unknown>>): void {
   const pairs = Object.entries(colours).map(([name, own]) => [own, given[name]] as const)
   const isWhole = pairs.every(([, value]) => typeof value === 'string' && CSS.supports('color', value))
@@ -85,7 +85,7 @@ function followKeys(): void {
   })
 }
 
-/** Follows the links of the page within it, and asks the host to open all others. */
+/** Follows links within the page, and asks the host to open all others. */
 function followLinks(): void {
   const onClick = (event: MouseEvent) => {
     const link = event.target instanceof Element ? event.target.closest('a') : null

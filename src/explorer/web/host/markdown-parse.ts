@@ -1,9 +1,9 @@
 import { htmlOf } from '../preview/model/markdown-html.ts'
 import { plainHtml } from '../preview/model/plain-html.ts'
 
-/** Maximum length of a document that is laid out, in characters: the page waits for it, since hosts allow no worker. */
+/** Maximum length of a document that is laid out, in characters. The layout blocks the page, since hosts allow no worker. */
 const maxLaidOut = 100_000
-/** Maximum work for emphasis: marks times characters, summed over blocks. The parser tries each mark with all that follows. */
+/** Maximum work for emphasis: marks times characters, summed over blocks. The parser compares each mark with all later marks. */
 const maxWork = 200_000_000
 
 export const parseMarkdown: typeof import('../preview/markdown-parse.ts').parseMarkdown = async (text) =>

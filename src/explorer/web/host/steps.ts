@@ -1,4 +1,4 @@
-/** In a host, the steps of the reader are in memory: the history of the browser is the host's. */
+/** In a host, the history of the reader is in memory, because the history of the browser belongs to the host. */
 const steps: string[] = ['']
 let listener: (fragment: string) => void = () => {}
 
@@ -21,7 +21,7 @@ export const followSteps: typeof import('../state/steps.ts').followSteps = (foll
   follow(steps.at(-1) ?? '')
 }
 
-/** Goes to the place of a link of the page. */
+/** Goes to the target of a link within the page. */
 export function stepTo(fragment: string): void {
   pushStep(fragment)
   listener(fragment)

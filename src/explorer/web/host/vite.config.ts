@@ -4,7 +4,7 @@ import { defineConfig, type Plugin } from 'vite'
 
 const web = resolve(import.meta.dirname, '..')
 
-/** Modules of the explorer that need what a host forbids, each with the one that takes its place there. */
+/** Modules of the explorer that need something that a host forbids, each with its replacement. */
 const replaced: Readonly<Record<string, string>> = {
   'basket/export.tsx': 'export.tsx',
   'state/download.ts': 'download.ts',
@@ -33,7 +33,7 @@ function replacements(): Plugin {
   }
 }
 
-/** Puts script and styles into the document: a host loads nothing else. */
+/** Inlines script and styles into the document, because a host loads nothing else. */
 function oneFile(): Plugin {
   return {
     name: 'one-file',
@@ -44,7 +44,7 @@ function oneFile(): Plugin {
       const scripts = files.flatMap(([, file]) => (file.type === 'chunk' ? [file.code] : []))
       if (scripts.length !== 1 || styles.length !== 1) throw new Error('The app has one script and one style sheet.')
       for (const [name] of files) delete bundle[name]
-      // Nothing in them may end the element that they stand in.
+      // The inlined text must not contain the end tag of its element.
       const style = `<style>${styles.join('').replaceAll('</style', '<\\/style')}</style>`
       const safe = scripts.join('').replaceAll('</script', '<\\/script').replaceAll('<!--', '<\\!--')
       const page = readFileSync(join(import.meta.dirname, 'page.html'), 'utf8')
@@ -66,7 +66,7 @@ export default defineConfig({
     outDir: resolve(web, '../../../dist/explorer/app'),
     emptyOutDir: true,
     target: 'es2022',
-    // As a library: nothing is loaded later, so nothing is fetched ahead.
+    // Built as a library, so that no preloading code is added: there are no further chunks to load.
     lib: { entry: resolve(import.meta.dirname, 'main.tsx'), formats: ['iife'], name: 'hikidashi', fileName: 'app' },
     cssCodeSplit: false,
     reportCompressedSize: false,

@@ -9,8 +9,8 @@ export interface PageChange extends ViewChange {
 }
 
 /**
- * How it stands: `off`, nothing is listened to; `opening`; `live`; `lost`, the stream has broken off or is refused, and is tried
- * again; `paused`, by the page.
+ * State of the stream: `off`, nobody listens; `opening`; `live`; `lost`, the stream has broken off or was refused, and is
+ * retried; `paused`, by the page.
  */
 export type ChangesState = 'off' | 'opening' | 'live' | 'lost' | 'paused'
 
@@ -24,14 +24,14 @@ export interface Changes {
   pause(): void
   /** Opens the stream again. All listeners are told of a missed change. */
   resume(): void
-  /** Tries a lost one again at once, as when the network has come back. */
+  /** Retries a lost stream at once, as when the network has come back. */
   retry(): void
   close(): void
 }
 
 export interface ChangesOptions {
   onState?(state: ChangesState): void
-  /** How long it is waited before a lost stream is opened again, in milliseconds: longer each time, the last for ever. */
+  /** Delays before the retries of a lost stream, in milliseconds. The last delay repeats. */
   readonly waits?: readonly number[]
   /** Time within which additions share one new stream, in milliseconds. */
   readonly joining?: number
@@ -47,12 +47,12 @@ interface Listener {
   prompts: boolean
 }
 
-/** The listeners, each with what it wants to hear. */
+/** The listeners, each with the changes that it asked for. */
 interface Listeners {
   open(tell: (change: PageChange) => void): Subscription
-  /** Returns what all of them together want to hear. */
+  /** Returns the union of the changes that all listeners asked for. */
   wanted(): Wanted
-  /** Tells those that want to hear of a change. */
+  /** Tells a change to the listeners that asked for it. */
   readonly heard: Parameters<typeof listen>[2]
   /** Tells each that everything that it listens to may have changed. */
   tellMissed(): void
@@ -129,7 +129,7 @@ function createListeners(asked: () => Promise<void>, told: () => Listening['told
   }
 }
 
-/** Returns a function that runs the work, and once more if it is called meanwhile, until it is over. */
+/** Returns a function that runs the work. Calls during a run cause one further run after it, until `isOver`. */
 function oneAtATime(work: () => Promise<void>, isOver: () => boolean): () => Promise<void> {
   let isRunning = false
   let isAskedAgain = false
@@ -157,7 +157,7 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
   let current: Listening | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
   let failures = 0
-  /** Whether it waits for its next try: it is not hurried by what is added. */
+  /** Whether a retry is waiting. New listeners do not shorten the delay. */
   let isBackingOff = false
   let isPaused = false
   let isClosed = false
@@ -209,7 +209,7 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
     if (state !== 'lost' && current === undefined) setState('opening')
     try {
       const next = await listen(endpoint, want, listeners.heard)
-      // The old one told until here: nothing is missed.
+      // The old stream ran until the new one was open, so no change is missed.
       drop()
       if (isPaused || isClosed) return next.close()
       current = next

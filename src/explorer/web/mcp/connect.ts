@@ -22,7 +22,7 @@ export interface Connection {
   readonly server: { readonly name: string; readonly title?: string; readonly version?: string }
   /** The address of MCP. */
   readonly url: string
-  /** Whether the page is guarded by a session of its own (`hikidashi ui`): no host can use its address. */
+  /** Whether the page has its own session (`hikidashi ui`). Then no host can use its address. */
   readonly isPrivate: boolean
   /** Whether the server asked for a token. */
   asksToken(): boolean
@@ -31,7 +31,7 @@ export interface Connection {
   readonly changes?: Changes
   /** The names of the tools that it has. */
   readonly tools: ReadonlySet<string>
-  /** Calls a tool, and answers what it gives as structured content and as text. A tool that fails throws. */
+  /** Calls a tool, and returns its structured content and its text. Throws if the tool fails. */
   call(name: string, args: Wire, signal?: AbortSignal): Promise<ToolAnswer>
 }
 
@@ -44,7 +44,7 @@ export interface ConnectOptions {
   onChanges?(state: ChangesState): void
 }
 
-/** Asks a server of ours what it is, and gives it as a view. */
+/** Asks a hikidashi server for its description, and returns the server as a view. */
 export async function connect(endpoint: Endpoint, { onChanges }: ConnectOptions = {}): Promise<Connection> {
   const [discovered, listed] = await Promise.all([
     request(endpoint, 'server/discover', {}),
@@ -153,7 +153,7 @@ function objectOf(value: unknown): Wire {
   return typeof value === 'object' && value !== null ? (value as Wire) : {}
 }
 
-/** @throws ResourceError for what is no base64. */
+/** @throws ResourceError for text that is not base64. */
 function bytesOfBase64(text: string): Uint8Array {
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) throw malformed('a blob is not base64')
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))

@@ -1,6 +1,6 @@
 import { type ErrorDetail, type ErrorKind, ResourceError } from '../../../core/errors.ts'
 
-/** The codes of JSON-RPC and MCP that a server of ours answers with. */
+/** Error codes of JSON-RPC and MCP that a hikidashi server sends. */
 const kinds: Readonly<Record<number, ErrorKind>> = {
   [-32700]: 'invalid',
   [-32600]: 'invalid',
@@ -10,10 +10,10 @@ const kinds: Readonly<Record<number, ErrorKind>> = {
 }
 
 /**
- * Converts an error of the protocol. `-32602` with a URI alone means that nothing is there (2026-07-28).
+ * Converts an error of the protocol. `-32602` with only a URI means "not found" (2026-07-28).
  *
  * @param data The data of the error, which becomes the `cause`.
- * @param status The status of the HTTP answer that it came with.
+ * @param status The HTTP status of the answer.
  */
 export function errorOf(code: unknown, message: unknown, data: unknown, status = 200): ResourceError {
   const detail = detailOf(data)

@@ -14,7 +14,7 @@ export interface Listening {
   /** The requested subscription, of which the server may acknowledge less. */
   readonly asked: Wanted
   readonly told: Wanted
-  /** Resolves when it is over, for whatever reason. */
+  /** Resolves when it ends, for any reason. */
   readonly ended: Promise<void>
   close(): void
 }
@@ -25,13 +25,13 @@ export interface Heard {
   onPrompts(): void
 }
 
-/** The server sends a sign of life every 15 seconds. A stream without one for so long, in milliseconds, is dead. */
+/** The server sends a heartbeat every 15 seconds. A stream without one for this long, in milliseconds, is dead. */
 const silence = 50_000
 
 /**
- * Opens a stream that tells of changes, and resolves once the server has acknowledged it.
+ * Opens a stream of changes, and resolves when the server has acknowledged it.
  *
- * @throws ResourceError where it is refused, or ends before.
+ * @throws ResourceError if the stream is refused, or ends before that.
  */
 export function listen(
   endpoint: Endpoint,
@@ -56,7 +56,7 @@ export function listen(
       onSign()
       try {
         for await (const message of stream(endpoint, 'subscriptions/listen', { notifications }, signal, onSign)) {
-          // The answer itself: the server is ending.
+          // The answer to the request itself: the server is stopping.
           if ('result' in message || 'error' in message) break
           const params = objectOf(message.params)
           if (message.method === 'notifications/subscriptions/acknowledged') {

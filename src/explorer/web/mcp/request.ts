@@ -2,30 +2,31 @@ import { ResourceError } from '../../../core/errors.ts'
 import { errorOf } from './errors.ts'
 import { messagesOf, type Wire } from './sse.ts'
 
-/** The one revision that the page speaks: its server is always one of ours. */
+/** The only revision that the page speaks, because its server is always hikidashi. */
 export const revision = '2026-07-28'
 
-/** Identity of the page. Our server offers it the tools for contexts and search. */
+/** Identity of the page. The server offers it the tools for contexts and search. */
 export const clientInfo = { name: 'hikidashi-explorer', version: '1' } as const
 
 export interface Endpoint {
   /** Address of MCP. */
   readonly url: string | URL
-  /** Whether the page has a session of its own, which nobody else can use. */
+  /** Whether the page has its own session, which nobody else can use. */
   readonly isPrivate?: boolean
-  /** The access token to send. It is kept in memory alone. */
+  /** The access token to send. It is kept only in memory. */
   token(): string | undefined
   /**
-   * The server wants another token than this, or any. Resolves once there is one to try; rejects where nobody gives one.
+   * Called when the server refuses this token, or demands one. Resolves when there is another token to try; rejects if nobody
+   * provides one.
    *
-   * @param challenge The scheme that the server names in `WWW-Authenticate`: `Bearer`, or `Session` where the page has to be
-   * opened by an address of its own.
-   * @param error Why, where the server says it: `reused`, where two browsers have used that address.
+   * @param challenge The scheme that the server names in `WWW-Authenticate`: `Bearer`, or `Session` if the page must be opened by
+   *   an address of its own.
+   * @param error The reason, if the server gives one: `reused` means that two browsers have used that address.
    */
   renew(challenge: string, error?: string): Promise<void>
 }
 
-/** So often a request is sent again that came when there was no room for it. */
+/** Maximum number of retries of a request that was refused because the server was busy. */
 const retries = 3
 
 let lastId = 0
@@ -49,9 +50,9 @@ export async function request(endpoint: Endpoint, method: string, params: Wire, 
 }
 
 /**
- * Sends one request whose answer is a stream, and gives every message on it. The last is the answer itself.
+ * Sends one request whose answer is a stream, and yields every message on it. The last message is the answer itself.
  *
- * @param onSign Called with everything that arrives: the server is still there.
+ * @param onSign Called with everything that arrives, so the server is alive.
  */
 export async function* stream(
   endpoint: Endpoint,
@@ -113,20 +114,23 @@ async function post(endpoint: Endpoint, method: string, params: Wire, signal: Ab
     }
     if (response.status !== 401) return { id, response }
     void response.body?.cancel()
-    // Somebody else may have renewed it while this was under way.
+    // Another request may have renewed the token in the meantime.
     if (endpoint.token() === token) await endpoint.renew(...challengeOf(response.headers.get('www-authenticate') ?? ''))
     signal?.throwIfAborted()
   }
 }
 
-/** The scheme of a challenge, and its error where it has one (RFC 9110, section 11.6.1). */
+/** The scheme of a challenge, and its error, if there is one (RFC 9110, section 11.6.1). */
 function challengeOf(header: string): readonly [scheme: string, error?: string] {
   const [, error] = /[\s,]error="(\w+)"/.exec(header) ?? []
   const scheme = /^\w+/.exec(header)?.[0] ?? 'Bearer'
   return error === undefined ? [scheme] : [scheme, error]
 }
 
-/** `Mcp-Name` repeats what is named in the body; what a header cannot hold goes as base64 (2026-07-28, basic/transports). */
+/**
+ * `Mcp-Name` repeats the name in the body. Characters that a header cannot contain are sent as base64 (2026-07-28,
+ * basic/transports).
+ */
 function nameHeader(method: string, params: Wire): Record<string, string> {
   const name =
     method === 'resources/read'
@@ -174,7 +178,7 @@ function asOurs(error: unknown, signal: AbortSignal | undefined): unknown {
   return new ResourceError('unavailable', 'The server does not answer.', {}, { cause: error })
 }
 
-/** `Retry-After` in seconds: a number of them, or a date (RFC 9110). */
+/** Parses `Retry-After`: a number of seconds, or a date (RFC 9110). In seconds. */
 function secondsOf(header: string | null): number {
   if (header === null) return 1
   const seconds = /^\d+$/.test(header) ? Number(header) : (Date.parse(header) - Date.now()) / 1000

@@ -1,13 +1,13 @@
 import { ResourceError } from '../../../core/errors.ts'
 
-/** The longest event that is taken, in characters: a server that never ends one does not fill the memory of the page. */
+/** Maximum length of an event, in characters, so that an endless event does not fill the memory of the page. */
 const longest = 128 * 1024 * 1024
 
 /**
- * The messages of an event stream (HTML, server-sent events), in order, until it ends.
+ * Yields the messages of an event stream (HTML, server-sent events), in order, until it ends.
  *
- * @param onSign Called with every piece that arrives, comments too: the server is still there.
- * @throws ResourceError `unavailable` where the stream breaks off, or holds what is not JSON.
+ * @param onSign Called with every chunk that arrives, comments too, so the server is alive.
+ * @throws ResourceError `unavailable` if the stream breaks off, or contains a message that is not JSON.
  */
 export async function* messagesOf(
   body: ReadableStream<Uint8Array>,
@@ -15,7 +15,7 @@ export async function* messagesOf(
 ): AsyncGenerator<Wire> {
   const reader = body.getReader()
   const decoder = new TextDecoder()
-  /** The pieces of the event that is not whole yet. They are joined once it is: not with every piece. */
+  /** The chunks of the incomplete event. They are joined only when it is complete. */
   let pieces: string[] = []
   let length = 0
   try {
@@ -27,7 +27,7 @@ export async function* messagesOf(
       length += piece.length
       if (length > longest) throw new ResourceError('unavailable', 'The server sends an event that does not end.')
       pieces.push(piece)
-      // A blank line may be spread over two pieces.
+      // A blank line may be split over two chunks.
       const joint = `${pieces.at(-2)?.slice(-3) ?? ''}${piece}`
       if (!/\r?\n\r?\n/.test(joint)) continue
       const events = pieces.join('').split(/\r?\n\r?\n/)

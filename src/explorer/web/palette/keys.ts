@@ -2,7 +2,7 @@ import { effect, signal } from '@preact/signals'
 import { keep, readKept } from '../state/kept.ts'
 import { go, place } from '../state/place.ts'
 
-/** The dialog that is open above the page. */
+/** The open dialog above the page. */
 export const open = signal<'palette' | 'help' | undefined>(undefined)
 
 /** The letters that were typed while the palette was still being loaded. */
@@ -17,17 +17,17 @@ export function takeTypedAhead(): string {
 
 const key = 'hikidashi.single-keys'
 
-/** Whether keys without Ctrl or Cmd do something (WCAG 2.1.4: they can be turned off). */
+/** Whether keys without Ctrl or Cmd are active (WCAG 2.1.4: they can be turned off). */
 export const hasSingleKeys = signal(true)
 
 const isMac = /Mac|iPhone|iPad/.test(navigator.platform)
 
-/** The name of the key that begins commands here. */
+/** The name of the modifier key of commands on this system. */
 export const commandKey = isMac ? '⌘' : 'Ctrl'
 
 let wasStarted = false
 
-/** Listens to the keys that work everywhere, from now on. */
+/** Begins to listen to the global keys. */
 export function startKeys(): void {
   if (wasStarted) return
   wasStarted = true
@@ -37,7 +37,7 @@ export function startKeys(): void {
 }
 
 function onKey(event: KeyboardEvent): void {
-  // Enter and letters belong to an input method while it composes.
+  // While an input method composes, Enter and letters belong to it.
   if (event.isComposing || event.keyCode === 229 || event.defaultPrevented) return
   const command = isMac ? event.metaKey && !event.ctrlKey : event.ctrlKey && !event.metaKey
   if (command && !event.altKey && !event.shiftKey && event.key.toLowerCase() === 'k') {
@@ -58,7 +58,7 @@ function onKey(event: KeyboardEvent): void {
   act()
 }
 
-/** Keeps a key that is typed while the palette is open, and not there yet. Returns whether it is one. */
+/** Stores a key that is typed while the palette is open but still loading. Returns whether it was stored. */
 function keepTyped({ key: typed, ctrlKey, metaKey, altKey, target }: KeyboardEvent): boolean {
   if (ctrlKey || metaKey || altKey || (target instanceof Element && target.closest('dialog') !== null)) return false
   if (typed === 'Backspace') typedAhead = [...typedAhead].slice(0, -1).join('')
@@ -74,9 +74,7 @@ const singles: Readonly<Record<string, () => void>> = {
   '/': focusSearch,
 }
 
-/**
- * Letters go from view to view only where they cannot be meant for a name: the tree and the list take them to go to what begins so.
- */
+/** Letters switch views only if the focus is not in the tree or the list, where they go to a name that begins with them. */
 export function focusSearch(): void {
   const field = document.getElementById('search')
   if (!(field instanceof HTMLInputElement)) return

@@ -38,7 +38,7 @@ function CommandPalette() {
   }, [])
   useAsking(query, asked, isAsking)
 
-  // Not with each arrow: there may be many names.
+  // Not on each arrow key, because there may be many names.
   const fitting = useComputed(() => {
     const text = query.value
     if (text.trim() === '') return actions()
@@ -128,12 +128,12 @@ function CommandPalette() {
   )
 }
 
-/** How long the reader pauses before the server is asked, in milliseconds. */
+/** Delay before the server is asked while the reader types (debounce), in milliseconds. */
 const pauseMs = 150
-/** The most documents of an answer that are offered. */
+/** Maximum number of documents that are offered from one answer. */
 const maxAsked = 8
 
-/** Asks the server's search for what is typed: it knows the names that are not held here, and the contents. */
+/** Queries the server's search: it also knows contents, and names that the page has not loaded. */
 function useAsking(query: Signal<string>, asked: Signal<readonly Resource[]>, isAsking: Signal<boolean>): void {
   const text = query.value.trim()
   useEffect(() => {
@@ -182,7 +182,7 @@ function Help() {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     dialog.current?.showModal()
-    // The first thing to press is at the end: the reader begins at the top.
+    // The focusable button is at the end, so scroll back to the top.
     heading.current?.focus()
     dialog.current?.scrollTo(0, 0)
   }, [])

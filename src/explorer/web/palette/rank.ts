@@ -1,21 +1,21 @@
 import { fold } from '../state/fold.ts'
 
-/** Something that the palette can do or open. */
+/** An action or a resource of the palette. */
 export interface Option {
   readonly id: string
   /** The text that is matched and shown first. */
   readonly label: string
-  /** Shown in grey behind the label, and matched too: the title of a file. */
+  /** Shown in grey after the label, and also matched: the title of a file. */
   readonly aside?: string
-  /** Shown behind it, and matched too: an address, a key. */
+  /** Shown after it, and also matched: an address, a key. */
   readonly detail?: string
   readonly kind: 'action' | 'mount' | 'template' | 'prompt' | 'resource'
   readonly run: () => void
 }
 
 /**
- * How well a query fits a text, both folded: higher is better, `undefined` not at all. A stretch of the text comes before letters that are
- * spread over it; the beginning of a word before its middle; short texts before long ones.
+ * How well a text matches a query, both folded: higher is better, `undefined` not at all. A contiguous match comes before spread
+ * letters, the beginning of a word before its middle, short texts before long ones.
  */
 export function fitOf(query: string, text: string): number | undefined {
   if (query === '') return 0
@@ -51,7 +51,7 @@ function beginningOf(character: string, text: string): number {
 
 const kinds = ['action', 'mount', 'template', 'prompt', 'resource'] as const
 
-/** The options that fit, best first; what can be done before what can be opened where both fit as well. */
+/** The options that match, best first; with equal scores, actions before resources. */
 export function ranked(options: readonly Option[], query: string, most = 50): readonly Option[] {
   const needle = fold(query.trim())
   const fitting = options.flatMap((option, at) => {

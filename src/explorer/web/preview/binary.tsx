@@ -5,11 +5,11 @@ import { t } from './words.ts'
 
 interface Props {
   readonly bytes: Uint8Array
-  /** The size of the whole, where this is its beginning. */
+  /** The size of the whole content, if this is its beginning. */
   readonly size: number | undefined
 }
 
-/** Bytes that nothing better is known of. */
+/** Preview of bytes of an unknown type. */
 export function Binary({ bytes, size }: Props) {
   const rows = Math.ceil(bytes.length / bytesInRow)
   return (

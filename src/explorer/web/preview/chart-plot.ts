@@ -4,7 +4,7 @@ import type { Chart } from './model/series.ts'
 
 export interface Plot {
   show(index: number, isShown: boolean): void
-  /** Puts the cursor on the time with this index. */
+  /** Moves the cursor to the time with this index. */
   moveTo(index: number): void
   end(): void
 }
@@ -14,7 +14,7 @@ interface Options {
   readonly onCursor: (index: number | undefined) => void
 }
 
-/** Draws a chart into an element, as wide as that is at any time. */
+/** Draws a chart into an element, and follows the width of the element. */
 export function createPlot(box: HTMLElement, chart: Chart, { locale, onCursor }: Options): Plot {
   const colour = colours(box)
   const axis = { stroke: colour('--ink-2'), grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false } }
@@ -70,13 +70,13 @@ export function createPlot(box: HTMLElement, chart: Chart, { locale, onCursor }:
   }
 }
 
-/** The least distance between two labels of times, in pixels. */
+/** Minimum distance between two time labels, in pixels. */
 const labelSpacePx = 90
 
-/** Sizes are counted in powers of two, and so are the steps between their lines. */
+/** Sizes are counted in powers of two, and so are the steps of their axis. */
 const binarySteps = Array.from({ length: 60 }, (_, power) => 2 ** power)
 
-/** Colours as they are just now: a canvas does not know `light-dark()`. */
+/** The current colours: a canvas does not support `light-dark()`. */
 function colours(box: HTMLElement): (name: string) => string {
   return (name) => {
     const probe = document.createElement('span')
@@ -88,13 +88,13 @@ function colours(box: HTMLElement): (name: string) => string {
   }
 }
 
-/** Significant digits to try, from the fewest to the most that a number has. */
+/** Numbers of significant digits to try, in ascending order. */
 const digits = [4, 6, 8, 12, 17]
 
 /**
- * Labels of the values of an axis, each different from its neighbour: with as few digits as that takes.
+ * Labels of the values of an axis, each different from its neighbour, with as few digits as possible.
  *
- * @param unit Unit of the metric, as {@link formatUnit} takes it.
+ * @param unit Unit of the metric, as for {@link formatUnit}.
  */
 export function valueLabels(values: readonly number[], unit: string | undefined, locale: string): string[] {
   let labels: string[] = []
@@ -131,7 +131,7 @@ export function timeLabels(times: readonly number[], span: number, locale: strin
   return labels
 }
 
-/** Forms of a time, from the shortest to the most precise. */
+/** Time formats, from the shortest to the most precise. */
 function formsFor(span: number): readonly Intl.DateTimeFormatOptions[] {
   if (span > 200 * day) return [month, date, { ...date, ...hour }]
   if (span > 3 * day) return [date, { ...date, ...hour }]
@@ -148,7 +148,7 @@ function areDistinct(labels: readonly string[]): boolean {
 }
 
 /**
- * Returns a function that writes values of a metric: sizes and times in units that people read, all other values as short numbers.
+ * Returns a function that formats values of a metric: sizes and times in readable units, all other values as short numbers.
  *
  * @param maxDigits Maximum number of significant digits.
  */

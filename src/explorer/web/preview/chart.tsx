@@ -8,10 +8,10 @@ import type { Chart } from './model/series.ts'
 import { Region } from './region.tsx'
 import { t } from './words.ts'
 
-/** Number of series drawn at first: more would share colours. */
+/** Maximum number of series that are drawn at first. With more, colours would repeat. */
 const mostDrawn = 12
 
-/** Time series as lines, with the values at the cursor, and as a table for who does not see them. */
+/** Time series as lines, with the values at the cursor, and as a table for readers who cannot see the chart. */
 export function ChartView({ chart }: { readonly chart: Chart }) {
   const box = useRef<HTMLElement>(null)
   const plot = useRef<Plot>(undefined)
@@ -118,7 +118,7 @@ function SeriesTable({ chart, hidden, toggle, at, format }: TableProps) {
   )
 }
 
-/** The value at a place; where another series has a time and this has none, the one before. */
+/** The value of a series at a time; if the series has no point there, its previous value. */
 function nearest(values: Chart['series'][number]['values'], at: number): number | null | undefined {
   for (let index = at; index >= 0; index--) if (values[index] !== undefined) return values[index]
   return undefined
@@ -135,7 +135,7 @@ function rangeText(times: readonly number[], locale: string): string {
   return format.formatRange(first * 1000, last * 1000)
 }
 
-/** Whether the page is dark just now: what is drawn on a canvas does not change its colours by itself. */
+/** Whether the page is dark: a canvas does not follow the colour scheme by itself. */
 function useDark(): boolean {
   const query = useMemo(() => matchMedia('(prefers-color-scheme: dark)'), [])
   const [isDark, setDark] = useState(query.matches)

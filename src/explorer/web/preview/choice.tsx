@@ -5,7 +5,7 @@ interface Props<T extends string> {
   readonly onChoose: (value: T) => void
 }
 
-/** One of a few ways to look at something. */
+/** A choice between a few views of a resource. */
 export function Choice<T extends string>({ label, options, value, onChoose }: Props<T>) {
   return (
     <fieldset class="switch" aria-label={label}>

@@ -1,4 +1,4 @@
-/** Returns an address under which the page shows a content. `releaseUrl` gives it back. */
+/** Returns an object URL of a content for the page. `releaseUrl` revokes it. */
 export function createUrl(content: Uint8Array | string, type: string): string {
   return URL.createObjectURL(new Blob([content as BlobPart], { type }))
 }

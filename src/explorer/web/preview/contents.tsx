@@ -15,7 +15,7 @@ import { Rendered, rendersText } from './rendered.tsx'
 import { TextView } from './text.tsx'
 import { t } from './words.ts'
 
-/** Whether long lines are broken, in all texts. */
+/** Whether long lines are wrapped, in all texts. */
 const wraps = signal(true)
 
 interface Props {
@@ -23,7 +23,7 @@ interface Props {
   readonly reading: Extract<Reading, { state: 'ready' }>
 }
 
-/** The contents of a read: one, or one of several that the reader chooses. */
+/** The contents of a read: the only one, or the one that the reader chooses. */
 export function Contents({ reader, reading }: Props) {
   const [chosen, setChosen] = useState(0)
   const { contents } = reading
@@ -58,7 +58,7 @@ function One({ reader, reading, content, parts }: OneProps) {
   const isSource = (place.value.source === '1' && !isDocument) || found !== undefined
   const isText = text !== undefined && shape.kind !== 'empty'
   const isTailed = parameterOf(reader.uri, 'tail') !== undefined
-  // The beginning of a JSON document is none.
+  // The beginning of a JSON document is not valid JSON.
   const isCut = shape.kind === 'json' && reading.part?.next !== undefined
   const hasBoth = found === undefined && rendersText(shape) && !isCut && !isDocument
   const isLaidOut = found === undefined && rendersText(shape) && !isCut
@@ -109,14 +109,14 @@ interface SourceProps {
   readonly shape: Shape
   readonly reading: Props['reading']
   readonly marked: ReturnType<typeof linesIn>
-  /** Whether its last line is to be seen. */
+  /** Whether to scroll to the last line. */
   readonly isEnd: boolean
   readonly changedAt: number | undefined
 }
 
 function Source({ text, shape, reading: { part, contents }, marked, isEnd, changedAt }: SourceProps) {
   const isTail = contents[0] !== undefined && parameterOf(contents[0].uri, 'tail') !== undefined
-  // Of several parts that were read one after the other, the first begins the text.
+  // Of several consecutive parts, the first one begins the text.
   const first = (marked !== undefined || isTail) && part?.unit === 'lines' ? part.first : 1
   return (
     <TextView
@@ -131,13 +131,13 @@ function Source({ text, shape, reading: { part, contents }, marked, isEnd, chang
   )
 }
 
-/** How many lines the end of a text has. */
+/** Number of lines that "Show the end" loads. */
 const tailLines = 500
 
-/** Whether the end of a text that grows stays in view. */
+/** Whether the preview follows the end of a growing text. */
 const follows = signal(true)
 
-/** Whether a text is one whose end is worth a way of its own: it is long, or a log. */
+/** Whether to offer the end of a text: it is long, or a log. */
 function hasEnd({ uri }: Reader, { part }: Props['reading']): boolean {
   if (/[?]/.test(uri)) return false
   return part?.next !== undefined || /\.(?:log|out|err)$/i.test(uri)
@@ -187,7 +187,7 @@ function SourceSwitch({ isSource }: { readonly isSource: boolean }) {
   )
 }
 
-/** The text of a document, or the document as it is. */
+/** A document as its text, or as the original. */
 function DocumentSwitch({ reader: { uri, resource, noText } }: { readonly reader: Reader }) {
   const original = t(isPdf(uri, resource.value?.mimeType) ? 'asPages' : 'asBytes')
   return (

@@ -10,13 +10,13 @@ import { t } from './words.ts'
 
 const ChartView = lazily(async () => (await import('./chart.tsx')).ChartView)
 
-/** A table that is longer than this is not looked at for a chart. */
+/** Maximum number of rows of a table that are examined for a chart. */
 const mostCharted = 50_000
 
-/** How long rows are read before the browser gets a turn, in milliseconds. */
+/** Time slice for parsing rows before the browser gets a turn, in milliseconds. */
 const slice = 12
 
-/** Comma-separated values as a table; where a column is times and others are numbers, as a chart too. */
+/** Comma-separated values as a table; if one column has times and others have numbers, also as a chart. */
 export function Csv({ text, mimeType }: { readonly text: string; readonly mimeType: string | undefined }) {
   const rows = useRows(text, mimeType)
   const [form, setForm] = useState<'table' | 'chart'>('table')
@@ -50,7 +50,7 @@ export function Csv({ text, mimeType }: { readonly text: string; readonly mimeTy
   )
 }
 
-/** The rows once all of them are read. Those of the text before stay meanwhile. */
+/** The rows, once all are parsed. Until then, the rows of the previous text stay. */
 function useRows(text: string, mimeType: string | undefined): Rows | undefined {
   const [rows, setRows] = useState<Rows>()
   useEffect(() => {

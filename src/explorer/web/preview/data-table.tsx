@@ -21,7 +21,7 @@ interface Sort {
   readonly isDescending: boolean
 }
 
-/** A table of any length (ARIA grid pattern): its rows are drawn as they come into view, and its heads sort it. */
+/** A table of any length (ARIA grid pattern): visible rows are drawn, and a click on a head sorts by it. */
 export function DataTable({ rows, children }: Props) {
   const head = useMemo(() => rows[0] ?? [], [rows])
   const body = useMemo(() => rows.slice(1), [rows])
@@ -131,7 +131,7 @@ export function DataTable({ rows, children }: Props) {
 
 interface HeadProps {
   readonly columns: readonly Column[]
-  /** The widths of the columns, as CSS has them. */
+  /** The widths of the columns, for CSS. */
   readonly template: string
   readonly sort: Sort | undefined
   readonly sortBy: (column: number) => void
@@ -165,7 +165,7 @@ function TableHead({ columns, template, sort, sortBy }: HeadProps) {
 
 interface Column {
   readonly name: string
-  /** In widths of a digit. */
+  /** In multiples of the width of a digit. */
   readonly size: number
   readonly isNumeric: boolean
 }
@@ -184,7 +184,7 @@ function columnsOf(head: readonly string[], body: Rows, width: number): readonly
   })
 }
 
-/** About how wide a text is: characters of East Asia count twice. */
+/** Approximate width of a text: East Asian characters count twice. */
 function widthOf(text: string): number {
   let width = 0
   for (const character of text.slice(0, 60)) width += (character.codePointAt(0) ?? 0) >= 0x1100 ? 2 : 1

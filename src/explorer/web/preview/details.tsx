@@ -14,10 +14,10 @@ import { resolveReference, withParameter } from './model/reference.ts'
 import { isRecord } from './model/series.ts'
 import { t } from './words.ts'
 
-/** Whether everything that is known of a resource is shown. It stays so from one resource to the next. */
+/** Whether the details of a resource are shown. The setting stays for the next resource. */
 export const isDetailed = signal(false)
 
-/** Everything that is known of a resource beside its content. */
+/** All metadata of a resource. */
 export function Details({ reader }: { readonly reader: Reader }) {
   const { uri, reading, resource } = reader
   const own = resource.value
@@ -140,7 +140,7 @@ function CopyButton({ text, label }: { readonly text: string; readonly label: st
   )
 }
 
-/** A link to the whole of an object opens it for whoever has it: it is not for the eye. */
+/** A link to the whole object gives everybody access to it, so it is not shown. */
 function withoutSecrets(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { [metaKeys.link]: link, ...rest } = meta
   return link === undefined ? rest : { ...rest, [metaKeys.link]: '…' }

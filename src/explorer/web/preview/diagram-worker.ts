@@ -5,7 +5,8 @@ interface Task {
   readonly text: string
 }
 
-// The layout in the library believes to be a worker itself when there is no document, and puts back `self`, which no worker lets it.
+// Without a document, the layout library believes that it runs in a worker of its own and assigns `self`, which a worker does not
+// allow.
 Object.assign(globalThis, { document: {} })
 Object.defineProperty(globalThis, 'self', { value: globalThis, writable: true, configurable: true })
 

@@ -15,7 +15,7 @@ interface Frame {
 
 const [least, most] = [0.08, 2.5]
 
-/** All tables of a database and how they refer to each other: it can be moved and zoomed, and each table opens. */
+/** All tables of a database and their foreign keys. The diagram can be moved and zoomed, and a click opens a table. */
 export function Diagram({ overview, uri }: { readonly overview: Overview; readonly uri: string }) {
   const box = useRef<HTMLElement>(null)
   const drawing = useMemo(() => layoutOf(overview), [overview])
@@ -25,7 +25,7 @@ export function Diagram({ overview, uri }: { readonly overview: Overview; readon
     const element = box.current
     if (element === null) return
     const scale = Math.min(1, (element.clientWidth - 40) / drawing.width, (element.clientHeight - 40) / drawing.height)
-    // The scale has a minimum, so that text stays readable: larger diagrams are moved instead.
+    // The scale has a minimum, so that text stays readable: a larger diagram must be moved.
     setFrame({ x: 20, y: 20, scale: Math.max(0.5, scale) })
   }
   useLayoutEffect(fitAll, [drawing])
@@ -173,7 +173,7 @@ function Link({ link, boxes, picked }: LinkProps) {
 
 type Point = { readonly x: number; readonly y: number }
 
-/** From the right side of a table to the left one of another; where that stands before it, around. */
+/** The line leads from the right side of a table to the left side of another; if that one is further left, the line goes around. */
 function curve(start: Point, end: Point, from: Box, to: Box): string {
   const arrow = (x: number, y: number, way: 1 | -1) => `M${x - 7 * way} ${y - 4}L${x} ${y}L${x - 7 * way} ${y + 4}`
   if (end.x > start.x) {
@@ -189,7 +189,7 @@ function curve(start: Point, end: Point, from: Box, to: Box): string {
   return `M${from.x} ${start.y}C${from.x - 40} ${start.y} ${right + 40} ${end.y} ${right} ${end.y}${arrow(right, end.y, -1)}`
 }
 
-/** Moves what is dragged, and zooms at the pointer by the wheel. */
+/** Moves the diagram by dragging, and zooms at the pointer with the wheel. */
 function useDragging(
   box: { readonly current: HTMLElement | null },
   move: (x: number, y: number) => void,

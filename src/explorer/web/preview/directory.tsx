@@ -26,10 +26,10 @@ interface Listing {
   readonly error?: unknown
 }
 
-/** The folder that is shown, if nothing of it can be put into the basket: it is empty, or it does not answer. */
+/** The shown folder, if it has nothing for the basket: it is empty, or it does not answer. */
 export const barren = signal<string | undefined>(undefined)
 
-/** How many rows of a folder stand above its README. More of them scroll. */
+/** Maximum number of rows above the README. More rows scroll. */
 const maxRowsOverReadme = 14
 
 /** Lists a directory page by page, with its README below. */
@@ -159,7 +159,7 @@ function useListing(uri: string) {
     const controller = new AbortController()
     const { signal } = controller
     setListing((before) => ({ ...before, isBusy: true }))
-    // As much as was there is read again, so that nobody loses their place.
+    // As many entries as before are loaded again, so that the scroll position stays.
     const read = async () => {
       let found = await page(undefined, signal)
       const items = [...found.items]

@@ -7,12 +7,12 @@ import { t } from './words.ts'
 import { createWorkerTasks } from './worker-tasks.ts'
 
 const formulaTimeoutMs = 5000
-/** The first one waits for what draws it to be loaded. */
+/** The first drawing waits until the drawing code is loaded. */
 const diagramTimeoutMs = 10_000
 /** Maximum number of formulas and diagrams drawn in a document; others stay as source. */
 const maxFormulas = 1000
 const maxDiagrams = 50
-/** Number of timeouts after which no more of a document is drawn. */
+/** Number of time-outs after which drawing stops for a document. */
 const maxTimeouts = 3
 
 const formulas = createWorkerTasks<
@@ -21,7 +21,7 @@ const formulas = createWorkerTasks<
 >(formulaWorkerUrl, formulaTimeoutMs)
 const diagrams = createWorkerTasks<{ readonly text: string }, Drawn>(diagramWorkerUrl, diagramTimeoutMs)
 
-/** Draws what `drawables` finds in a document, one after the other beside the page: the page never waits for it. */
+/** Draws the `drawables` of a document one after the other in a worker, so that the page never blocks. */
 export async function draw(elements: readonly HTMLElement[], signal: AbortSignal): Promise<void> {
   const isDiagram = (element: HTMLElement) => element.className === 'language-mermaid'
   await Promise.all([
@@ -30,7 +30,7 @@ export async function draw(elements: readonly HTMLElement[], signal: AbortSignal
   ])
 }
 
-/** @param one Answers whether it took too long. */
+/** @param one Resolves to whether it took too long. */
 async function inTurns(
   elements: readonly HTMLElement[],
   signal: AbortSignal,
@@ -58,7 +58,7 @@ async function drawFormula(code: HTMLElement, signal: AbortSignal): Promise<bool
   box.append(nodeOf(answer.formula))
   const replaced = isBlock ? (code.parentElement ?? code) : code
   replaced.replaceWith(box)
-  // A wide formula scrolls by itself, and by keys.
+  // A wide formula scrolls separately, also by keys.
   if (isDisplayed && box.scrollWidth > box.clientWidth) {
     box.tabIndex = 0
     box.setAttribute('role', 'group')
@@ -103,7 +103,7 @@ async function drawDiagram(code: HTMLElement, signal: AbortSignal): Promise<bool
   return false
 }
 
-/** One drawing. As an image nothing in it runs, and nothing is fetched. */
+/** One drawing. It is an image, so nothing in it runs or is fetched. */
 function imageOf(svg: string, theme: 'light' | 'dark', figure: HTMLElement): HTMLImageElement {
   const image = document.createElement('img')
   const url = URL.createObjectURL(new Blob([svg], { type: 'image/svg+xml' }))

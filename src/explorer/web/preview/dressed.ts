@@ -50,15 +50,15 @@ export function dressed(
   }
 }
 
-/** Formulas, as model/math-marks.ts marks them, and diagrams. */
+/** Formulas, as marked by model/math-marks.ts, and diagrams. */
 const drawable = 'code[class^="language-math"], pre > code.language-mermaid'
 
-/** How many characters of code in one document are coloured: each word of them becomes an element. */
+/** Maximum number of highlighted characters in one document, because each word becomes an element. */
 const maxColoured = 100_000
 
 function headingsOf(page: HTMLElement): readonly Heading[] {
   const used = new Set<string>()
-  // Next number for headings of one name: many may have the same.
+  // Next number for headings of the same name.
   const numbers = new Map<string, number>()
   return [...page.querySelectorAll<HTMLElement>('h1, h2, h3, h4')].map((heading) => {
     const text = heading.textContent ?? ''
@@ -75,7 +75,7 @@ function headingsOf(page: HTMLElement): readonly Heading[] {
   })
 }
 
-/** The name that links call a heading by, as most programs make it. */
+/** The anchor of a heading, as most programs make it. */
 function slugOf(text: string): string {
   return text
     .trim()
@@ -114,13 +114,13 @@ function dressLink(link: HTMLAnchorElement, uri: string, page: HTMLElement): voi
 
 /** Shared state of the images of one document. */
 interface Images {
-  /** The addresses that are given back with the document. */
+  /** Object URLs that are revoked together with the document. */
   readonly urls: string[]
   readonly inView: (element: HTMLElement, show: () => void) => void
   readonly signal: AbortSignal
 }
 
-/** How many images of one document are shown without being asked for. */
+/** Maximum number of images of one document that are shown without a click. */
 const maxShownImages = 50
 
 /** Calls back when an element comes into view, for the first elements of a document. */
@@ -146,7 +146,7 @@ function whenInView(signal: AbortSignal): Images['inView'] {
   }
 }
 
-/** An image of this server is shown when it comes into view; of many, the later ones when they are asked for. Others are links. */
+/** An image of this server is shown when it comes into view; beyond a number of them, after a click. Other images are links. */
 function dressImage(image: HTMLImageElement, uri: string, images: Images): void {
   const reference = image.dataset.image ?? ''
   const name = shown(image.alt === '' ? reference.slice(0, 80) : image.alt)
@@ -162,7 +162,7 @@ function dressImage(image: HTMLImageElement, uri: string, images: Images): void 
       show()
     })
     image.replaceWith(button)
-    // A read of another mount may do something, such as take a picture of the screen: the reader decides.
+    // A read of another mount may have an effect, such as taking a screenshot, so it needs a click.
     if (isBeside(uri, target.uri)) images.inView(button, show)
     return
   }
@@ -201,7 +201,7 @@ async function showImage(button: HTMLElement, uri: string, name: string, { urls,
   }
 }
 
-/** A wide table scrolls by itself, and by keys. */
+/** A wide table scrolls separately, also by keys. */
 function scrollable(table: HTMLTableElement): void {
   const box = document.createElement('div')
   box.className = 'table-scroll'

@@ -14,17 +14,17 @@ export function nameOf(uri: string): string {
   return lastSegment(uri)
 }
 
-/** Saves what is shown as a file; of what is shown in part, the whole. */
+/** Saves the shown content as a file; if only a part is shown, the whole. */
 export async function saveContent({ uri, reading }: Reader): Promise<void> {
   const { value } = reading
   if (value.state !== 'ready') return
   try {
-    // Of a document whose text is shown, the document itself is saved.
+    // If the text of a document is shown, the document itself is saved.
     const isPart = value.part !== undefined || documentFormOf(uri, value.contents[0]?.mimeType) !== undefined
     const contents = isPart ? (await connected().view.read(withPart(uri, undefined))).contents : value.contents
     for (const content of contents) download(nameOf(content.uri), bodyOf(content))
   } catch (error) {
-    // A content that is too large for an answer has a link of its own.
+    // A content that is too large for an answer has its own link.
     const link = isResourceError(error, 'too-large') ? linkIn(error.cause) : undefined
     if (link === undefined) announce(reasonOf(error))
     else downloadFrom(nameOf(uri), link)
@@ -36,7 +36,7 @@ function bodyOf(content: ResourceContent): string | Uint8Array {
   return 'bytes' in content ? content.bytes : ''
 }
 
-/** How long ago something was, in the words of the language. */
+/** A relative time, such as "3 days ago", in the language of the page. */
 export function formatAgo(language: string, time: number, now: number): string {
   const format = new Intl.RelativeTimeFormat(language, { numeric: 'auto' })
   const seconds = (time - now) / 1000

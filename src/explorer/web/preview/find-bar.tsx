@@ -5,20 +5,20 @@ import { go } from '../state/place.ts'
 import { maxMatches } from './model/lines.ts'
 import { t } from './words.ts'
 
-/** Whether the reader looks for something in the text that is shown. */
+/** Whether the find bar is open. */
 export const isFinding = signal(false)
 /** The searched text. It stays from one document to the next. */
 export const needle = signal('')
 
 interface FindBarProps {
   readonly count: number
-  /** Which match is shown, from 0. */
+  /** Index of the shown match, from 0. */
   readonly current: Signal<number>
-  /** The numbers of the first and the last line that are there. */
+  /** The numbers of the first and the last loaded line. */
   readonly lines: readonly [first: number, last: number]
 }
 
-/** Looks for a text in the one that is shown, and goes to a line by its number. */
+/** Finds a text in the shown one, and goes to a line by its number. */
 export function FindBar({ count, current, lines: [first, last] }: FindBarProps) {
   const field = useRef<HTMLInputElement>(null)
   useEffect(() => {

@@ -4,7 +4,7 @@ import { tokenLines } from './model/tokens.ts'
 
 type Loader = () => Promise<{ readonly default: LanguageFn }>
 
-/** Each language is a file of its own, fetched when a text in it is shown first. */
+/** Each language is a separate file, fetched when a text in it is first shown. */
 const loaders: Readonly<Record<string, Loader>> = {
   bash: () => import('highlight.js/lib/languages/bash'),
   c: () => import('highlight.js/lib/languages/c'),
@@ -60,7 +60,7 @@ addEventListener('message', async ({ data }: MessageEvent<Task>) => {
     const { value } = hljs.highlight(data.text, { language: data.language, ignoreIllegals: true })
     postMessage({ id: data.id, lines: tokenLines(value) })
   } catch {
-    // The text stays as it is.
+    // Unknown languages stay plain text.
     postMessage({ id: data.id, lines: undefined })
   }
 })

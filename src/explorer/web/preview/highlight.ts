@@ -2,10 +2,10 @@ import workerUrl from './highlight-worker.ts?worker&url'
 import type { TokenLine } from './model/tokens.ts'
 import { createWorkerTasks } from './worker-tasks.ts'
 
-/** A text longer than this, in characters, stays plain: a person does not read it for its colours. */
+/** Maximum length of a highlighted text, in characters: nobody reads a longer one for its colours. */
 export const mostHighlighted = 1_000_000
 
-/** A text that takes longer stays plain: there are texts on which regular expressions take for ever. */
+/** Time-out of highlighting, because some texts make regular expressions run very long. */
 const highlightTimeoutMs = 8000
 
 interface Highlighted {
@@ -17,7 +17,7 @@ const tasks = createWorkerTasks<{ readonly text: string; readonly language: stri
   highlightTimeoutMs,
 )
 
-/** The lines of a text as pieces with their classes, worked out beside the page. `undefined`: it stays plain. */
+/** Splits the lines of a text into pieces with their classes, in a worker. `undefined`: the text stays plain. */
 export async function highlight(text: string, language: string): Promise<readonly TokenLine[] | undefined> {
   return text.length > mostHighlighted ? undefined : (await tasks.run({ text, language }))?.lines
 }

@@ -5,7 +5,7 @@ import { JsonTree } from './json-tree.tsx'
 import { parseLines, tableOf } from './model/json-rows.ts'
 import { t } from './words.ts'
 
-/** JSON documents, one on each line: as a table where they are alike, else as a tree. */
+/** JSON documents, one on each line: as a table if they have the same members, else as a tree. */
 export function JsonLines({ text }: { readonly text: string }) {
   const values = useMemo(() => parseLines(text), [text])
   const table = useMemo(() => tableOf(values), [values])

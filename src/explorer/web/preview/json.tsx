@@ -26,10 +26,10 @@ interface Props {
   readonly format: string | undefined
 }
 
-/** Larger documents are shown as text: parsing them would hold the page up. In characters. */
+/** Maximum length of a parsed document, in characters. A longer one is shown as text, because parsing would block the page. */
 const largest = 25_000_000
 
-/** A JSON document: in the form that fits what it tells, else as a tree. */
+/** A JSON document: in the special form of its format, else as a tree. */
 export function Json({ text, uri, format }: Props) {
   const parsed = useMemo(() => parse(text), [text])
   if ('reason' in parsed)
@@ -57,7 +57,7 @@ export function Json({ text, uri, format }: Props) {
   )
 }
 
-/** A document in the form that fits what it tells, where there is one. */
+/** A document in the special form of its format, if there is one. */
 function formOf(value: unknown, { uri, format }: Omit<Props, 'text'>) {
   const overview = format === 'DatabaseOverview' ? overviewOf(value) : undefined
   if (overview !== undefined && overview.tables.length > 0) return <Diagram overview={overview} uri={uri} />

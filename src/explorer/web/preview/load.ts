@@ -18,32 +18,32 @@ export type Reading =
   | { readonly state: 'failed'; readonly error: unknown }
   | { readonly state: 'ready'; readonly contents: readonly ResourceContent[]; readonly part?: Part }
 
-/** Beside what is shown: it has changed, it is gone, or it cannot be read anew just now. */
+/** A note beside the shown content: it has changed, it is deleted, or it cannot be read again at the moment. */
 export interface Standing {
   readonly changedAt?: number
   readonly isGone?: boolean
   readonly isFailing?: boolean
 }
 
-/** A larger text is read in parts; what only makes sense as a whole is read whole up to the other size. Both in bytes. */
+/** Size above which a text is read in parts, and maximum size of a content that only makes sense as a whole. Both in bytes. */
 const [largeText, largeWhole] = [1_000_000, 24_000_000]
 const retries = [1000, 2000, 4000] as const
-/** How long it is waited for the size of a resource before it is read without, in milliseconds. */
+/** How long to wait for the size of a resource before it is read without it, in milliseconds. */
 const patience = 800
 
 export type Reader = ReturnType<typeof createReader>
 
 /**
- * Reads one resource, for as long as it is looked at, and reads it anew when it changes.
+ * Reads one resource while it is shown, and reads it again when it changes.
  *
- * @param isOriginal Whether a document (Word, Excel, PowerPoint, PDF) is read as it is, and not as text.
+ * @param isOriginal Whether a document (Word, Excel, PowerPoint, PDF) is read in its original form, and not as text.
  */
 export function createReader(uri: string, isOriginal = false) {
   const reading = signal<Reading>({ state: 'loading' })
   const standing = signal<Standing>({})
   const resource = signal<Resource | undefined>(knownOf(bare(uri)))
   const more = signal<'idle' | 'busy' | 'failed'>('idle')
-  /** Why a document is shown as it is, and not as text. */
+  /** Why a document is shown in its original form, and not as text. */
   const noText = signal<string | undefined>(undefined)
   const controller = new AbortController()
   const { signal: left } = controller
@@ -53,7 +53,7 @@ export function createReader(uri: string, isOriginal = false) {
   let timer: ReturnType<typeof setTimeout> | undefined
   let round = 0
 
-  /** Reads the resource for the first time, and keeps by which query, so that as much is read again. */
+  /** Reads the resource for the first time, and stores the query, so that the same range is read again. */
   const begin = async (): Promise<readonly ResourceContent[]> => {
     const { contents, query } = await readFirst()
     queries = [query]
@@ -130,7 +130,7 @@ export function createReader(uri: string, isOriginal = false) {
     noText,
     more,
     reload: () => void load(),
-    /** Reads what follows, and puts it behind what is there. */
+    /** Reads the next part, and appends it. */
     readMore: async () => {
       const before = reading.value
       if (before.state !== 'ready' || before.part?.next === undefined || more.value === 'busy') return
@@ -168,7 +168,7 @@ interface ReadsParts {
   readonly left: AbortSignal
 }
 
-/** Reads a resource: by one query, or for the first time by the query that suits it. */
+/** Reads a resource: by a given query, or for the first time by the query that suits it. */
 function createReads(uri: string, isOriginal: boolean, { resource, noText, left }: ReadsParts) {
   const read = async (query: string | undefined): Promise<readonly ResourceContent[]> => {
     const { view } = connected()
@@ -176,7 +176,7 @@ function createReads(uri: string, isOriginal: boolean, { resource, noText, left 
     return (await view.read(asked, { signal: left })).contents
   }
 
-  /** The content, and by which query it was asked for. */
+  /** The content, and its query. */
   const readFirst = async (): Promise<FirstRead> => {
     const wanted = linesIn(uri)
     const text = isOriginal ? undefined : await readText()
@@ -186,7 +186,7 @@ function createReads(uri: string, isOriginal: boolean, { resource, noText, left 
       return { contents: await read(first), query: first }
     } catch (error) {
       const isTooLarge = isResourceError(error, 'too-large')
-      // Not every server has parts: then one that is asked for is malformed, or not there.
+      // A server may not support parts: it then reports a malformed or missing URI.
       const hasNoParts = isResourceError(error, 'invalid') || isResourceError(error, 'not-found')
       if (!isTooLarge && (first === undefined || !hasNoParts)) throw error
       const others = first === undefined ? ['lines=1-', 'bytes=0-65535'] : ['bytes=0-65535', undefined]
@@ -194,7 +194,7 @@ function createReads(uri: string, isOriginal: boolean, { resource, noText, left 
     }
   }
 
-  /** The text of a document. `undefined`: it is no document, or has none. */
+  /** The text of a document. `undefined`: it is not a document, or has no text. */
   const readText = async (): Promise<FirstRead | undefined> => {
     const form = documentFormOf(uri, resource.value?.mimeType)
     if (form === undefined || /[?#]/.test(uri)) return undefined
@@ -221,12 +221,12 @@ function createReads(uri: string, isOriginal: boolean, { resource, noText, left 
   return { read, readFirst }
 }
 
-/** Lists name a resource without the parts that can be asked of it. */
+/** Lists contain a resource without the queries for its parts. */
 export function bare(uri: string): string {
   return withPart(uri, undefined)
 }
 
-/** By which query a resource is read first: a large text in parts, from its beginning. */
+/** The query of the first read of a resource: a large text is read in parts, from its beginning. */
 function firstQuery(uri: string, resource: Resource | undefined): string | undefined {
   const isAsked = ['bytes', 'tail', 'as', 'pointer'].some((name) => parameterOf(uri, name) !== undefined)
   if (isAsked || resource?.size === undefined || resource.size <= largeText) return undefined
@@ -236,7 +236,7 @@ function firstQuery(uri: string, resource: Resource | undefined): string | undef
   return isWhole && /^(image|audio|video)\/|pdf/.test(type) ? 'bytes=0-65535' : 'lines=1-'
 }
 
-/** Two contents of which the second follows the first. */
+/** Joins two contents, of which the second follows the first. */
 function joined(before: readonly ResourceContent[], after: readonly ResourceContent[]): readonly ResourceContent[] {
   const [first, next] = [before[0], after[0]]
   if (first === undefined || next === undefined) return before

@@ -9,10 +9,10 @@ import { resolveReference } from './model/reference.ts'
 import { Region } from './region.tsx'
 import { t } from './words.ts'
 
-/** How many commits are drawn: each is about ten elements. */
+/** Maximum number of drawn commits: each is about ten elements. */
 const maxCommits = 2000
 
-/** The commits of a repository, newest first: each opens. */
+/** The commits of a repository, newest first. A click opens a commit. */
 export function Log({ text, uri }: { readonly text: string; readonly uri: string }) {
   const log = useMemo(() => gitLogOf(text) ?? { title: '', commits: [], notes: [] }, [text])
   return (

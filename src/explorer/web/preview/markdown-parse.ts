@@ -2,12 +2,12 @@ import workerUrl from './markdown-worker.ts?worker&url'
 import { type MarkdownHtml, plainHtml } from './model/plain-html.ts'
 import { createWorkerTasks } from './worker-tasks.ts'
 
-/** A document that takes longer to lay out is shown as the text that it is. */
+/** Time-out of parsing. A document that takes longer is shown as plain text. */
 const layoutTimeoutMs = 5000
 
 const tasks = createWorkerTasks<{ readonly text: string }, MarkdownHtml>(workerUrl, layoutTimeoutMs)
 
-/** Lays out a document beside the page: whatever is in it, the page goes on answering. */
+/** Parses a document in a worker, so that the page keeps responding. */
 export async function parseMarkdown(text: string): Promise<MarkdownHtml> {
   return (await tasks.run({ text })) ?? plainHtml(text)
 }

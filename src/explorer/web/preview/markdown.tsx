@@ -8,20 +8,17 @@ import type { MarkdownHtml } from './model/plain-html.ts'
 import { Region } from './region.tsx'
 import { t } from './words.ts'
 
-/** Beyond this many characters a text is not laid out as a document: it takes the browser too long. */
+/** Maximum length of a rendered document, in characters: laying out a longer one takes the browser too long. */
 const longest = 1_000_000
 
 interface Props {
   readonly text: string
   readonly uri: string
-  /** Whether it stands among other things: then it has neither an outline nor a scroll bar of its own. */
+  /** Whether it is part of another view: then it has neither an outline nor its own scroll bar. */
   readonly isInline?: boolean
 }
 
-/**
- * A document in Markdown. Its HTML is sanitised; nothing is fetched from elsewhere. It is parsed in a worker, so the page never waits
- * for that.
- */
+/** A Markdown document. Its HTML is sanitised; nothing external is fetched. It is parsed in a worker, so the page never blocks. */
 export function Markdown({ text, uri, isInline = false }: Props) {
   const box = useRef<HTMLElement>(null)
   const page = useRef<HTMLDivElement>(null)
@@ -77,7 +74,7 @@ export function Markdown({ text, uri, isInline = false }: Props) {
   )
 }
 
-/** How many headings the outline lists. */
+/** Maximum number of headings in the outline. */
 const maxHeadings = 500
 
 function goTo(page: HTMLElement | null, id: string): void {
@@ -93,12 +90,13 @@ function withFrontMatter(text: string): string {
   return `\`\`\`yaml\n${yaml}\n\`\`\`\n\n${text.slice(whole.length)}`
 }
 
-/** The one cleaner of the page. Its policy of trusted types has the name `dompurify`. */
+/** The only sanitiser of the page. The name of its Trusted Types policy is `dompurify`. */
 const purify = createDOMPurify(window)
 
 /**
- * The page decides about targets of links and images: references are moved to `data-href` and `data-image`, so that
- * nothing is fetched or followed before. Of classes only the language of a block of code is kept: others are the page's own.
+ * The page decides about the targets of links and images. References are moved to `data-href` and `data-image`, so that nothing
+ * is fetched or followed before that. Of the classes only the language of a code block is kept, because the page itself uses the
+ * others.
  */
 purify.addHook('beforeSanitizeAttributes', (node) => {
   if (!(node instanceof Element)) return
@@ -193,7 +191,7 @@ const attributes = [
   ...['lang', 'open', 'reversed', 'rowspan', 'scope', 'start', 'title', 'type', 'width'],
 ]
 
-/** Puts HTML that others wrote into an element: text, lists, tables and the like, and nothing that does anything. */
+/** Writes third-party HTML into an element: text, lists, tables and the like, without anything active. */
 function putClean(into: Element, html: string): void {
   const clean = purify.sanitize(html, {
     RETURN_TRUSTED_TYPE: true,
@@ -203,6 +201,6 @@ function putClean(into: Element, html: string): void {
     ALLOW_DATA_ATTR: false,
     ALLOW_ARIA_ATTR: false,
   })
-  // Browsers take trusted HTML in the place of a text.
+  // Browsers accept trusted HTML where the DOM types say string.
   into.innerHTML = clean as unknown as string
 }

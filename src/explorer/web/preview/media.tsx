@@ -13,7 +13,7 @@ interface Props {
   readonly mediaType: string
 }
 
-/** A sound or a film, to be played. */
+/** A player for a sound or a film. */
 export function Media({ kind, bytes, mediaType }: Props) {
   return <Player kind={kind} mediaType={mediaType} url={useBlobUrl(bytes, mediaType)} size={bytes.length} />
 }
@@ -23,13 +23,13 @@ interface LargeProps extends Props {
   readonly size: number | undefined
 }
 
-/** A sound or a film that is too large for an answer: it is played from a link, range by range. Without a link, its first bytes. */
+/** A sound or a film that is too large for an answer: it is streamed from a link. Without a link, its first bytes are shown. */
 export function LargeMedia({ kind, uri, bytes, size, mediaType }: LargeProps) {
   const [url, setUrl] = useState<string | undefined>(undefined)
   useEffect(() => {
     const controller = new AbortController()
     setUrl(undefined)
-    // A link is asked for by a read of the whole, which ends at once with the error that has it.
+    // A read of the whole returns the link: it fails at once with the error that contains it.
     largeContentUrl(bare(uri), controller.signal).then(setUrl, () => {})
     return () => controller.abort()
   }, [uri])

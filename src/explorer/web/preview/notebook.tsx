@@ -13,7 +13,7 @@ interface Props {
   readonly uri: string
 }
 
-/** A Jupyter notebook: its texts, its code, and what the code answered. Nothing in it runs. */
+/** A Jupyter notebook: its texts, its code, and the stored outputs. Nothing in it runs. */
 export function Notebook({ notebook: { cells, isCut }, uri }: Props) {
   return (
     <Region class="notebook" label={t('rendered')}>

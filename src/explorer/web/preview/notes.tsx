@@ -73,7 +73,7 @@ export function Notes({ reader }: { readonly reader: Reader }) {
   )
 }
 
-/** Whether a content is the text that was read out of a document. */
+/** Whether a content is the extracted text of a document. */
 function isReading(meta: Readonly<Record<string, unknown>> | undefined): boolean {
   const told = meta?.[metaKeys.reading]
   return isRecord(told) && typeof told.of === 'string' && /pdf|officedocument/.test(told.of)
@@ -96,7 +96,7 @@ function cutText(size: unknown): string {
   return typeof size === 'number' ? t('truncatedOf', { size: formatSize(size) }) : t('truncated')
 }
 
-/** How long ago it changed, told anew as time goes by. */
+/** A relative time of the last change, updated as time passes. */
 function ChangedNote({ at }: { readonly at: number }) {
   const [now, setNow] = useState(Date.now())
   useEffect(() => {
@@ -115,7 +115,7 @@ interface FailureProps {
   readonly retry: () => void
 }
 
-/** Why there is nothing to show, and what can be done. */
+/** Why nothing can be shown, and the possible actions. */
 export function Failure({ uri, error, retry }: FailureProps) {
   const kind = isResourceError(error) ? error.kind : undefined
   const parent = parentOf(bare(uri))

@@ -9,13 +9,16 @@ import { t } from './words.ts'
 const policy =
   '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src \'unsafe-inline\'; img-src data:; font-src data:">'
 
-/** White paper, as browsers show a document that says nothing of colours: many say the one of two. Links look as links do. */
+/**
+ * White background, as browsers show a document without colours: many documents set only one of both colours. Links have the
+ * usual colours.
+ */
 const paper =
   '<style>:root{color-scheme:light;background:#fff;color:#000}[data-href]{color:LinkText;text-decoration:underline}</style>'
 
 /**
- * A document in HTML, in a sandbox in which nothing runs and nothing is fetched. It lies in an empty frame of ours, whose policy it
- * inherits: that of the page would take its styles from it.
+ * An HTML document in a sandbox in which nothing runs and nothing is fetched. It is written into our empty frame and inherits its
+ * policy; the policy of the page would forbid the styles of the document.
  */
 export function Page({ text, uri }: { readonly text: string; readonly uri: string }) {
   const outer = useRef<HTMLIFrameElement>(null)
@@ -26,7 +29,7 @@ export function Page({ text, uri }: { readonly text: string; readonly uri: strin
     if (frame === null) return
     const fill = () => {
       const document = frame.contentDocument
-      // Before it has come, a frame holds an empty document without a policy.
+      // Before the frame has loaded, it holds an empty document without a policy.
       if (document === null || !document.URL.endsWith('/frame.html') || document.body === null) return
       const inner = document.createElement('iframe')
       inner.setAttribute('sandbox', '')
@@ -58,14 +61,14 @@ export function Page({ text, uri }: { readonly text: string; readonly uri: strin
  * the document as the frame does, as otherwise they would mean a part of the page around it.
  */
 function withoutLinks(frame: HTMLIFrameElement, text: string): { readonly html: string; readonly isCut: boolean } {
-  // The parser of the frame: in the page itself, markup is taken from trusted hands only.
+  // The parser of the frame: the page itself accepts markup only from a Trusted Types policy.
   const shallow = shallowHtml(text)
   const { DOMParser: Parser } = (frame.contentWindow ?? window) as Window & typeof globalThis
   const parsed = new Parser().parseFromString(shallow, 'text/html')
   const away = 'link, base, script, iframe, frame, object, embed, portal, meta[http-equiv], [attributeName$="href" i]'
   const isCut = prune(parsed.documentElement) || shallow !== text
   for (const element of parsed.querySelectorAll(away)) element.remove()
-  // Nothing would run: without these, nothing even tries to.
+  // These would not run in any case; without them, nothing even tries to.
   for (const element of parsed.querySelectorAll('*'))
     for (const { name, value } of [...element.attributes])
       if (/^on/i.test(name) || /^\s*javascript:/i.test(value)) element.removeAttribute(name)

@@ -20,7 +20,7 @@ interface Props {
 
 const zooms = [0.5, 0.75, 1, 1.25, 1.5, 2, 3] as const
 
-/** A PDF: its pages are drawn as they come into view. */
+/** A PDF whose pages are drawn when they come into view. */
 export function Pdf({ bytes, uri, meta }: Props) {
   const [opened, setOpened] = useState<{ document: PDFDocumentProxy; pages: Pages }>()
   const [fault, setFault] = useState<string>()
@@ -94,7 +94,7 @@ interface PageProps {
   readonly zoom: number
 }
 
-/** How wide a page is that is not zoomed, in pixels. */
+/** Width of a page without zoom, in pixels. */
 const widest = 860
 
 function PdfPage({ number, document, pages, zoom }: PageProps) {
@@ -164,19 +164,16 @@ interface Pages {
   readonly sizes: readonly { readonly width: number; readonly height: number }[]
 }
 
-/** Of more pages than this, the others are taken to be as large as the first. */
+/** Maximum number of measured pages; further pages are assumed to have the size of the first. */
 const mostMeasured = 200
 
-/**
- * Opens a PDF. It is taken apart in a worker; nothing of it runs, and nothing is fetched but the tables of characters and the fonts that come
- * with the page.
- */
+/** Opens a PDF. A worker parses it; nothing in it runs, and only character tables and fonts of the page are fetched. */
 async function openPdf(bytes: Uint8Array): Promise<PDFDocumentLoadingTask> {
   const { getDocument, PDFWorker } = await import('pdfjs-dist')
   const port = startWorker(workerUrl)
   const worker = new PDFWorker({ port: port as unknown as null })
   const task = getDocument({
-    // The worker takes what it is given: a copy, since the page still has use for it.
+    // The worker takes over the buffer, so it gets a copy: the page still needs the bytes.
     data: bytes.slice(),
     worker,
     isEvalSupported: false,
@@ -185,7 +182,7 @@ async function openPdf(bytes: Uint8Array): Promise<PDFDocumentLoadingTask> {
     cMapPacked: true,
     standardFontDataUrl: new URL('pdf/fonts/', document.baseURI).href,
     useWorkerFetch: true,
-    // Fonts that are not on this machine are no error.
+    // Fonts that this machine does not have are not an error.
     verbosity: 0,
   })
   const destroy = task.destroy.bind(task)
@@ -208,7 +205,7 @@ async function pagesOf(document: PDFDocumentProxy): Promise<Pages> {
   return { sizes: Array.from({ length: document.numPages }, (_, index) => sizes[index] ?? first) }
 }
 
-/** Lays the text of a page over it, where it can be selected. */
+/** Puts the selectable text of a page over its picture. */
 async function putText(page: PDFPageProxy, container: HTMLElement, viewport: PageViewport): Promise<void> {
   const { TextLayer } = await import('pdfjs-dist')
   container.style.setProperty('--scale-factor', String(viewport.scale))

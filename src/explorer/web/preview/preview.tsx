@@ -25,7 +25,7 @@ import { documentFormOf, typeName } from './model/kind.ts'
 import { Failure, Notes } from './notes.tsx'
 import { t } from './words.ts'
 
-/** One resource or directory: what is known of it, and its content as fits its type. It is read anew when it changes. */
+/** One resource or directory: its metadata, and its content in a form that fits its type. It is read again when it changes. */
 export function Preview({ uri }: { readonly uri: string }) {
   const reader = useReader(uri)
   useNeighbourKeys()
@@ -46,7 +46,7 @@ export function Preview({ uri }: { readonly uri: string }) {
 }
 
 function useReader(uri: string): Reader {
-  // Of anything but a document, the source is the same content.
+  // Only a document has a source that differs from its content.
   const isOriginal = place.value.source === '1' && documentFormOf(uri, knownOf(bare(uri))?.mimeType) !== undefined
   const reader = useMemo(() => createReader(uri, isOriginal), [uri, isOriginal])
   useEffect(() => () => reader.close(), [reader])
@@ -57,7 +57,7 @@ function useReader(uri: string): Reader {
   return reader
 }
 
-/** `[` and `]` go to what is before and behind it in the list. */
+/** `[` and `]` go to the previous and the next resource in the list. */
 function useNeighbourKeys(): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -76,7 +76,7 @@ function useNeighbourKeys(): void {
   }, [])
 }
 
-/** The name of what is shown, and what can be done with it. */
+/** The name of the shown resource, and the actions for it. */
 function Head({ reader }: { readonly reader: Reader }) {
   const { uri, reading, resource } = reader
   const own = resource.value
@@ -133,7 +133,7 @@ interface PickButtonProps {
   readonly isFolder: boolean
 }
 
-/** Puts it into the basket; of a folder, all that is in it. */
+/** Adds it to the basket; for a folder, everything in it. */
 function PickButton({ picked, isFolder }: PickButtonProps) {
   const { uri } = picked
   if (isSearchMount(uri)) return null
@@ -156,7 +156,7 @@ function toggleDetails(): void {
   isDetailed.value = !isDetailed.value
 }
 
-/** The way to what is shown: every part of it leads there. */
+/** The path of the shown resource: each part is a link. */
 function Crumbs({ uri }: { readonly uri: string }) {
   const crumbs = crumbsOf(uri)
   return (
@@ -177,7 +177,7 @@ function Crumbs({ uri }: { readonly uri: string }) {
   )
 }
 
-/** The type as the content says it, else as the list does. */
+/** The type of the content, else the listed type. */
 function typeOf({ reading, resource }: Reader): string | undefined {
   const { value } = reading
   const content = value.state === 'ready' ? value.contents[0] : undefined

@@ -6,7 +6,7 @@ interface Props extends Omit<HTMLAttributes<HTMLElement>, 'ref' | 'children'> {
   readonly children?: ComponentChildren
 }
 
-/** A part of the page that scrolls or moves by itself: it has a name, and is reached by keys. */
+/** A part of the page that scrolls separately: it has a name, and the keyboard can reach it. */
 export function Region({ label, box, children, ...attributes }: Props) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by keys

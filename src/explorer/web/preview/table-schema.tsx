@@ -10,7 +10,7 @@ import { t } from './words.ts'
 
 type Wire = Readonly<Record<string, unknown>>
 
-/** One table of a database: its columns, its keys, and what it refers to and is referred to by. */
+/** One table of a database: its columns, its keys, and its foreign keys in both directions. */
 export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri: string }) {
   const columns = recordsIn(value.columns)
   const primary = new Set(isRecord(value.primaryKey) ? textsOf(value.primaryKey.columns) : [])
@@ -94,7 +94,7 @@ interface Own {
   readonly schema: string | undefined
 }
 
-/** The other end of a foreign key, to open. */
+/** A link to the other table of a foreign key. */
 function End({ end, own }: { readonly end: unknown; readonly own: Own }) {
   if (!isRecord(end) || typeof end.table !== 'string') return null
   const uri = siblingTableUri(own, { schema: textOf(end.schema), name: end.table })

@@ -20,16 +20,16 @@ interface Props {
   readonly first?: number
   readonly marked?: { readonly first: number; readonly last?: number } | undefined
   readonly wrap: boolean
-  /** Whether it is the end of a text that grows: its last line is shown. */
+  /** Whether it is the end of a growing text: the view scrolls to its last line. */
   readonly isEnd?: boolean
-  /** When the text became another one, so that what is new in it is marked. Text that was only read on is not new. */
+  /** The time at which the text changed, so that new lines are marked. Text that was only loaded later is not new. */
   readonly changedAt?: number | undefined
 }
 
 /** Maximum number of lines rendered at once, so that the browser's own search and selection work. */
 const mostAtOnce = 3000
 
-/** A text with the numbers of its lines. Of a long text, only the lines near the visible ones are rendered. */
+/** A text with line numbers. Of a long text, only the lines near the visible ones are rendered. */
 export function TextView({ text, language, first = 1, marked: given, wrap, isEnd = false, changedAt }: Props) {
   const box = useRef<HTMLElement>(null)
   const lines = useMemo(() => linesOf(text.replace(/^\ufeff/, '')), [text])
@@ -111,7 +111,7 @@ interface LineProps {
   readonly line: string
   readonly tokens: TokenLine | undefined
   readonly matches: readonly Match[] | undefined
-  /** The match that the reader is at. */
+  /** The current match of the find bar. */
   readonly now: Match | undefined
   readonly style: string
 }
@@ -136,7 +136,7 @@ function Line({ number, line, tokens, matches, now, style }: LineProps) {
   )
 }
 
-/** A line with what was looked for in it marked. */
+/** A line with the matches marked. */
 function Found({
   line,
   matches,
@@ -161,7 +161,7 @@ function Found({
   )
 }
 
-/** A line, in colours where there are some. */
+/** A line, highlighted if possible. */
 export function Pieces({ line, tokens }: { readonly line: string; readonly tokens: TokenLine | undefined }) {
   if (tokens === undefined) return <>{line === '' ? '\n' : shown(line)}</>
   if (tokens.length === 0) return <>{'\n'}</>
@@ -180,7 +180,7 @@ export function Pieces({ line, tokens }: { readonly line: string; readonly token
   )
 }
 
-/** The lines as pieces once they are worked out; of the text before them meanwhile nothing. */
+/** The lines as highlighted pieces, once they are ready; not those of a previous text. */
 function useTokens(lines: readonly string[], language: string | undefined): readonly TokenLine[] | undefined {
   const [found, setFound] = useState<{ of: readonly string[]; tokens: readonly TokenLine[] | undefined }>()
   useEffect(() => {
@@ -196,7 +196,7 @@ function useTokens(lines: readonly string[], language: string | undefined): read
   return found?.of === lines ? found.tokens : undefined
 }
 
-/** The lines that were not there before the text changed, for a moment. */
+/** The new lines since the text changed, for a moment. */
 function useChanged(lines: readonly string[], changedAt: number | undefined): ReadonlySet<number> {
   const before = useRef(lines)
   const told = useRef(changedAt)
@@ -215,7 +215,7 @@ function useChanged(lines: readonly string[], changedAt: number | undefined): Re
   return changed
 }
 
-/** Which chunks are near what is seen. */
+/** The chunks near the visible lines. */
 function useNear(box: { readonly current: HTMLElement | null }, chunks: number, isAll: boolean): ReadonlySet<number> {
   const [near, setNear] = useState<ReadonlySet<number>>(new Set([0, 1]))
   useEffect(() => {
@@ -253,7 +253,7 @@ function groupedByLine(matches: readonly Match[]): ReadonlyMap<number, readonly 
   return lines
 }
 
-/** Ctrl F looks in the text that is shown: the browser finds only what is drawn of it. */
+/** Ctrl F opens our find bar, because the browser finds only rendered lines. */
 function useFindKey(): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {

@@ -2,18 +2,18 @@ import './data.css'
 import type { ComponentChildren, HTMLAttributes } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 
-/** The height of a row, as in the style sheet (`--row`). */
+/** The height of a row, equal to `--row` in the style sheet. */
 export const rowHeight = 24
 
-/** Browsers draw no element that is taller than some 33 million pixels. */
+/** Browsers draw no element taller than some 33 million pixels. */
 export const mostRows = 1_300_000
 
-/** Rows that are drawn above and below what is seen. */
+/** Number of rows drawn above and below the visible ones. */
 const spare = 12
 
 interface Props extends Omit<HTMLAttributes<HTMLDivElement>, 'children' | 'ref'> {
   readonly count: number
-  /** The row that is brought into view when it changes. */
+  /** The row to scroll to when it changes. */
   readonly active?: number
   /** Fixed content above the rows. */
   readonly head?: ComponentChildren
@@ -22,7 +22,7 @@ interface Props extends Omit<HTMLAttributes<HTMLDivElement>, 'children' | 'ref'>
   readonly row: (index: number) => ComponentChildren
 }
 
-/** Rows of one height, of which only those are drawn that are seen. */
+/** Rows of equal height, of which only the visible ones are drawn. */
 export function VirtualRows({ count, active, head, wide, row, class: name, ...attributes }: Props) {
   const box = useRef<HTMLDivElement>(null)
   const header = useRef<HTMLDivElement>(null)

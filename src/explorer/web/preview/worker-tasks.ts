@@ -1,12 +1,12 @@
 import { startWorker } from './trusted.ts'
 
-/** A worker that is started with its first task. A task that takes too long ends the worker, and with it every task that waits. */
+/** A worker that starts with its first task. A task that times out ends the worker, and with it every waiting task. */
 export interface WorkerTasks<Task, Answer> {
-  /** Answers `undefined` when the worker failed or took too long. */
+  /** Resolves to `undefined` if the worker failed or timed out. */
   run(task: Task): Promise<Answer | undefined>
 }
 
-/** @param timeoutMs How long one task may take, with its wait for the tasks before it. */
+/** @param timeoutMs Time-out of one task, with its wait for the tasks before it. */
 export function createWorkerTasks<Task extends object, Answer extends object>(
   workerUrl: string,
   timeoutMs: number,

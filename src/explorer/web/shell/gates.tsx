@@ -68,7 +68,7 @@ export function WishCard({ wish: { what, isRefused, give } }: { readonly wish: W
         event.preventDefault()
         const token = field.current?.value.trim().replace(/^Bearer\s+/i, '') ?? ''
         if (field.current !== null) field.current.value = ''
-        // Nothing else can stand in a header (RFC 6750).
+        // A header may contain no other characters (RFC 6750).
         if (/^[\x21-\x7e]+$/.test(token)) give(token)
       }}
     >
@@ -100,7 +100,7 @@ export function WishCard({ wish: { what, isRefused, give } }: { readonly wish: W
   )
 }
 
-/** Says that the address was opened again in the browser that has its session: that is no attack. */
+/** Tells that the address was opened again in the browser that has its session, which is harmless. */
 export function ContinuedNotice() {
   if (!isContinued.value) return null
   return (
@@ -113,7 +113,7 @@ export function ContinuedNotice() {
   )
 }
 
-/** The same over a page that is there already: a token may expire while one reads. */
+/** The same form above a page that is already shown: a token may expire in between. */
 export function WishDialog() {
   const dialog = useRef<HTMLDialogElement>(null)
   const wanted = wish.value

@@ -12,7 +12,7 @@ import { formatNumber, type Language, language } from '../words/language.ts'
 import { Shape } from './icons.tsx'
 import { t } from './words.ts'
 
-/** The head of the page: where one is, and ways to the rest. */
+/** The head of the page: the path, the search and the menus. */
 export function Header() {
   const { server } = connected()
   return (
@@ -53,14 +53,14 @@ function Views() {
   )
 }
 
-/** The search: names and contents are looked for while one types. */
+/** The search field: names and contents are searched while the reader types. */
 export function SearchField() {
   const field = useRef<HTMLInputElement>(null)
-  /** The query that was typed here last. A query that is not this one came from a link or from the history. */
+  /** The last query typed here. A different query in the permalink came from a link or from the history. */
   const typed = useRef('')
   const { q = '' } = place.value
   useEffect(() => {
-    // An effect runs after the next frame, and more may have been typed since: the place of this moment counts, not that of the render.
+    // An effect runs after the next frame, and the reader may have typed more: use the current permalink, not that of the render.
     const { q: now = '' } = place.value
     if (field.current === null || now === typed.current) return
     typed.current = now
@@ -96,7 +96,7 @@ export function SearchField() {
           enterkeyhint="search"
           aria-label={t('searchFor')}
           placeholder={t('searchHint')}
-          // Text in composition by an input method (Japanese, Chinese, Korean) is not searched for.
+          // Text during the composition of an input method (Japanese, Chinese, Korean) is not searched.
           onInput={(event) => {
             if (!event.isComposing) search(event.currentTarget.value)
           }}

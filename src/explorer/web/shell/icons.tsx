@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 
-/** Drawn by hand on 16 × 16, in the colour of the text beside it. They only repeat what stands there as text. */
+/** Icons of 16 × 16, in the colour of the text beside them. They only repeat what the text says. */
 function Icon({ children, name }: { readonly children: ComponentChildren; readonly name: string }) {
   return (
     <svg

@@ -4,7 +4,7 @@ import { t } from './words.ts'
 
 type Component<P> = (props: P) => ComponentChildren
 
-/** A component that is fetched when it is drawn first. */
+/** A component that is loaded when it is first drawn. */
 export function lazily<P extends object>(load: () => Promise<Component<P>>): Component<P> {
   let loaded: Component<P> | undefined
   return (props: P) => {

@@ -3,7 +3,7 @@ import { useErrorBoundary } from 'preact/hooks'
 import { reasonOf } from '../state/reason.ts'
 import { t } from './words.ts'
 
-/** A part of the page that may fail without the others. */
+/** A part of the page whose failure does not affect the others. */
 export function Guarded({ children }: { readonly children: ComponentChildren }) {
   const [error, again] = useErrorBoundary()
   if (error === undefined) return <>{children}</>

@@ -3,26 +3,26 @@ import { signal } from '@preact/signals'
 /** Current text of the live region. */
 export const announced = signal('')
 
-/** Minimum time between two announcements, in milliseconds: a screen reader reads the last of those that come together. */
+/** Minimum time between two announcements, in milliseconds: if several arrive together, a screen reader reads only the last. */
 const apart = 1000
 
 let last = Number.NEGATIVE_INFINITY
 let timer: ReturnType<typeof setTimeout> | undefined
 
-/** Says a sentence to those who cannot see that something has changed. */
+/** Announces a sentence to readers who cannot see a change. */
 export function announce(sentence: string): void {
   clearTimeout(timer)
   timer = setTimeout(
     () => {
       last = performance.now()
-      // The same sentence a second time is said only where it is another text.
+      // A screen reader repeats the same sentence only if its text differs.
       announced.value = announced.value === sentence ? `${sentence}\u00a0` : sentence
     },
     Math.max(0, last + apart - performance.now()),
   )
 }
 
-/** Puts a text on the clipboard. Answers whether that worked. */
+/** Copies a text to the clipboard. Returns whether that worked. */
 export async function copy(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)

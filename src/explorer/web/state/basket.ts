@@ -2,11 +2,11 @@ import { computed, signal } from '@preact/signals'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { foldersOf } from './below.ts'
 
-/** How much of a resource can be taken, as `assemble_context` has it, most first. */
+/** The levels of a resource, as in `assemble_context`, the largest first. */
 export const levels = ['full', 'windows', 'outline', 'link'] as const
 export type Level = (typeof levels)[number]
 
-/** `auto`: as much as fits. */
+/** `auto`: the largest level that fits. */
 export type BasketLevel = 'auto' | Level
 
 export interface BasketItem {
@@ -24,7 +24,7 @@ export function isFolder({ uri, mimeType }: Resource): boolean {
   return mimeType === directoryMimeType || uri.endsWith('/')
 }
 
-/** How many picked resources lie below each folder, by the URI of the folder with `/` at its end. */
+/** Number of picked resources below each folder, by the URI of the folder with `/` at its end. */
 const pickedBelow = computed((): ReadonlyMap<string, number> => {
   const counts = new Map<string, number>()
   for (const { resource } of basket.value)
@@ -34,15 +34,15 @@ const pickedBelow = computed((): ReadonlyMap<string, number> => {
 
 const keyOf = (folder: string) => (folder.endsWith('/') ? folder : `${folder}/`)
 
-/** How many files lie below the folders that were picked whole, by the URI with `/` at its end. */
+/** Number of files below each folder that was picked as a whole, by the URI with `/` at its end. */
 const wholes = signal<ReadonlyMap<string, number>>(new Map())
 
-/** Keeps how many files lie below folders, so that a folder that is picked whole is marked as such. */
+/** Stores the number of files below folders, so that a wholly picked folder is marked as such. */
 export function rememberWholes(counts: ReadonlyMap<string, number>): void {
   wholes.value = new Map([...wholes.value, ...[...counts].map(([uri, count]) => [keyOf(uri), count] as const)])
 }
 
-/** How much of a folder is in the basket. */
+/** The share of a folder that is in the basket. */
 export function markOf(folder: string): { readonly count: number; readonly isWhole: boolean } {
   const key = keyOf(folder)
   const count = pickedBelow.value.get(key) ?? 0
@@ -50,7 +50,7 @@ export function markOf(folder: string): { readonly count: number; readonly isWho
   return { count, isWhole: count > 0 && whole !== undefined && count >= whole }
 }
 
-/** Takes out everything below a folder. */
+/** Removes everything below a folder. */
 export function removeBelow(folder: string): void {
   const key = keyOf(folder)
   basket.value = basket.value.filter(({ resource }) => !resource.uri.startsWith(key))
@@ -60,13 +60,13 @@ export function isPicked(uri: string): boolean {
   return basket.value.some(({ resource }) => resource.uri === uri)
 }
 
-/** Puts a resource into the basket, or takes it out. A folder is left alone: `pick` puts in what is below it. */
+/** Adds a resource to the basket, or removes it. Folders are ignored: `pick` adds the files below them. */
 export function toggle(resource: Resource): void {
   if (isPicked(resource.uri)) remove(resource.uri)
   else add([{ resource, level: 'auto' }])
 }
 
-/** Puts in what is not there yet, as long as there is room. */
+/** Adds the new resources, up to the limit of the basket. */
 export function add(items: readonly BasketItem[]): void {
   const picked = new Set(basket.value.map(({ resource }) => resource.uri))
   const fresh = items.filter(({ resource }) => !isFolder(resource) && !picked.has(resource.uri))
@@ -81,7 +81,7 @@ export function setLevel(uri: string, level: BasketLevel): void {
   basket.value = basket.value.map((item) => (item.resource.uri === uri ? { ...item, level } : item))
 }
 
-/** Moves one by so many places. */
+/** Moves an item by a number of places. */
 export function move(uri: string, by: number): void {
   const items = [...basket.value]
   const at = items.findIndex(({ resource }) => resource.uri === uri)

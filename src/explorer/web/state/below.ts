@@ -3,25 +3,25 @@ import { directoryMimeType, type Resource, type View } from '../../../core/view.
 /** Resources below a folder, at any depth. */
 export interface Below {
   readonly files: readonly Resource[]
-  /** How many files lie below each folder that was looked into to its end, by the URI of the folder. */
+  /** Number of files below each folder that was listed completely, by the URI of the folder. */
   readonly counts: ReadonlyMap<string, number>
   /** Whether there may be more: a limit was reached, or a folder did not answer. */
   readonly isPart: boolean
 }
 
 export interface BelowLimits {
-  /** The most files. */
+  /** Maximum number of files. */
   readonly files: number
-  /** The most pages of folders that are asked for. */
+  /** Maximum number of requested pages of folders. */
   readonly pages: number
 }
 
-/** Folders that are looked into at the same time. */
+/** Number of folders listed concurrently. */
 const atOnce = 4
 
 const isFolder = ({ uri, mimeType }: Resource) => mimeType === directoryMimeType || uri.endsWith('/')
 
-/** Looks into a folder and all folders in it, until there is nothing more or a limit is reached. */
+/** Lists a folder and all folders in it, until everything is listed or a limit is reached. */
 export async function walkBelow(view: View, folder: string, limits: BelowLimits, signal: AbortSignal): Promise<Below> {
   const files = new Map<string, Resource>()
   const pending = [folder]
@@ -51,7 +51,7 @@ export async function walkBelow(view: View, folder: string, limits: BelowLimits,
     const looked = await Promise.allSettled(pending.splice(0, atOnce).map(look))
     signal.throwIfAborted()
     const failed = looked.filter((one) => one.status === 'rejected')
-    // A folder that cannot be looked into at all is an error; one of many in it is a gap.
+    // If the folder itself cannot be listed, that is an error; a folder in it that cannot be listed is a gap.
     if (failed[0] !== undefined && seen.size === 1) throw failed[0].reason
     if (failed.length > 0) isPart = true
   }
@@ -74,7 +74,7 @@ function countsOf(folders: ReadonlySet<string>, files: readonly Resource[]): Rea
   return counts
 }
 
-/** The folders that a URI lies in, each with `/` at its end. */
+/** The folders above a URI, each with `/` at its end. */
 export function foldersOf(uri: string): readonly string[] {
   const end = uri.search(/[?#]/)
   const bare = end === -1 ? uri : uri.slice(0, end)

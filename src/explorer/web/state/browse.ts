@@ -14,7 +14,7 @@ import { place } from './place.ts'
 import { connection } from './session.ts'
 import { loadTemplates } from './templates.ts'
 
-/** Data to browse: the tree, and the list of everything, each loaded when it is needed. */
+/** Data to browse: the tree, and the list of everything, each loaded at its first use. */
 export interface Browse {
   readonly forest: Forest
   readonly listed: Listed
@@ -25,7 +25,7 @@ export const browse = signal<Browse | undefined>(undefined)
 const treeTick = signal(0)
 const listTick = signal(0)
 
-/** Not read where it is written: whatever is run by an effect would be run by itself again. */
+/** Peeked, not read: an effect that reads what it writes would run again. */
 function bump(tick: Signal<number>): void {
   tick.value = tick.peek() + 1
 }
@@ -33,7 +33,7 @@ function bump(tick: Signal<number>): void {
 /** The directories that the reader has closed in the filtered tree. */
 export const closedInFilter = signal<ReadonlySet<string>>(new Set())
 
-/** As text: it is the same one as long as it says the same, wherever else the reader goes. */
+/** As text, so that it stays equal while its content does, wherever the reader navigates. */
 const selectionKey = computed(() => {
   const { filter, mount, mime, audience, minPriority, since, view = 'tree' } = place.value
   return JSON.stringify({
@@ -47,13 +47,13 @@ const selectionKey = computed(() => {
   })
 })
 
-/** Filter and facets of the rows, from the place. */
+/** Filter and facets of the rows, from the permalink. */
 export const selection = computed((): Selection => JSON.parse(selectionKey.value) as Selection)
 
-/** Whether the tree shows only what fits. */
+/** Whether the tree shows only matches. */
 export const isFiltered = computed(() => isNarrowed(selection.value))
 
-/** Whether the list is shown, or the tree is filtered by it. */
+/** Whether the list is needed: it is shown, or filters the tree. */
 const isListWanted = computed(() => {
   const { view = 'tree' } = place.value
   return view === 'list' || (view === 'tree' && isFiltered.value)
@@ -75,21 +75,21 @@ const nothing: Selected = {
   counts: { mount: new Map(), mime: new Map(), audience: new Map(), minPriority: new Map(), since: new Map() },
 }
 
-/** The rows of the list that fit, and how many there would be for each facet. */
+/** The matching rows of the list, and the numbers for each facet. */
 export const selected = computed((): Selected => {
   listTick.value
   const columns = browse.value?.listed.columns
   return columns === undefined ? nothing : select(columns, order.value, selection.value, Date.now())
 })
 
-/** How far the list is. */
+/** The progress of the list. */
 export const progress = computed(() => {
   listTick.value
   const { state = 'idle', error, unavailable = [], columns } = browse.value?.listed ?? {}
   return { state, error, unavailable, count: columns?.resources.length ?? 0 } as const
 })
 
-/** The rows of the tree: what has been opened, or what fits the filter. */
+/** The rows of the tree: the open nodes, or the matches of the filter. */
 export const treeRows = computed((): readonly TreeRow[] => {
   treeTick.value
   const now = browse.value
@@ -104,7 +104,7 @@ export const treeState = computed(() => {
   return { state, error } as const
 })
 
-/** Makes both once there is a connection, and keeps them up to date. */
+/** Creates the tree and the list once there is a connection, and keeps them up to date. */
 export function followBrowse(): void {
   effect(() => {
     const now = connection.value
@@ -137,7 +137,7 @@ export function followBrowse(): void {
     const { uri } = place.value
     if (uri !== undefined) untracked(() => markSeen(uri))
   })
-  // The list is loaded where it is shown, and where the tree is filtered by it.
+  // The list is loaded if it is shown, or if it filters the tree.
   effect(() => {
     const now = browse.value
     if (!isListWanted.value) return
@@ -149,12 +149,12 @@ export function followBrowse(): void {
   })
 }
 
-/** The page draws between two pieces of work, also where nobody looks at it. */
+/** Lets the page draw between two pieces of work, also in a hidden tab. */
 function breathe(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve))
 }
 
-/** Tells of many changes as of few: never more than a fifth of the time goes into drawing them. */
+/** Throttles the drawing of many changes to a fifth of the time. */
 function createThrottle(tell: () => void): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined
   let free = 0
@@ -165,7 +165,7 @@ function createThrottle(tell: () => void): () => void {
         timer = undefined
         const before = performance.now()
         tell()
-        // Dependent values are computed when they are drawn: that time is measured too.
+        // Computed values are evaluated when they are drawn, so that time is measured too.
         requestAnimationFrame(() => {
           free = performance.now() + 4 * (performance.now() - before)
         })
@@ -175,7 +175,7 @@ function createThrottle(tell: () => void): () => void {
   }
 }
 
-/** Brings tree and list up to date when entries came or went: soon, but not all the time. */
+/** Updates tree and list when entries came or went, with a throttle. */
 function createRefresh(forest: Forest, listed: Listed): (change: { readonly missed: boolean }) => void {
   let isPlanned = false
   let isRunning = false
@@ -188,7 +188,7 @@ function createRefresh(forest: Forest, listed: Listed): (change: { readonly miss
     const changed = await forest.refresh()
     markChanged(changed.filter((uri) => uri !== place.value.uri))
     if (changed.length > 0) announce(t('listChanged', { count: changed.length }))
-    // A list that nobody looks at is loaded anew when somebody does.
+    // A hidden list is loaded again when it is next shown.
     if (listed.state !== 'idle' && isListWanted.peek()) await listed.reload()
     else isListStale = listed.state !== 'idle'
     pause = Math.min(60_000, Math.max(1000, 5 * (performance.now() - before)))

@@ -7,12 +7,12 @@ export type Theme = 'system' | 'light' | 'dark'
 /** The colours that the reader chose; by default those of the system. */
 export const theme = signal<Theme>('system')
 
-/** The widths of the panes at the sides, in pixels. `undefined`: as the style sheet has it. */
+/** The widths of the side panes, in pixels. `undefined`: the default of the style sheet. */
 export const widths = signal<{ readonly left?: number; readonly right?: number }>({})
 
 const key = 'hikidashi-explorer'
 
-/** Takes up what the reader chose before, and keeps what is chosen from now on. Nothing secret is ever among it. */
+/** Restores the stored settings of the reader, and stores changes. Secrets are never among them. */
 export function keepChoices(): void {
   const kept = stored()
   if (kept.language === 'en' || kept.language === 'ja') language.value = kept.language

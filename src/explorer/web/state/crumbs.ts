@@ -2,22 +2,22 @@ import { isBelow } from '../tree/grown.ts'
 import { browse, treeState } from './browse.ts'
 import { titleOfMount } from './kinds.ts'
 
-/** One part of the way to a resource. */
+/** One part of the path of a resource. */
 export interface Crumb {
   readonly label: string
   readonly uri: string
 }
 
-/** The way to a resource: its mount, the folders in it, and itself, each decoded and with its URI. */
+/** The path of a resource: its mount, the folders in it, and itself, each decoded and with its URI. */
 export function crumbsOf(uri: string): readonly Crumb[] {
-  // The mounts come with the tree.
+  // The mounts are loaded with the tree.
   treeState.value
   const bare = uri.replace(/[?#].*$/s, '')
   const mounts = browse.value?.forest.mounts ?? []
   const mount = mounts
     .filter((one) => one.uri === bare || one.uri === `${bare}/` || isBelow(bare, one.uri))
     .sort((a, b) => b.uri.length - a.uri.length)[0]
-  // Before the mounts are known, a way begins with the scheme.
+  // Before the mounts are known, a path begins with the scheme.
   const root = mount?.uri ?? /^[^:]*:(?:\/\/[^/]*)?\/?/.exec(bare)?.[0] ?? ''
   const crumbs: Crumb[] = [{ label: mount === undefined ? root : titleOfMount(mount), uri: root }]
   let at = root === '' || /[/:]$/.test(root) ? root : `${root}/`

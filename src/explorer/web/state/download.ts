@@ -1,6 +1,6 @@
 import { fileNameOf } from './file-name.ts'
 
-/** Whether files can be saved from here. */
+/** Whether the page can save files. */
 export const canDownload = (): boolean => true
 
 /** Lets the browser fetch a file from this server and save it. */
@@ -11,7 +11,7 @@ export function downloadFrom(name: string, url: string): void {
   link.click()
 }
 
-/** Hands a file to the browser: never as what it could run or show by itself. */
+/** Saves a file through the browser, never with a type that the browser could run or show. */
 export function download(name: string, content: string | Uint8Array): void {
   const blob = new Blob([content as BlobPart], { type: 'application/octet-stream' })
   const url = URL.createObjectURL(blob)

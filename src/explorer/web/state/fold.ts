@@ -1,4 +1,4 @@
-/** A text as it is compared: one width, one case, composed (Unicode NFKC). */
+/** Folds a text for comparison: one width, one case, composed (Unicode NFKC). */
 export function fold(text: string): string {
   return text.normalize('NFKC').toLowerCase()
 }

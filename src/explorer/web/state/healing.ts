@@ -3,10 +3,10 @@ import { browse } from './browse.ts'
 import { liveness } from './session.ts'
 import { loadTemplates, templates } from './templates.ts'
 
-/** How often the connection came back: whoever shows a failure tries again when this grows. */
+/** How often the connection came back. A pane that shows a failure retries when this number grows. */
 export const healed = signal(0)
 
-/** Has every pane that failed try again once the server is back. */
+/** Makes every failed pane retry once the server is back. */
 export function followHealing(): void {
   let wasLost = false
   effect(() => {

@@ -1,4 +1,4 @@
-/** Returns what the browser keeps under a key. A browser may keep nothing (private windows). */
+/** Returns the stored text of a key. A browser may store nothing (private windows). */
 export function readKept(key: string): string | null {
   try {
     return localStorage.getItem(key)
@@ -7,7 +7,7 @@ export function readKept(key: string): string | null {
   }
 }
 
-/** Keeps a text in the browser. A browser that keeps nothing has it for as long as the page. */
+/** Stores a text in the browser. If the browser stores nothing, the text lives as long as the page. */
 export function keep(key: string, text: string): void {
   try {
     localStorage.setItem(key, text)

@@ -85,7 +85,7 @@ export function kindOf(uri: string): MountKind | undefined {
   return kindOfScheme[/^[^:]*/.exec(uri)?.[0].toLowerCase() ?? '']
 }
 
-/** Whether a mount is a search: it has nothing to open, and is asked instead. */
+/** Whether a mount is a search: it cannot be opened, only queried. */
 export function isSearchMount(uri: string): boolean {
   const address = uri.replace(/\/$/, '')
   return /^search:/i.test(address) || places.value.some((place) => place.address.replace(/\/$/, '') === address)
@@ -103,28 +103,28 @@ interface Named {
   readonly title?: string
 }
 
-/** The kinds of which several mounts have no title of their own. */
+/** The kinds of which several mounts have no title. */
 const repeatedKinds = signal<ReadonlySet<MountKind>>(new Set())
 
-/** Looks which mounts there are, so that {@link titleOfMount} tells those of one kind apart. */
+/** Examines the mounts, so that {@link titleOfMount} distinguishes mounts of the same kind. */
 export function noteMounts(mounts: readonly Named[]): void {
   const kinds = mounts.flatMap(({ uri, title }) => (title === undefined ? (kindOf(uri) ?? []) : []))
   repeatedKinds.value = new Set(kinds.filter((kind, index) => kinds.indexOf(kind) !== index))
 }
 
-/** Returns the kind of a mount by which it is called: it is the only one of its kind, and has no title of its own. */
+/** Returns the kind of a mount as its title: it is the only one of its kind, and has no title. */
 function callingKind({ uri, title }: Named): MountKind | undefined {
   const kind = title === undefined ? kindOf(uri) : undefined
   return kind === undefined || repeatedKinds.value.has(kind) ? undefined : kind
 }
 
-/** How a mount is called: as the operator titled it, else by what it holds if no other holds the same, else by its name. */
+/** The displayed title of a mount: the title of the operator; else its kind, if no other mount has the same; else its name. */
 export function titleOfMount(mount: Named): string {
   const kind = callingKind(mount)
   return mount.title ?? (kind === undefined ? mount.name : t(kind))
 }
 
-/** Returns what to show after the title of a mount: its name, or its kind after the name; undefined if that says nothing new. */
+/** Returns the text after the title of a mount: its name, or its kind after the name; undefined if it would add nothing. */
 export function asideOfMount(mount: Named): string | undefined {
   const kind = kindOf(mount.uri)
   const isNamed = mount.title === undefined && callingKind(mount) === undefined
@@ -132,7 +132,7 @@ export function asideOfMount(mount: Named): string | undefined {
   return aside === undefined || titleOfMount(mount).toLowerCase() === aside.toLowerCase() ? undefined : aside
 }
 
-/** Files come first, the search last; what is of no known kind stands between them, as the server has it. */
+/** Files come first and searches last; mounts of unknown kind are between them, in the order of the server. */
 export function arranged<M extends Named>(mounts: readonly M[]): readonly M[] {
   const rank = ({ uri }: M) => {
     const kind = kindOf(uri)

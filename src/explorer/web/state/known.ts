@@ -11,7 +11,7 @@ const known = new Map<string, Resource>()
 /** Neighbours of the shown resource in the list that it was opened from: for `[` and `]`. */
 export const neighbours = signal<{ readonly previous?: string; readonly next?: string }>({})
 
-/** Keeps what a list says of resources, so that nobody has to ask for it again. */
+/** Caches the metadata from lists, so that it is not requested again. */
 export function remember(resources: Iterable<Resource>): void {
   for (const resource of resources) {
     known.delete(resource.uri)

@@ -5,10 +5,10 @@ import { kindOf } from './kinds.ts'
 import { knownOf } from './known.ts'
 import { connection } from './session.ts'
 
-/** The resources that have changed since they were looked at last. */
+/** The resources that have changed since the reader last viewed them. */
 export const changed = signal<ReadonlySet<string>>(new Set())
 
-/** Takes the mark from what is looked at now. */
+/** Removes the mark of the shown resource. */
 export function markSeen(uri: string): void {
   if (changed.value.has(uri)) changed.value = new Set([...changed.value].filter((one) => one !== uri))
 }
@@ -26,7 +26,7 @@ export function markChanged(uris: Iterable<string>): void {
   changed.value = next.size <= mostMarks ? next : new Set([...next].slice(-mostMarks))
 }
 
-/** Whether a resource is other with every look, such as a series of measurements: a mark on it would never go. */
+/** Whether a resource differs at every read, such as a series of measurements: its mark would never disappear. */
 function isAlwaysChanging(uri: string): boolean {
   return /format=hikidashi\.Series|openmetrics/i.test(knownOf(uri)?.mimeType ?? '') || kindOf(uri) === 'metrics'
 }
@@ -39,9 +39,9 @@ const ofPrompts = new Set<() => void>()
 let subscription: Subscription | undefined
 
 /**
- * Has a listener hear when a resource changes, or may have changed while nothing was heard (`missed`).
+ * Notifies a listener when a resource changes, or may have changed while the connection was down (`missed`).
  *
- * @returns Ends that.
+ * @returns Ends this.
  */
 export function onChange(uri: string, listener: (missed: boolean) => void): () => void {
   const listeners = ofUri.get(uri) ?? new Set()
@@ -56,7 +56,7 @@ export function onChange(uri: string, listener: (missed: boolean) => void): () =
   }
 }
 
-/** Has a listener hear when entries come or go. */
+/** Notifies a listener when entries come or go. */
 export function onListChange(listener: ListListener): () => void {
   ofList.add(listener)
   if (ofList.size === 1) subscription?.addList().catch(() => {})
@@ -64,8 +64,8 @@ export function onListChange(listener: ListListener): () => void {
 }
 
 /**
- * Has a listener hear when prompts come, go or change, and once when the server begins to tell of it: what changed before that was not
- * told.
+ * Notifies a listener when prompts come, go or change, and once when the subscription begins, because earlier changes were not
+ * notified.
  */
 export function onPromptsChange(listener: () => void): () => void {
   ofPrompts.add(listener)
@@ -89,7 +89,7 @@ function hear({ uris, listed, prompts, missed: isMissed }: PageChange): void {
   if (prompts === true) for (const listener of [...ofPrompts]) listener()
 }
 
-/** Listens by the one subscription of the page, once there is a connection. */
+/** Opens the one subscription of the page, once there is a connection. */
 export function followChanges(): void {
   effect(() => {
     const changes = connection.value?.changes

@@ -8,15 +8,15 @@ import { followSteps, pushStep, replaceStep } from './steps.ts'
 export interface Place {
   /** Content of the left pane. Default: the tree. */
   readonly view?: 'tree' | 'list' | 'search' | 'templates'
-  /** The resource or directory that is previewed. */
+  /** The previewed resource or directory. */
   readonly uri?: string
-  /** The directory whose contents are listed; none: all resources. */
+  /** The listed directory; undefined: all resources. */
   readonly in?: string
   /** Words of the search. */
   readonly q?: string
   /** Filter of the rows, as typed. */
   readonly filter?: string
-  /** `name`, `modified`, `size`, `type`, `priority`; behind `-`, the other way round. */
+  /** `name`, `modified`, `size`, `type`, `priority`; with `-` in front in descending order. */
   readonly sort?: string
   /** Facets. Several values of one are separated by a space. */
   readonly mount?: string
@@ -24,14 +24,14 @@ export interface Place {
   readonly audience?: string
   readonly minPriority?: string
   readonly since?: string
-  /** The template that is filled in, and the values of its variables as a query string. */
+  /** The open template, and the values of its variables as a query string. */
   readonly template?: string
   readonly values?: string
-  /** The prompt that is filled in, with the same values. */
+  /** The open prompt, with its values in the same form. */
   readonly prompt?: string
   /** `1`: the source is shown instead of the rendered form. */
   readonly source?: string
-  /** The lines of what is shown that are marked: `12`, or `12-20`. */
+  /** The marked lines of the shown resource: `12`, or `12-20`. */
   readonly line?: string
   /** `1`: the basket is open. */
   readonly basket?: string
@@ -46,7 +46,7 @@ const names = [
 
 const views = new Set(['tree', 'list', 'search', 'templates'])
 
-/** The place that a fragment names. Unknown parameters are ignored. */
+/** Parses a fragment. Unknown parameters are ignored. */
 export function placeOf(fragment: string): Place {
   const params = new URLSearchParams(fragment.replace(/^#/, ''))
   const found: Record<string, string> = {}
@@ -64,18 +64,18 @@ export function fragmentOf(place: Place): string {
   return `#${params}`
 }
 
-/** The whole address of a place, to hand to somebody. */
+/** The whole URL of a permalink, for sharing. */
 export function addressOf(fragment: string): string {
   return `${location.href.replace(/#.*$/s, '')}${fragment}`
 }
 
-/** The place that is shown just now. */
+/** The current permalink. */
 export const place = signal<Place>({})
 
 export type Change = { readonly [Name in keyof Place]?: Place[Name] | undefined }
 
 function changed(change: Change): Place {
-  // A line is one of what is shown.
+  // Marked lines belong to the shown resource.
   const isElsewhere = 'uri' in change && change.uri !== place.value.uri && !('line' in change)
   const next = Object.entries({ ...place.value, ...change, ...(isElsewhere ? { line: undefined } : {}) }).filter(
     ([, value]) => value !== undefined && value !== '',
@@ -83,12 +83,12 @@ function changed(change: Change): Place {
   return Object.fromEntries(next)
 }
 
-/** The permalink of the place with these changes, to put into `href`. */
+/** The permalink with these changes, for `href`. */
 export function linkTo(change: Change): string {
   return fragmentOf(changed(change))
 }
 
-/** Goes to another place. `replace`: without a step in the history, for what changes with every key. */
+/** Navigates. `replace`: without a step in the history, for changes with every key. */
 export function go(change: Change, { replace = false } = {}): void {
   const next = changed(change)
   const fragment = fragmentOf(next)

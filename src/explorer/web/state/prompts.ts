@@ -3,7 +3,7 @@ import type { ListedPrompt } from '../../../core/view.ts'
 import { onPromptsChange } from './live.ts'
 import { connected } from './session.ts'
 
-/** The prompts of the server: none yet, all of them, or why they could not be listed. */
+/** The prompts of the server: not loaded, all of them, or the reason why they could not be listed. */
 export interface Prompts {
   readonly state: 'loading' | 'loaded' | 'failed'
   readonly items: readonly ListedPrompt[]
@@ -20,7 +20,7 @@ const maxPages = 50
 let loading: AbortController | undefined
 let isFollowed = false
 
-/** Loads all prompts, and loads them again whenever they change. The ones that are there already are shown until then. */
+/** Loads all prompts, and loads them again whenever they change. Until then the old ones are shown. */
 export async function loadPrompts(): Promise<void> {
   if (!isFollowed) onPromptsChange(() => void loadPrompts())
   isFollowed = true

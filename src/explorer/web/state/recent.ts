@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import { keep as keepText, readKept } from './kept.ts'
 
 const key = 'hikidashi.recent-searches'
-/** How many searches are kept, the latest first. */
+/** Maximum number of stored searches, the latest first. */
 const maxKept = 8
 const maxCharacters = 200
 

@@ -2,16 +2,16 @@ import { effect, signal } from '@preact/signals'
 import type { ChangesState } from '../mcp/changes.ts'
 import type { Connection, ConnectOptions } from '../mcp/connect.ts'
 
-/** The server that is explored: set once it has answered, and before any component that needs it is drawn. */
+/** The explored server: set once it has answered, before any component that needs it is drawn. */
 export const connection = signal<Connection | undefined>(undefined)
 
-/** The connection, for what is only drawn while there is one. */
+/** The connection, for components that are drawn only with one. */
 export function connected(): Connection {
   if (connection.value === undefined) throw new Error('This is drawn once there is a connection.')
   return connection.value
 }
 
-/** Why there is no connection yet. `at`: when it is tried again, in milliseconds since 1970. */
+/** Why there is no connection yet. `at`: the time of the next try, in milliseconds since 1970. */
 export const failure = signal<{ readonly error: unknown; readonly at: number } | undefined>(undefined)
 
 /**
@@ -26,10 +26,10 @@ export interface Wish {
 
 export const wish = signal<Wish | undefined>(undefined)
 
-/** Whether changes are told just now. */
+/** Whether notifications of changes arrive at the moment. */
 export const liveness = signal<ChangesState>('off')
 
-/** How long it is waited before the next try to connect, in seconds. */
+/** Delays before the next tries to connect, in seconds (backoff). */
 const waits = [1, 2, 4] as const
 
 /** Connects, and tries again until that works. */
@@ -73,10 +73,10 @@ function untilRetry(wait: number): Promise<void> {
   })
 }
 
-/** A page that nobody looks at gives its place to others after so long, in milliseconds. */
+/** Time after which a hidden page closes its stream of changes, in milliseconds. */
 const hiddenFor = 20_000
 
-/** Ends the stream of changes while the page is hidden, and opens it when it is looked at again. */
+/** Closes the stream of changes while the page is hidden, and opens it when the page is shown again. */
 export function followAttention(): void {
   effect(() => {
     const changes = connection.value?.changes

@@ -6,7 +6,7 @@
 const hidden =
   /(?![\t\n\r\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\u115f\u1160\u2800\u3164\uffa0]|(?<=[\ufe00-\ufe0f\u{e0100}-\u{e01ef}])[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/gu
 
-/** A text as it may be drawn: what would not show, or would turn the rest around, stands there as its code point. */
+/** Makes a text safe to draw: invisible characters and bidirectional controls are shown as their code points. */
 export function shown(text: string): string {
   return text.replace(
     hidden,
@@ -14,7 +14,7 @@ export function shown(text: string): string {
   )
 }
 
-/** The end of a text that is too long: what long addresses share is their beginning. */
+/** The end of a text that is too long, because long addresses often share their beginning. */
 export function tailOf(text: string, most: number): string {
   const characters = [...text]
   return shown(characters.length <= most ? text : `…${characters.slice(1 - most).join('')}`)

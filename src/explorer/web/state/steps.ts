@@ -13,7 +13,7 @@ export function stepBack(): void {
   history.back()
 }
 
-/** Follows the address bar: the listener gets the current fragment now and after each step of the browser. */
+/** Follows the history of the browser: the listener gets the current fragment now and after each step. */
 export function followSteps(listener: (fragment: string) => void): void {
   const follow = () => listener(location.hash)
   addEventListener('popstate', follow)

@@ -3,7 +3,7 @@ import { searchPlaces } from '../../../core/found.ts'
 import type { ResourceTemplate } from '../../../core/view.ts'
 import { connected } from './session.ts'
 
-/** The templates of the server: none yet, all of them, or why they could not be had. */
+/** The templates of the server: not loaded, all of them, or the reason why they could not be loaded. */
 export interface Templates {
   readonly state: 'loading' | 'loaded' | 'failed'
   readonly items: readonly ResourceTemplate[]
@@ -15,12 +15,12 @@ export const templates = signal<Templates>({ state: 'loading', items: [] })
 /** The searches among them. */
 export const places = computed(() => searchPlaces(templates.value.items))
 
-/** No server has that many templates: a listing that never ends is not followed forever. */
+/** Maximum number of pages, because a faulty server may never end a listing. */
 const mostPages = 200
 
 let loading: AbortController | undefined
 
-/** Loads them, all pages. The former ones are shown until then. */
+/** Loads all pages of templates. Until then the old ones are shown. */
 export async function loadTemplates(): Promise<void> {
   loading?.abort()
   const controller = new AbortController()

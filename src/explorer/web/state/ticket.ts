@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 
-/** Whether this browser has shown its one-time token again, and had the session already. */
+/** Whether this browser has sent its one-time token again while it already had the session. */
 export const isContinued = signal(false)
 
 export function dismissContinued(): void {

@@ -3,16 +3,16 @@ import { fold } from '../state/fold.ts'
 import { isBelow } from './grown.ts'
 
 /**
- * Very many resources, in columns: what is asked of all of them with every key that is pressed lies ready. Each column has an item for
- * each resource, in the order in which the server lists them.
+ * Very many resources, in columns, prepared for filtering on every key. Each column has an item for each resource, in the order
+ * of the server.
  */
 export interface Columns {
   readonly resources: readonly Resource[]
   /** Folded texts for the filter: title, name and readable URI. */
   readonly texts: readonly string[]
-  /** Which of `mounts` it is in; -1: none. */
+  /** Index of its mount in `mounts`; -1: none. */
   readonly mountAt: readonly number[]
-  /** Which of `types` it has; -1: none. */
+  /** Index of its type in `types`; -1: none. */
   readonly typeAt: readonly number[]
   readonly mounts: readonly Resource[]
   readonly types: readonly string[]
@@ -34,7 +34,7 @@ export function createColumns(mounts: readonly Resource[]): GrowingColumns {
 
   const mountOf = (uri: string): number => {
     const isIn = (address: string | undefined) => address !== undefined && (uri === address || isBelow(uri, address))
-    // They come one mount after the other.
+    // The resources of a mount follow each other.
     if (!isIn(addresses[lastMount])) lastMount = addresses.findIndex(isIn)
     return lastMount
   }
@@ -73,7 +73,7 @@ function textOf({ uri, name, title }: Resource): string {
   return fold(`${title ?? ''}\n${readable.endsWith(name) ? '' : name}\n${readable}`)
 }
 
-/** A URI with its escapes of characters beyond ASCII and of spaces decoded, where that is what they are. */
+/** A URI with its valid escapes of non-ASCII characters and of spaces decoded. */
 export function readableUri(uri: string): string {
   if (!uri.includes('%')) return uri
   return uri.replace(/(?:%20|%[89A-Fa-f][0-9A-Fa-f])+/g, (escaped) => {

@@ -20,7 +20,7 @@ export function FacetsBar() {
           aria-controls="facets"
           onClick={() => {
             isOpen.value = !isOpen.value
-            // How many there are of each is only known from the whole list.
+            // The numbers are only known from the whole list.
             if (isOpen.value) browse.value?.listed.load()
           }}
         >
@@ -66,7 +66,7 @@ function FacetChoice({ facet }: { readonly facet: Facet }) {
   )
 }
 
-/** The values that there are; the one that is chosen is always among them. Of types, the most frequent first. */
+/** The existing values, always with the selected one. Types are sorted by frequency. */
 function valuesOf(facet: Facet, counts: ReadonlyMap<string, number>, now: string | undefined): readonly string[] {
   const all = [...counts].filter(([value, count]) => count > 0 || value === now || facet === 'mount')
   const sorted = facet === 'mime' ? all.sort(([, a], [, b]) => b - a) : all

@@ -5,27 +5,27 @@ import { maxOrdered, natural } from './order.ts'
 import type { TreeRow } from './rows.ts'
 import { singleOf } from './single.ts'
 
-/** The tree of a view: its mounts, and of them what has been opened. Directories are loaded page by page. */
+/** The tree of a view: its mounts, and the loaded nodes below them. Directories are loaded page by page. */
 export interface Forest {
   /** Shown rows, in order: mounts, and the children of open directories. A new array after each change. */
   readonly rows: readonly TreeRow[]
   readonly state: 'loading' | 'loaded' | 'failed'
   readonly error: unknown
   readonly mounts: readonly Resource[]
-  /** Asks anew which mounts can be opened. */
+  /** Evaluates again which mounts can be opened. */
   reconsider(): void
-  /** Loads the mounts. Ones that are known stay as they are. */
+  /** Loads the mounts. Known mounts stay unchanged. */
   start(): Promise<void>
   nodeOf(uri: string): TreeNode | undefined
   open(uri: string): void
   close(uri: string): void
-  /** Loads the next page of a directory, or the one that failed again. */
+  /** Loads the next page of a directory, or retries a failed one. */
   more(uri: string): void
-  /** Loads again whatever could not be loaded. */
+  /** Retries everything that could not be loaded. */
   retry(): void
-  /** Loads all that is open anew, in its place. Answers the resources that are new, or other ones than before. */
+  /** Loads all open nodes again, in place. Resolves to the new and changed resources. */
   refresh(): Promise<readonly string[]>
-  /** Opens all directories on the way to a resource. `false`: it is not in the tree. */
+  /** Opens all directories above a resource. `false`: it is not in the tree. */
   reveal(uri: string, signal: AbortSignal): Promise<boolean>
 }
 
@@ -33,17 +33,17 @@ export interface ForestOptions {
   onChange(): void
   /** Called with every page of resources. */
   onPage?(resources: readonly Resource[]): void
-  /** Whether a mount has something in it to open. By default every one that is no single resource has. */
+  /** Whether a mount can be opened. By default every mount that is not a single resource can. */
   isDrawer?(mount: Resource): boolean
-  /** The mounts in the order in which they are shown. By default that of the server. */
+  /** The mounts in display order. By default the order of the server. */
   arrange?(mounts: readonly Resource[]): readonly Resource[]
-  /** Whether a mount may be one resource, and nothing in which others lie: its listing is asked then. */
+  /** Whether a mount may be a single resource: then its listing decides. */
   mayBeSingle?(mount: Resource): boolean
-  /** Whether a mount is open from the beginning. By default an only one is. */
+  /** Whether a mount is open from the beginning. By default an only mount is. */
   isOpenAtFirst?(mount: Resource): boolean
 }
 
-/** The most mounts that are looked into to tell what they are. */
+/** Maximum number of mounts that are listed to find out whether they are a single resource. */
 const maxLookedInto = 20
 
 export function createForest(
@@ -109,7 +109,7 @@ export function createForest(
 
   const isThere = (node: Growing) => known.get(node.key) === node
 
-  /** One load of a directory at a time: whoever wants another waits for it. */
+  /** One load of a directory at a time: a further load waits for it. */
   const load = (node: Growing): Promise<void> => {
     if (node.loading !== undefined) return node.loading
     const run = async () => {
@@ -148,7 +148,7 @@ export function createForest(
     tell()
   }
 
-  /** Loads as much of a directory as was loaded before, and puts it in its place. Answers what is new or has changed. */
+  /** Loads as much of a directory as before, and replaces it. Resolves to the new and changed entries. */
   const reload = async (node: Growing): Promise<readonly string[]> => {
     await node.loading
     const least = node.children.length
@@ -210,7 +210,7 @@ export function createForest(
     await Promise.all(maySettle.slice(0, maxLookedInto).map(settle))
   }
 
-  /** A mount that is one resource is shown as that resource. */
+  /** A mount of a single resource is shown as that resource. */
   const settle = async (root: Growing) => {
     const single = await singleOf(view, root.resource).catch(() => undefined)
     if (single === undefined || !isThere(root)) return
@@ -235,7 +235,7 @@ export function createForest(
     return changed
   }
 
-  /** The child of a directory that a resource is, or lies in. */
+  /** The child of a directory that is the resource or contains it. */
   const towards = async (node: Growing, uri: string, signal: AbortSignal): Promise<Growing | undefined> => {
     for (;;) {
       if (node.loaded === 'nothing' || node.loading !== undefined) await load(node)

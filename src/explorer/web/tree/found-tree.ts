@@ -7,7 +7,7 @@ interface Open {
   readonly key: string
   readonly level: number
   readonly children: { count: number }
-  /** Whether the reader has closed it, or something above it. */
+  /** Whether the reader has closed it, or a directory above it. */
   readonly isClosed: boolean
 }
 
@@ -20,7 +20,7 @@ interface Open {
 export function foundTree(columns: Columns, rows: Uint32Array, closed: ReadonlySet<string>): readonly TreeRow[] {
   const tree: TreeRow[] = []
   const mountsShown = { count: 0 }
-  /** The directories that the last row is in, from its mount down. */
+  /** The directories above the last row, from its mount down. */
   let path: Open[] = []
 
   const enter = (key: string, resource: Resource) => {
@@ -48,7 +48,7 @@ export function foundTree(columns: Columns, rows: Uint32Array, closed: ReadonlyS
     if (resource === undefined) continue
     const { uri } = resource
     const mount = columns.mounts[columns.mountAt[row] ?? -1]
-    // A mount that is one resource has nothing in it.
+    // A mount of a single resource has no children.
     const base = mount === undefined || mount.uri === uri ? undefined : baseOf(mount.uri)
     path = kept(path, uri, mount?.uri)
     if (mount !== undefined && base !== undefined && path.length === 0) enter(mount.uri, mount)
@@ -77,10 +77,10 @@ export function foundTree(columns: Columns, rows: Uint32Array, closed: ReadonlyS
 
 const baseOf = (uri: string) => (/[/:]$/.test(uri) ? uri : `${uri}/`)
 
-/** The directories of the last row that the next one is in too. */
+/** The common directories of the last row and the next one. */
 function kept(path: Open[], uri: string, mount: string | undefined): Open[] {
   if (path[0]?.key !== mount) return []
-  // Most often it is in all of them.
+  // In most cases all of them are common.
   if (path.length > 1 && uri.startsWith(path.at(-1)?.key ?? '\0')) return path
   let length = 1
   while (length < path.length && uri.startsWith(path[length]?.key ?? '\0')) length++

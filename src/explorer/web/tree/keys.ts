@@ -13,7 +13,7 @@ export interface Pressed {
 
 /**
  * @param active The index of the active row.
- * @param page How many rows are to be seen at once.
+ * @param page Number of visible rows.
  */
 export function stepOf({ key }: Pressed, rows: readonly TreeRow[], active: number, page: number): Step | undefined {
   const row = rows[active]
@@ -49,7 +49,7 @@ export function stepOf({ key }: Pressed, rows: readonly TreeRow[], active: numbe
   return undefined
 }
 
-/** Whether a key types a character that is looked for: everything that is to be seen, kana as well. */
+/** Whether a key types a character for type-ahead: any visible character, also kana. */
 export function isTyped(
   event: Pressed & { readonly ctrlKey: boolean; readonly metaKey: boolean; readonly altKey: boolean },
 ): boolean {
@@ -57,13 +57,13 @@ export function isTyped(
   return !ctrlKey && !metaKey && !altKey && [...key].length === 1 && /[^\s/?*]/u.test(key)
 }
 
-/** Text as names are looked for by their beginning: katakana is as good as hiragana. */
+/** Folds a text for type-ahead: katakana equals hiragana. */
 function foldKana(text: string): string {
   return fold(text).replace(/[\u30a1-\u30f6]/g, (kana) => String.fromCharCode(kana.charCodeAt(0) - 0x60))
 }
 
 export interface TypeAhead {
-  /** Types one more character, and answers the index of the row that it leads to. `undefined`: none begins like that. */
+  /** Adds one typed character, and returns the index of the matching row. `undefined`: no name begins with the text. */
   type(character: string, rows: readonly TreeRow[], active: number, now: number): number | undefined
 }
 

@@ -25,7 +25,7 @@ const lastIndex = { current: 0 }
 const memory = { anchor: [] as Anchor, top: 0 }
 const range = createRange()
 
-/** Every resource, a row each. Only what is to be seen is in the document. */
+/** Every resource, one row each. Only visible rows are in the document. */
 export function ListView() {
   const { rows } = selected.value
   const resources = browse.value?.listed.columns.resources ?? []
@@ -130,7 +130,7 @@ export function ListView() {
   )
 }
 
-/** The directory that a resource lies in: within the one that is listed, or else within its mount, behind the name of that. */
+/** The directory of a resource: relative to the listed directory, or else the title of its mount and the path in it. */
 function pathIn(columns: Columns | undefined, row: number, directory: string | undefined): string {
   const resource = columns?.resources[row]
   if (resource === undefined) return ''
@@ -157,7 +157,7 @@ function indexOfActive(count: number, keyOf: (index: number) => string): number 
 
 interface ListRowProps {
   readonly resource: Resource
-  /** The directory that it lies in, as it is shown. */
+  /** The displayed directory of a resource. */
   readonly path: string
   readonly id: string
   readonly index: number

@@ -2,17 +2,17 @@ import { isResourceError } from '../../../core/errors.ts'
 import type { Page, Resource, View } from '../../../core/view.ts'
 import { type Columns, createColumns } from './columns.ts'
 
-/** All resources of a view, as far as they have been loaded. */
+/** All resources of a view that have been loaded so far. */
 export interface Listed {
   /** The listed resources. A new object for each list; it grows during the first load. */
   readonly columns: Columns
-  /** Another number whenever there is something new in it. */
+  /** A number that changes whenever the list does. */
   readonly version: number
   readonly state: 'idle' | 'loading' | 'loaded' | 'failed'
   readonly error: unknown
   /** The addresses of mounts that did not answer. */
   readonly unavailable: readonly string[]
-  /** Loads it, where nobody has yet, or where that failed: it goes on where it stopped. */
+  /** Loads the list, if it is not loaded or has failed: it continues where it stopped. */
   load(): void
   /** Loads the list again. The former one is shown until the new one is complete. Resolves at the end. */
   reload(): Promise<void>
@@ -22,7 +22,7 @@ export interface Listed {
 export interface ListedOptions {
   onChange(): void
   onPage?(resources: readonly Resource[]): void
-  /** Lets the page draw and hear the reader between two pieces of work. */
+  /** Lets the page draw and handle input between two pieces of work. */
   breathe?(): Promise<void>
 }
 
@@ -92,7 +92,7 @@ export function createListed(view: View, options: ListedOptions): Listed {
       error = thrown
       // If the server is reachable, the cursor may be invalid.
       if (!isResourceError(thrown, 'unavailable')) startOver()
-      // A complete list stays in place of the error.
+      // If loading fails, a complete list stays.
       state = isWhole ? 'loaded' : 'failed'
     }
     if (running === controller) running = undefined
@@ -125,7 +125,7 @@ export function createListed(view: View, options: ListedOptions): Listed {
       if (running === undefined) return
       running.abort()
       running = undefined
-      // A page may have been taken in by half.
+      // A page may have been added only in part.
       startOver()
       state = isWhole ? 'loaded' : 'idle'
     },

@@ -1,6 +1,6 @@
 import { fold } from '../state/fold.ts'
 
-/** A letter with the marks that follow it, also those that half-width kana have: together they fold to one. */
+/** A letter with its combining marks, also those of half-width kana: together they fold to one letter. */
 const letters = /.[\p{M}\uff9e\uff9f]*/gsu
 
 /**
@@ -11,7 +11,7 @@ const letters = /.[\p{M}\uff9e\uff9f]*/gsu
  */
 export function marksOf(text: string, words: readonly string[]): readonly (readonly [start: number, end: number])[] {
   if (words.length === 0) return []
-  /** For each unit of the folded text, where the letter that it came from begins and ends. */
+  /** For each unit of the folded text, the start and end of the letter that it came from. */
   const starts: number[] = []
   const ends: number[] = []
   let folded = ''
@@ -41,7 +41,7 @@ function joined(marks: readonly (readonly [number, number])[]): readonly (readon
   return result
 }
 
-/** A text in pieces, the marked ones among them. */
+/** Splits a text into marked and unmarked pieces. */
 export function piecesOf(
   text: string,
   words: readonly string[],

@@ -8,12 +8,12 @@ const long = 24
 
 interface NameProps {
   readonly text: string
-  /** The words of the filter, folded: they are marked. */
+  /** The words of the filter, folded, for marking. */
   readonly words: readonly string[]
   readonly class?: string
 }
 
-/** A name from a server: what is hidden in it is to be seen, it turns nothing around, and its end stays where there is no room. */
+/** A name from a server: hidden characters are shown, text direction cannot change, and the end stays visible if space is short. */
 export function Name({ text, words, class: name = '' }: NameProps) {
   const cut = text.length > long ? cutOf(text) : text.length
   const pieces = piecesOf(text, words)

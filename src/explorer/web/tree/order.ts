@@ -5,7 +5,7 @@ import type { Columns } from './columns.ts'
 export const sorts = ['name', 'type', 'size', 'modified', 'priority'] as const
 export type Sort = (typeof sorts)[number]
 
-/** Parses `sort` of a place; undefined for the order of the server, by path. */
+/** Parses `sort` of the permalink; undefined for the order of the server, by path. */
 export function sortOf(text: string | undefined): { readonly by: Sort; readonly down: boolean } | undefined {
   const by = sorts.find((sort) => sort === text?.replace(/^-/, ''))
   return by === undefined ? undefined : { by, down: text?.startsWith('-') === true }
@@ -26,11 +26,11 @@ export function orderOf(columns: Columns, sort: string | undefined): Uint32Array
   return order.sort((a, b) => compareNumbers(keys[a], keys[b], sign) || a - b)
 }
 
-/** Numbers in names are ordered as numbers: `part 9` stands before `part 10`. */
+/** Numbers in names are compared as numbers: `part 9` comes before `part 10`. */
 export function nameKey(name: string): string {
   return fold(name).replace(/\d+/g, (digits) => {
     const number = digits.replace(/^0+(?=\d)/, '')
-    // How many digits it has stands before them.
+    // Each number is prefixed with its number of digits.
     return `${String.fromCharCode(48 + Math.min(number.length, 70))}${number}`
   })
 }
@@ -48,10 +48,13 @@ function compareNumbers(a = Number.NaN, b = Number.NaN, sign: number): number {
   return (a - b) * sign
 }
 
-/** Beyond so many entries a folder keeps the order of the server: with each page that comes, all of them would be ordered anew. */
+/**
+ * Maximum number of entries of a sorted folder: a larger one keeps the order of the server, because every page would sort all
+ * entries again.
+ */
 export const maxOrdered = 2000
 
-/** The entries of a folder as people look for them: folders first, then by name, with numbers as numbers and without regard to case. */
+/** Sorts the entries of a folder: folders first, then by name, with numbers as numbers and without regard to case. */
 export function natural(entries: readonly Resource[]): readonly Resource[] {
   if (entries.length > maxOrdered) return entries
   return entries

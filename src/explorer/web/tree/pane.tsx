@@ -64,7 +64,7 @@ function ListBody() {
   )
 }
 
-/** Which directory is listed, and the way from one to all; from all, the way to the one that is shown. */
+/** The listed directory, with a link to all resources; or a link from all resources to the shown directory. */
 function Scope() {
   const { in: directory, uri } = place.value
   // Facts of a directory may come with the tree.
@@ -124,7 +124,7 @@ function NoMatch() {
   )
 }
 
-/** How many there are, how many fit, how far it is, and what is missing. */
+/** The number of entries and of matches, the progress, and the missing mounts. */
 function Progress() {
   const { state, error, unavailable, count: all } = progress.value
   const isList = place.value.view === 'list'
@@ -162,7 +162,7 @@ function Progress() {
 /** Largest, latest and most important first; names from the beginning. */
 const downFirst: ReadonlySet<Sort> = new Set(['size', 'modified', 'priority'])
 
-/** The names of the columns. A press sorts by one, another one the other way round, a third as the server does. */
+/** The heads of the columns. A click sorts by one, a second click reverses the order, a third restores the order of the server. */
 function ListHead() {
   const now = sortOf(place.value.sort)
   return (
@@ -196,7 +196,7 @@ function nextOf(sort: Sort): string | undefined {
   return now === first ? second : now === second ? undefined : first
 }
 
-/** The filter: what is typed in it narrows the rows with every key. */
+/** The filter field: it narrows the rows on every key. */
 function FilterBar() {
   const field = useRef<HTMLInputElement>(null)
   const { filter = '', view = 'tree' } = place.value
@@ -224,7 +224,7 @@ function FilterBar() {
         placeholder={t('filterHint')}
         onInput={({ currentTarget }) => go({ filter: currentTarget.value || undefined }, { replace: true })}
         onKeyDown={(event) => {
-          // Keys that belong to the input of Japanese, Chinese or Korean are not for us.
+          // Keys during the composition of an input method (Japanese, Chinese or Korean) are ignored.
           if (event.isComposing || event.keyCode === 229) return
           if (event.key === 'Escape' && filter !== '') {
             event.preventDefault()

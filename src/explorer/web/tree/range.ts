@@ -2,9 +2,9 @@ import type { Resource } from '../../../core/view.ts'
 import { addFolder } from '../basket/adding.ts'
 import { basket, isFolder, remove, toggle } from '../state/basket.ts'
 
-/** Picks the rows from where the reader began to hold Shift to where the reader is. Of a folder, all that is below it. */
+/** Picks the rows from where Shift was first held to the current row. For a folder, everything below it. */
 export interface Range {
-  /** @param resourceAt What can be picked in a row, if anything. */
+  /** @param resourceAt Returns the pickable resource of a row, if any. */
   extend(resourceAt: (index: number) => Resource | undefined, from: number, to: number): void
   end(): void
 }
@@ -12,7 +12,7 @@ export interface Range {
 /** Maximum number of rows picked at once. */
 const most = 2000
 
-/** A folder that a range has taken in: what it put into the basket, once that is known. */
+/** A folder in a range: the resources that it added to the basket, once they are known. */
 interface Taken {
   readonly controller: AbortController
   uris: readonly string[]
@@ -23,7 +23,7 @@ export function createRange(): Range {
   /** URIs picked by this range: they are unpicked when the range shrinks. */
   let own = new Set<string>()
   let folders = new Map<string, Taken>()
-  /** Resolves when all folders so far have been added, or could not be. */
+  /** Resolves when all folders so far have been added, or failed. */
   let added: Promise<unknown> = Promise.resolve()
 
   const takeFolder = (uri: string) => {
@@ -33,7 +33,7 @@ export function createRange(): Range {
       (uris) => {
         taken.uris = uris
       },
-      // A folder that does not answer adds nothing; its row says why when it is opened.
+      // A folder that does not answer adds nothing; its row shows the reason when it is opened.
       () => {},
     )
   }
@@ -53,7 +53,7 @@ export function createRange(): Range {
         if (resource !== undefined) wanted.set(resource.uri, resource)
       }
       const picked = new Set(basket.value.map(({ resource }) => resource.uri))
-      // From where the range begins: what is nearest to it comes first into a basket that has no room for all.
+      // Start of the range: if the basket cannot hold all, the rows nearest to it come first.
       for (const [uri, resource] of anchor <= to ? wanted : [...wanted].reverse()) {
         if (isFolder(resource)) {
           if (!folders.has(uri)) takeFolder(uri)

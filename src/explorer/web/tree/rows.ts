@@ -6,29 +6,29 @@ import type { Resource } from '../../../core/view.ts'
  */
 export interface TreeRow {
   readonly kind: 'node' | 'loading' | 'more' | 'failed' | 'empty'
-  /** Unique among the rows, and the same as long as it is the same thing. */
+  /** Unique among the rows, and stable as long as the row shows the same. */
   readonly key: string
-  /** Its resource; of a note, the directory of the note. */
+  /** Its resource; for a note, the directory of the note. */
   readonly resource: Resource
-  /** From 1, the mounts, down. */
+  /** Depth from 1, which are the mounts. */
   readonly level: number
-  /** From 1, among its siblings. */
+  /** Position among its siblings, from 1. */
   readonly position: number
-  /** How many siblings there are, itself included; -1 as long as nobody knows. */
+  /** Number of siblings, including itself; -1 while it is unknown. */
   readonly siblings: { readonly count: number }
   readonly isDirectory: boolean
   readonly isOpen: boolean
   readonly error?: unknown
 }
 
-/** The row of the directory that a row is in. -1: it is a mount. */
+/** The row of the parent directory. -1: the row is a mount. */
 export function parentIndex(rows: readonly TreeRow[], index: number): number {
   const level = rows[index]?.level ?? 1
   for (let at = index - 1; at >= 0; at--) if ((rows[at]?.level ?? 0) < level) return at
   return -1
 }
 
-/** Returns the index of the first row after a row that does not lie in it. */
+/** Returns the index of the first row after a row and its descendants. */
 export function subtreeEnd(rows: readonly TreeRow[], index: number): number {
   const level = rows[index]?.level ?? 0
   let end = index + 1
@@ -38,7 +38,7 @@ export function subtreeEnd(rows: readonly TreeRow[], index: number): number {
 
 const numbers = new Map<string, number>()
 
-/** The `id` of the element of a row: short, and the same as long as the page is open. */
+/** The `id` of the element of a row: short, and stable while the page is open. */
 export function idOf(of: string, key: string): string {
   let number = numbers.get(key)
   if (number === undefined) {

@@ -2,11 +2,11 @@ import { fold } from '../state/fold.ts'
 import type { Columns } from './columns.ts'
 import { isBelow } from './grown.ts'
 
-/** Filters of rows. Undefined ones do not filter. */
+/** Filters of rows. An undefined filter does not filter. */
 export interface Selection {
-  /** Words as typed: each has to be in the name, the title or the URI. */
+  /** Words as typed: each must be in the name, the title or the URI. */
   readonly filter?: string
-  /** The directory that they lie in. */
+  /** The directory of the rows. */
   readonly in?: string
   /** Addresses of mounts, types (`text/markdown`, `text/*`, `none`) and roles, one or several, separated by a space. */
   readonly mount?: string
@@ -14,18 +14,18 @@ export interface Selection {
   readonly audience?: string
   /** From 0 to 1. */
   readonly minPriority?: string
-  /** How long ago at most, such as `7d`, or a date. */
+  /** Maximum age, such as `7d`, or a date. */
   readonly since?: string
 }
 
 export const facets = ['mount', 'mime', 'audience', 'minPriority', 'since'] as const
 export type Facet = (typeof facets)[number]
 
-/** How many rows there would be for each value of a facet, with all the other facets as they are. */
+/** Number of rows for each value of a facet, with all other facets unchanged. */
 export type Counts = Readonly<Record<Facet, ReadonlyMap<string, number>>>
 
 export interface Selected {
-  /** The rows that fit, as numbers of the columns, in the order that was given. */
+  /** The matching rows, as indexes of the columns, in the given order. */
   readonly rows: Uint32Array
   readonly counts: Counts
 }
@@ -35,7 +35,7 @@ export const ages = ['1d', '7d', '30d', '365d'] as const
 /** Value for resources without a type. */
 export const noType = 'none'
 
-/** The words of a filter as they are looked for. */
+/** The folded words of a filter. */
 export function wordsOf(filter: string | undefined): readonly string[] {
   return fold(filter ?? '')
     .split(/\s+/)
@@ -46,7 +46,7 @@ export function isNarrowed(selection: Selection): boolean {
   return wordsOf(selection.filter).length > 0 || facets.some((facet) => selection[facet] !== undefined)
 }
 
-/** The time, in milliseconds since 1970, that `since` means. `undefined`: it means none. */
+/** The time of `since`, in milliseconds since 1970. `undefined`: it is invalid. */
 export function timeOf(since: string | undefined, now: number): number | undefined {
   const [, count, unit] = /^(\d{1,6})([mhdw])$/.exec(since ?? '') ?? []
   if (count !== undefined)
@@ -55,7 +55,7 @@ export function timeOf(since: string | undefined, now: number): number | undefin
   return Number.isNaN(time) ? undefined : time
 }
 
-/** @param order Numbers of all rows, in the order in which they are wanted. */
+/** @param order Indexes of all rows, in the wanted order. */
 export function select(columns: Columns, order: Uint32Array, selection: Selection, now: number): Selected {
   const words = wordsOf(selection.filter)
   const { resources, texts, mountAt, typeAt } = columns
@@ -86,7 +86,7 @@ export function select(columns: Columns, order: Uint32Array, selection: Selectio
     const { audience, priority, modified } = resource
     const mount = mountAt[row] ?? -1
     const type = typeAt[row] ?? -1
-    // Which facets leave it out, a bit each: where only one does, it counts among what that one could be.
+    // The facets that exclude the row, one bit each: if only one does, the row counts among the possible values of that facet.
     const misses =
       (selection.mount === undefined || mountFits[mount] === true ? 0 : 1) |
       (selection.mime === undefined || (type === -1 ? noTypeFits : typeFits[type] === true) ? 0 : 2) |

@@ -17,13 +17,13 @@ interface TreeRowProps {
   readonly row: TreeRow
   readonly id: string
   readonly isActive: boolean
-  /** It is drawn only because the reader stands on it. */
+  /** It is drawn only because it has the focus. */
   readonly isAway: boolean
   readonly words: readonly string[]
   onPress(event: MouseEvent): void
 }
 
-/** Indentation of a level. Levels beyond the twelfth differ only by their number. */
+/** Indentation of a level. Levels beyond the twelfth have the same indentation, with their number. */
 const indent = (level: number) => `${6 + 14 * (Math.min(level, 12) - 1)}px`
 
 export function TreeRowView(props: TreeRowProps) {
@@ -66,7 +66,7 @@ export function TreeRowView(props: TreeRowProps) {
 
 interface NodePartsProps extends TreeRowProps {
   readonly picked: boolean
-  /** How many resources below it are picked. */
+  /** Number of picked resources below it. */
   readonly count: number
 }
 
@@ -107,7 +107,7 @@ function NodeParts({ row, words, picked, count }: NodePartsProps) {
   )
 }
 
-/** A mount that is one resource looks like one. */
+/** A mount of a single resource looks like that resource. */
 function iconOfRow({ resource: { uri, mimeType }, isDirectory, level }: NodePartsProps['row']): IconName {
   if (level === 1 && (isDirectory || isSearchMount(uri))) return iconOfMount(uri)
   return isDirectory ? 'folder' : iconOf(mimeType)
@@ -142,7 +142,7 @@ function Note({ row }: { readonly row: TreeRow }) {
   }
 }
 
-/** The title of a resource behind its name. `undefined`: it has none, or the name says it. */
+/** The title of a resource after its name. `undefined`: it has none, or the name already contains it. */
 export function asideOf({ name, title }: Resource): string | undefined {
   return title === undefined || title === name ? undefined : title
 }

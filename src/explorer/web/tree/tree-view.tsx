@@ -18,14 +18,14 @@ import { useNeighbours, useRows, useWatched } from './use-rows.ts'
 import type { Anchor } from './window.ts'
 import { t } from './words.ts'
 
-/** The row that the reader stands on, by its key; and where the tree was scrolled to. Both outlast the tree being away. */
+/** The key of the active row, and the scroll position. Both survive while the tree is hidden. */
 const active = signal<string | undefined>(undefined)
 const memory = { anchor: [] as Anchor, top: 0 }
 
-/** Next pages are loaded before the reader is there: so many rows ahead. */
+/** Number of rows before the end of a page at which the next page is loaded. */
 const ahead = 200
 
-/** The tree (WAI-ARIA Authoring Practices, tree view). Only what is to be seen is in the document. */
+/** The tree (WAI-ARIA Authoring Practices, tree view). Only visible rows are in the document. */
 export function TreeView() {
   const rows = treeRows.value
   const { filter } = selection.value
@@ -141,13 +141,13 @@ export function TreeView() {
   )
 }
 
-/** Returns the resource of a row that can be picked. */
+/** Returns the pickable resource of a row. */
 function resourceAt(rows: readonly TreeRow[], index: number) {
   const row = rows[index]
   return row?.kind === 'node' && !(row.level === 1 && isSearchMount(row.key)) ? row.resource : undefined
 }
 
-/** Opens or closes a folder. In the filtered tree this is remembered apart from the whole tree. */
+/** Opens or closes a folder. The filtered tree has its own state of closed folders. */
 function setOpen(row: TreeRow, isOpen: boolean): void {
   if (isFiltered.value) {
     const closed = new Set(closedInFilter.value)
@@ -170,7 +170,7 @@ function preview(row: TreeRow): void {
   }
 }
 
-/** The most folders that are opened at once. */
+/** Maximum number of folders that are opened at once. */
 const maxOpened = 100
 
 /** Opens all folders beside a row (the key `*`). */
@@ -186,7 +186,7 @@ function openSiblings(rows: readonly TreeRow[], index: number): void {
   }
 }
 
-/** Picks what a row stands for. Of a folder in the filtered tree, only what fits the filter. */
+/** Picks the resource of a row. For a folder in the filtered tree, only the matches. */
 function pickRow({ resource, level, key }: TreeRow): void {
   if (level === 1 && isSearchMount(key)) return
   if (!isFiltered.value || !isFolder(resource) || markOf(resource.uri).isWhole) pick(resource)
@@ -194,8 +194,8 @@ function pickRow({ resource, level, key }: TreeRow): void {
 }
 
 /**
- * Whether the row that the reader stands on holds the place. Not where a page is to come in above it: the rows would be pushed out of
- * sight one page after the other.
+ * Whether the active row keeps its position on the screen. Not if a page will be inserted above it: then the rows would be pushed
+ * out of sight page after page.
  */
 function isHeldBy(rows: readonly TreeRow[], active: number, first: string | undefined): boolean {
   for (let at = active - 1; at >= Math.max(0, active - 100); at--) {
@@ -217,7 +217,7 @@ const opened: { current: string | undefined } = { current: undefined }
 /** Last index of the active row: if the row disappears, the one at its index becomes active. */
 const lastIndex = { current: 0 }
 
-/** Goes to what the address names, and to what was asked to be shown. */
+/** Goes to the row of the permalink, and to rows that should be revealed. */
 function useFollowing(rows: readonly TreeRow[], show: (index: number, isCentred?: boolean) => void) {
   const { uri } = place.value
   const isReady = browse.value?.forest.state === 'loaded'
@@ -238,7 +238,7 @@ function useFollowing(rows: readonly TreeRow[], show: (index: number, isCentred?
   })
 }
 
-/** The resources that fit the filter, as far as the basket has room for them. `folder`: only those below it. */
+/** The resources that match the filter, up to the limit of the basket. `folder`: only those below it. */
 export function fitting(folder?: string): Below {
   const resources = browse.value?.listed.columns.resources ?? []
   const files = []

@@ -19,10 +19,10 @@ import {
 const mostNeighbours = 5000
 
 /**
- * Tells the preview what is before and behind the resource that is shown.
+ * Tells the preview its previous and next resource.
  *
- * @param near Where the resource is, most likely.
- * @param uriAt What can be read in a row. `undefined`: a directory, a note.
+ * @param near The most likely index of the resource.
+ * @param uriAt Returns the readable URI of a row. `undefined`: a directory or a note.
  */
 export function useNeighbours(
   identity: unknown,
@@ -67,25 +67,25 @@ export const rowHeight = 24
 export interface DrawnRows {
   readonly scroller: RefObject<HTMLDivElement | null>
   readonly window: Window
-  /** How many rows are to be seen at once. */
+  /** Number of visible rows. */
   readonly page: number
   onScroll(): void
-  /** Scrolls so that a row is to be seen. `isCentred`: in the middle, where it was not. */
+  /** Scrolls until a row is visible. `isCentred`: to the middle, if it was not visible. */
   show(index: number, isCentred?: boolean): void
 }
 
 export interface RowsInUse extends Rows {
-  /** Another value whenever they are other rows. */
+  /** A value that changes whenever the rows do. */
   readonly identity: unknown
-  /** The row that the reader stands on; -1: none. */
+  /** The active row; -1: none. */
   readonly active: number
-  /** Another value where the reader asked for other rows: they are shown from the first. */
+  /** A value that changes when the reader requests other rows: the view then scrolls to the first. */
   readonly asked: string
   /** Keeps the scroll position while the rows are not rendered. */
   readonly memory: { anchor: Anchor; top: number }
 }
 
-/** Draws the part of many rows that is to be seen, and keeps its place when rows come and go. */
+/** Draws the visible part of many rows, and keeps its scroll position when rows come and go. */
 export function useRows({ count, keyOf, identity, active, asked, memory }: RowsInUse): DrawnRows {
   const scroller = useRef<HTMLDivElement>(null)
   const [, draw] = useReducer<number, undefined>((tick) => tick + 1, 0)
@@ -98,7 +98,7 @@ export function useRows({ count, keyOf, identity, active, asked, memory }: RowsI
   const goTo = (top: number) => {
     const element = scroller.current
     memory.top = top
-    // Of a pane that is hidden, this is done when it is to be seen again.
+    // For a hidden pane, this is done when it is shown again.
     if (element === null || element.clientHeight === 0) return
     element.scrollTop = top
     memory.top = element.scrollTop
@@ -111,7 +111,7 @@ export function useRows({ count, keyOf, identity, active, asked, memory }: RowsI
     let wasHidden = true
     const measure = () => {
       const isHidden = element.clientHeight === 0
-      // A pane that was hidden has forgotten its place.
+      // A pane that was hidden has lost its scroll position.
       if (!isHidden && wasHidden) element.scrollTop = memory.top
       wasHidden = isHidden
       if (isHidden) return
@@ -170,7 +170,7 @@ const most = 300
 /** Delay after the last scroll event, in milliseconds. */
 const pause = 400
 
-/** Marks what changes among the rows that are to be seen. */
+/** Marks changes among the visible rows. */
 export function useWatched(uris: readonly string[]): void {
   const watched = useRef(new Map<string, () => void>()).current
   const key = uris.join(' ')

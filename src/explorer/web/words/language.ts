@@ -5,7 +5,10 @@ export type Language = 'en' | 'ja'
 /** The language of the page: what the reader chose, else what the browser prefers. */
 export const language = signal<Language>(globalThis.navigator?.language.startsWith('ja') ? 'ja' : 'en')
 
-/** Values that stand in a sentence as `{name}`; as `{name:file|files}`, the first word for 1 and the second for every other number. */
+/**
+ * Placeholders of a sentence: `{name}` inserts a value; `{name:file|files}` inserts the first word for 1 and the second for every
+ * other number.
+ */
 export type Values = Readonly<Record<string, string | number>>
 
 /**
@@ -28,7 +31,7 @@ export function createWords<Key extends string>(
 
 const formatters = new Map<string, Intl.NumberFormat | Intl.DateTimeFormat>()
 
-/** One formatter of a kind for each language: to make one takes longer than to draw a row with it. */
+/** A cached formatter of each kind for each language, because making one takes longer than drawing a row. */
 function kept<T extends Intl.NumberFormat | Intl.DateTimeFormat>(kind: string, make: (code: Language) => T): T {
   const key = `${language.value} ${kind}`
   const formatter = formatters.get(key) ?? make(language.value)
@@ -63,7 +66,7 @@ export function formatTime(time: number): string {
   return kept('time', (code) => new Intl.DateTimeFormat(code, { dateStyle: 'medium', timeStyle: 'short' })).format(time)
 }
 
-/** A time in as few letters as tell it: of the last 24 hours the hour, else the day. */
+/** A short time: the hour within the last 24 hours, else the day. */
 export function formatAge(time: number, now: number): string {
   if (time <= now && now - time < 86_400_000)
     return kept('hour', (code) => new Intl.DateTimeFormat(code, { timeStyle: 'short' })).format(time)

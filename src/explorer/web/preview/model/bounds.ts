@@ -1,19 +1,22 @@
 import type { Token, Tokens } from 'marked'
 
-/** The most that a preview draws at once: beyond it a browser takes seconds to lay it out, and the page answers nobody meanwhile. */
+/**
+ * Maximum number of elements that a preview draws at once. With more, the browser takes seconds for the layout, and the page
+ * blocks.
+ */
 export const maxNodes = 20_000
-/** How deep elements lie in each other. */
+/** Maximum nesting of elements. */
 export const maxDepth = 100
-/** How many columns a table has. */
+/** Maximum number of columns of a table. */
 export const maxColumns = 300
 
-/** How much may still be drawn, and whether something was left out. */
+/** The remaining budget, and whether something was left out. */
 interface Budget {
   nodes: number
   isCut: boolean
 }
 
-/** Takes nodes out of a budget. Answers whether there were as many. */
+/** Takes a number of nodes from a budget. Returns whether the budget had enough. */
 function take(budget: Budget, nodes: number): boolean {
   const isEnough = nodes <= budget.nodes
   budget.nodes -= isEnough ? nodes : budget.nodes
@@ -21,7 +24,7 @@ function take(budget: Budget, nodes: number): boolean {
   return isEnough
 }
 
-/** The beginning of a parsed Markdown document, as far as a page draws it, and whether that is not all. */
+/** The beginning of a parsed Markdown document within the budget, and whether something was left out. */
 export function boundedTokens(tokens: readonly Token[]): { readonly tokens: Token[]; readonly isCut: boolean } {
   const budget: Budget = { nodes: maxNodes, isCut: false }
   return { tokens: boundedList(tokens, 1, budget), isCut: budget.isCut }
@@ -65,20 +68,20 @@ function boundedTable(table: Tokens.Table, depth: number, budget: Budget): Token
   return { ...table, header, align: table.align.slice(0, maxColumns), rows }
 }
 
-/** About how many elements a piece of HTML has. */
+/** Estimates the number of elements in a piece of HTML. */
 export function tagsIn(html: string): number {
   let count = 0
   for (let at = html.indexOf('<'); at !== -1; at = html.indexOf('<', at + 1)) count++
   return count
 }
 
-/** How many elements may be open at once before a document is not parsed any further: the time a browser takes grows with their square. */
+/** Maximum number of open elements while a document is parsed, because the time of a browser grows with its square. */
 const maxOpen = 1000
-/** Elements that have no end tag, or need none. */
+/** Elements without an end tag, or with an optional one. */
 const unclosed =
   /^(?:area|base|body|br|col|colgroup|dd|dt|embed|head|hr|html|img|input|li|link|meta|option|p|rp|rt|source|tbody|td|tfoot|th|thead|tr|track|wbr)$/i
 
-/** The beginning of an HTML document up to where its elements lie too deep in each other to be parsed in time. */
+/** The beginning of an HTML document, up to where its nesting is too deep to be parsed in time. */
 export function shallowHtml(html: string): string {
   let open = 0
   for (let at = html.indexOf('<'); at !== -1; at = html.indexOf('<', at + 1)) {
@@ -90,10 +93,10 @@ export function shallowHtml(html: string): string {
   return html
 }
 
-/** Takes out of a parsed document what a page does not draw: elements too many, too deep, or in columns too many. Answers whether it did. */
+/** Removes elements of a parsed document beyond the limits of number, depth and columns. Returns whether it removed any. */
 export function prune(root: Element): boolean {
   let [left, isCut] = [maxNodes, false]
-  // A stack of its own: a document may be nested deeper than calls can be.
+  // An explicit stack, because a document may be nested deeper than the call stack allows.
   const pending: { readonly element: Element; readonly depth: number }[] = [{ element: root, depth: 0 }]
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     const { element, depth } = next
@@ -108,7 +111,7 @@ export function prune(root: Element): boolean {
   return isCut
 }
 
-/** A parsed JSON value with its arrays and objects shortened to what a form of its own draws. */
+/** Shortens the arrays and objects of a parsed JSON value to the limits of its special form. */
 export function boundedValue(value: unknown): { readonly value: unknown; readonly isCut: boolean } {
   const budget: Budget = { nodes: maxNodes / 4, isCut: false }
   return { value: shortened(value, 1, budget), isCut: budget.isCut }

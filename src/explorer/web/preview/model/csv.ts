@@ -1,4 +1,4 @@
-/** Rows of cells, of which the first is the head. Every row has as many cells as it has: nothing is filled up. */
+/** Rows of cells; the first row is the head. Rows may differ in their number of cells: short rows are not filled up. */
 export type Rows = readonly (readonly string[])[]
 
 /**
@@ -25,7 +25,7 @@ export function* parseCsv(text: string, delimiter = ','): Generator<readonly str
     row.push(cell)
     if (text[at] === delimiter) {
       at++
-      // A delimiter at the very end has an empty cell behind it.
+      // A delimiter at the end of the text is followed by an empty cell.
       if (at === end) row.push('')
       else if (text[at] === '\n' || text[at] === '\r') {
         row.push('')
@@ -68,7 +68,7 @@ function behindLine(text: string, at: number): number {
   return text[at] === '\r' && text[at + 1] === '\n' ? at + 2 : at + 1
 }
 
-/** Returns the delimiter: the one of comma, tab, semicolon and bar that each of the first lines has equally often. */
+/** Returns the delimiter: comma, tab, semicolon or bar, whichever occurs equally often in each of the first lines. */
 export function delimiterOf(text: string, mediaType: string | undefined): string {
   if (mediaType === 'text/tab-separated-values') return '\t'
   const head = text.slice(0, 20_000)
@@ -83,7 +83,7 @@ export function delimiterOf(text: string, mediaType: string | undefined): string
   return scored.reduce((best, one) => (one.score > best.score + 0.001 ? one : best)).delimiter
 }
 
-/** Cells as comma-separated values: what {@link parseCsv} reads as the same again, with what a spreadsheet would run made harmless. */
+/** Writes cells as comma-separated values that {@link parseCsv} reads back, and makes formulas harmless for spreadsheets. */
 export function formatCsv(rows: Rows): string {
   return rows.map((row) => `${row.map(cellText).join(',')}\r\n`).join('')
 }
@@ -92,7 +92,7 @@ function cellText(cell: string): string {
   return /[",\r\n]/.test(cell) || cell === '' ? `"${cell.replaceAll('"', '""')}"` : cell
 }
 
-/** A number as people write it into tables, or `undefined`. */
+/** Parses a number as people write it into tables; `undefined` if the text is not a number. */
 export function numberOf(cell: string): number | undefined {
   const text = cell
     .trim()

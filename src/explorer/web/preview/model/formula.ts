@@ -1,21 +1,21 @@
 import temml from 'temml'
 import { maxFormulaLength } from './math-marks.ts'
 
-/** An element of MathML with what it holds, or a text. */
+/** An element of MathML with its children, or a text. */
 export type FormulaNode = string | FormulaElement
 
 export interface FormulaElement {
   readonly name: string
   readonly attributes: Readonly<Record<string, string>>
-  /** Properties of CSS by their names in scripts. */
+  /** CSS properties by their names in JavaScript. */
   readonly style: Readonly<Record<string, string>>
   readonly children: readonly FormulaNode[]
 }
 
-/** How many elements and texts one formula has at most. */
+/** Maximum number of elements and texts in one formula. */
 const maxFormulaNodes = 3000
 
-/** The longest side that a formula may ask for, in em. */
+/** Maximum size of a formula, in em. */
 const maxFormulaEm = 40
 
 const names = new Set([
@@ -35,7 +35,7 @@ const properties =
   /^(?:color|backgroundColor|fontSize|fontWeight|fontStyle|textAlign|width|(?:padding|border)(?:Left|Right|Top|Bottom)?)$/
 const plainValue = /^(?!.*(?:url|var|image|expression)\b)[\w#%., ()+-]{1,60}$/i
 
-/** Members of the library's nodes of any kind. */
+/** Members that all nodes of the library have. */
 interface LibraryNode {
   readonly type?: unknown
   readonly text?: unknown
@@ -65,7 +65,7 @@ export function formulaOf(tex: string, isDisplayed: boolean): FormulaElement | u
     const [root] = copied(tree, budget)
     return typeof root === 'object' && root.name === 'math' && budget.left >= 0 ? root : undefined
   } catch {
-    // The library throws at what it does not understand, and a formula may be deeper than the stack.
+    // The library throws on unknown input, and a formula may be nested deeper than the call stack allows.
     return undefined
   }
 }

@@ -1,36 +1,36 @@
-/** One row of a document as a tree. */
+/** One row of a JSON document as a tree. */
 export interface JsonRow {
-  /** The place in the document (JSON Pointer, RFC 6901): it names the row as well. */
+  /** The JSON Pointer of the value (RFC 6901), which also identifies the row. */
   readonly pointer: string
   readonly depth: number
-  /** The name or index that it stands under. Absent at the root. */
+  /** Its name in the object or index in the array. Absent at the root. */
   readonly name?: string
   readonly isIndex: boolean
   readonly kind: 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
-  /** Its value on one line; of an object or array, the beginning. */
+  /** Its value on one line; for an object or array, only the beginning. */
   readonly text: string
   /** Number of its members: only of non-empty objects and arrays. */
   readonly count?: number
   readonly isOpen: boolean
-  /** Its place among its siblings from 1, and how many these are. */
+  /** Its position among its siblings from 1, and their number. */
   readonly place: number
   readonly siblings: number
 }
 
-/** Arrays and objects are shown so far; what is behind it is in the source. */
+/** Maximum number of shown members of an array or object; the source has all. */
 export const maxShown = 200_000
 
 export function pointerStep(name: string): string {
   return `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
 }
 
-/** The rows of a value of which some places are open, in the order in which they stand. */
+/** The rows of a value with some open nodes, in document order. */
 export function jsonRows(
   value: unknown,
   isOpen: (row: Pick<JsonRow, 'pointer' | 'depth' | 'siblings'>, count: number) => boolean,
 ): readonly JsonRow[] {
   const rows: JsonRow[] = []
-  // A stack of its own: a document may be nested deeper than calls can be.
+  // An explicit stack, because a document may be nested deeper than the call stack allows.
   const pending: { value: unknown; row: Omit<JsonRow, 'kind' | 'text' | 'isOpen' | 'count'> }[] = [
     { value, row: { pointer: '', depth: 0, isIndex: false, place: 1, siblings: 1 } },
   ]
@@ -110,12 +110,12 @@ function glimpseOf(items: readonly string[], open: string, close: string): strin
   return `${open}${parts.join(', ')}${close}`
 }
 
-/** Whether a place is open that nobody has opened or closed: what is near the root, as long as it is not much. */
+/** Whether a node is open by default: near the root, if it is not large. */
 export function isOpenAtFirst({ depth, siblings }: Pick<JsonRow, 'depth' | 'siblings'>, count: number): boolean {
   return depth === 0 || (depth === 1 && count <= 30 && siblings <= 30)
 }
 
-/** The values of JSON lines: what is no JSON stands as the text that it is. Empty lines are no lines. */
+/** The values of JSON Lines. A line that is not JSON is kept as text; empty lines are skipped. */
 export function parseLines(text: string): readonly unknown[] {
   return text.split(/\r?\n/).flatMap((line) => {
     if (line.trim() === '') return []
@@ -127,9 +127,7 @@ export function parseLines(text: string): readonly unknown[] {
   })
 }
 
-/**
- * Objects with the same few names as a table: the names, and the values as texts. `undefined` where they are not that alike.
- */
+/** Objects with the same few names as a table: the names, and the values as texts. `undefined` if they differ too much. */
 export function tableOf(values: readonly unknown[]): readonly (readonly string[])[] | undefined {
   const objects = values.filter((value): value is Record<string, unknown> => kindOf(value) === 'object')
   if (objects.length === 0 || objects.length < values.length) return undefined

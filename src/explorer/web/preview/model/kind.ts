@@ -1,7 +1,7 @@
 import { defined } from '../../../../core/kit/defined.ts'
 import { formatOf, languageOf } from './language.ts'
 
-/** In which way a content is shown. */
+/** The kind of preview of a content. */
 export type Kind =
   | 'empty'
   | 'directory'
@@ -30,11 +30,11 @@ export interface Facts {
 
 export interface Shape {
   readonly kind: Kind
-  /** How a text is highlighted, as highlight.js calls it. */
+  /** The highlight.js language of a text. */
   readonly language?: string
-  /** The type of an image as its bytes tell it, or of a sound or film as it is declared. */
+  /** The type of an image by its bytes, or of a sound or film as declared. */
   readonly mediaType?: string
-  /** The format of ours that a JSON document says it has: `DatabaseSchema`, `SearchFound`. */
+  /** The hikidashi format of a JSON document: `DatabaseSchema`, `SearchFound`. */
   readonly format?: string
 }
 
@@ -72,14 +72,14 @@ const safe: Readonly<Record<string, Kind>> = {
   patch: 'diff',
 }
 
-/** Media types are compared in lower case, without parameters; what is no media type (RFC 6838, section 4.2) is none. */
+/** Compares media types in lower case, without parameters. An invalid media type (RFC 6838, section 4.2) counts as none. */
 export function mediaTypeOf(mimeType: string | undefined): string | undefined {
   const [type = ''] = (mimeType ?? '').split(';')
   const name = type.trim().toLowerCase()
   return /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/.test(name) ? name : undefined
 }
 
-/** How a content is shown: by its type as far as what it holds bears it out, else by what it holds. */
+/** Determines the preview of a content: by its type if the content fits it, else by the content. */
 export function shapeOf({ uri, mimeType, text, bytes }: Facts): Shape {
   const type = mediaTypeOf(mimeType)
   if (type === 'inode/directory') return { kind: 'directory' }
@@ -139,7 +139,7 @@ function latin(bytes: Uint8Array): string {
   return String.fromCharCode(...bytes)
 }
 
-/** The ending of the last segment of a URI, in lower case; empty where it has none. */
+/** The extension of the last segment of a URI, in lower case; empty if it has none. */
 export function endingOf(uri: string): string {
   const path = uri.replace(/[?#].*$/s, '')
   const name = path.slice(path.lastIndexOf('/') + 1)
@@ -159,7 +159,7 @@ const names: Readonly<Record<string, string>> = {
   'application/manifest+json': 'JSON',
 }
 
-/** A MIME type in one word, as people call it: `text/typescript` is `typescript`. Empty for none. */
+/** A short name of a MIME type: `text/typescript` is `typescript`. Empty for none. */
 export function typeName(mimeType: string | undefined): string {
   const type = mediaTypeOf(mimeType)
   if (type === undefined) return ''
@@ -173,12 +173,12 @@ export function typeName(mimeType: string | undefined): string {
   return word.length > 14 ? word.slice(0, 13).concat('…') : word
 }
 
-/** As what a document is read: Markdown where its source knows headings and tables in it, else text. */
+/** The form in which a document is read: Markdown if its source knows headings and tables, else text. */
 type DocumentForm = 'markdown' | 'text'
 
 const officeEnding = /\.(?:docx|docm|dotx|xlsx|xlsm|xltx|pptx|pptm|ppsx)$/i
 
-/** How a Word, Excel, PowerPoint or PDF document is read. `undefined`: it is none of these. */
+/** The form in which a Word, Excel, PowerPoint or PDF document is read. `undefined`: it is none of these. */
 export function documentFormOf(uri: string, mimeType: string | undefined): DocumentForm | undefined {
   const path = uri.replace(/[?#].*$/s, '')
   const type = mediaTypeOf(mimeType) ?? ''

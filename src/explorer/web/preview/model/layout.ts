@@ -7,7 +7,7 @@ export interface Box {
   readonly y: number
   readonly width: number
   readonly height: number
-  /** The columns that are named in it: keys first. */
+  /** The columns shown in it: keys first. */
   readonly lines: readonly { readonly name: string; readonly isKey: boolean }[]
 }
 
@@ -94,7 +94,7 @@ function groupsOf(ids: readonly string[], beside: ReadonlyMap<string, ReadonlySe
   return groups
 }
 
-/** A table stands to the left of what it refers to; of a circle of references, the last one is passed over. */
+/** A table is to the left of the tables that it refers to; in a circle of references, the last one is ignored. */
 function columnsOf(
   group: readonly string[],
   links: Overview['links'],
@@ -128,7 +128,7 @@ function piecesOf(ids: readonly string[], size: number): readonly (readonly stri
   return Array.from({ length: pieces }, (_, index) => ids.slice(index * each, (index + 1) * each))
 }
 
-/** Within a column, tables stand about where those that they belong to do: so fewer lines cross. */
+/** Within a column, tables are near the tables that they refer to, so that fewer lines cross. */
 function ordered(
   columns: readonly (readonly string[])[],
   beside: ReadonlyMap<string, ReadonlySet<string>>,

@@ -1,16 +1,16 @@
 import { fold } from '../../state/fold.ts'
 
-/** The lines of a text. A newline at its end begins no other line. */
+/** The lines of a text. A newline at its end does not begin another line. */
 export function linesOf(text: string): readonly string[] {
   const lines = text.split(/\r\n|\n|\r/)
   if (lines.length > 1 && lines.at(-1) === '') lines.pop()
   return lines
 }
 
-/** How many lines are drawn at a time. */
+/** Number of lines in a chunk that is drawn at once. */
 export const linesInChunk = 100
 
-/** A line longer than this is drawn in part: browsers lay out a line of megabytes for seconds. */
+/** Maximum length of a drawn line: browsers lay out a line of megabytes for seconds. */
 export const longestLine = 20_000
 
 /** Description of a part of a resource in `_meta` (docs/providers/documents.md). */

@@ -3,13 +3,16 @@ import { boundedTokens, maxDepth } from './bounds.ts'
 import { formulas } from './math-marks.ts'
 import { type MarkdownHtml, plainHtml } from './plain-html.ts'
 
-/** The most footnotes of a document that are numbered. Others stay as they are written. */
+/** Maximum number of numbered footnotes in a document. Further footnotes are shown as written. */
 const maxFootnotes = 2000
 
-/** How far a paragraph is searched for a note that ends it, in characters: all of the rest would take the square of its length. */
+/**
+ * Maximum length of a paragraph that is searched for a note that ends it, in characters. Without a limit the time would grow with
+ * the square of the length.
+ */
 const maxLookAhead = 2000
 
-/** A mark in the text, or the note that it leads to. */
+/** A footnote mark in the text, or the note itself. */
 interface FootnoteToken extends Tokens.Generic {
   readonly label: string
   readonly number: number
@@ -18,11 +21,11 @@ interface FootnoteToken extends Tokens.Generic {
 /** Footnotes of one document, while it is rendered. */
 interface Footnotes {
   readonly extension: MarkedExtension
-  /** Forgets the document before. */
+  /** Removes the footnotes of the previous document. */
   reset(text: string): void
 }
 
-/** A definition begins a line; its further lines are indented or directly below. */
+/** A definition begins at the start of a line. Its further lines are indented or follow directly. */
 const definition =
   /^ {0,3}\[\^([^\]\s]{1,80})\]:[ \t]*([^\n]*(?:\n(?![ \t]*(?:\n|$)| {0,3}\[\^)[^\n]+|\n+(?: {4}|\t)[^\n]+)*)(?:\n+|$)/
 
@@ -43,7 +46,7 @@ function createFootnotes(): Footnotes {
     },
     renderer: (token) => {
       const number = Number(token.number)
-      // The way back leads to the first mark.
+      // The link back leads to the first mark.
       const id = marked.has(String(number)) ? '' : ` id="footnote-mark-${number}"`
       marked.add(String(number))
       return `<sup><a href="#footnote-${number}"${id}>${number}</a></sup>`
@@ -87,7 +90,7 @@ function createFootnotes(): Footnotes {
   }
 }
 
-/** The way back stands at the end of the last paragraph. */
+/** The link back is at the end of the last paragraph. */
 function withBack(body: string, back: string): string {
   return /<\/p>\s*$/.test(body) ? body.replace(/<\/p>\s*$/, ` ${back}</p>`) : `${body}${back}`
 }
@@ -95,10 +98,10 @@ function withBack(body: string, back: string): string {
 const footnotes = createFootnotes()
 const marked = new Marked({ gfm: true, async: false }, footnotes.extension, formulas)
 
-/** More quotes in each other than this are not told apart. */
+/** Maximum depth of nested quotes. Deeper quotes are not distinguished. */
 const deepQuote = new RegExp(`^((?:[ \\t]{0,3}>){${maxDepth}})(?:[ \\t]{0,3}>)+`, 'gm')
 
-/** Lays out a document. A text that is nested deeper than can be parsed is shown as it is. */
+/** Lays out a document. A text that is nested too deeply to parse is shown as written. */
 export function htmlOf(text: string): MarkdownHtml {
   const flat = text.replace(deepQuote, '$1')
   try {

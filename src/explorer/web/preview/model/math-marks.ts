@@ -1,12 +1,15 @@
 import type { MarkedExtension, TokenizerAndRendererExtension, Tokens } from 'marked'
 
-/** The longest formula in TeX that is drawn, in characters. */
+/** Maximum length of a TeX formula that is drawn, in characters. */
 export const maxFormulaLength = 5000
 
-/** How far plain text is searched for the next formula, in characters: all of the rest would take the square of its length. */
+/**
+ * Maximum length of plain text that is searched for the next formula, in characters. Without a limit the time would grow with the
+ * square of the length.
+ */
 const maxLookAhead = 20_000
 
-/** A formula, and whether it stands on lines of its own. */
+/** A formula, and whether it is on lines of its own. */
 interface FormulaToken extends Tokens.Generic {
   readonly tex: string
   readonly isDisplayed: boolean
@@ -28,7 +31,7 @@ const block: TokenizerAndRendererExtension = {
   level: 'block',
   start: (text) => {
     const at = text.slice(0, maxLookAhead).search(/^ {0,3}\$\$/m)
-    // A paragraph is not broken for signs that mark nothing.
+    // Signs that do not begin a formula do not split a paragraph.
     return at === -1 || blockFormula(text.slice(at)) === undefined ? undefined : at
   },
   tokenizer: (text) => blockFormula(text),
@@ -48,7 +51,10 @@ function blockFormula(text: string): FormulaToken | undefined {
   return { type: 'formulaBlock', raw: text.slice(0, end + 2 + rest.length), tex, isDisplayed: true }
 }
 
-/** The first dollar sign after the opening one ends a formula, or there is none: prices and shell variables stay as they are written. */
+/**
+ * A formula must end at the first dollar sign after the opening one. Otherwise it is not a formula: prices and shell variables
+ * stay as written.
+ */
 function inlineFormula(text: string): FormulaToken | undefined {
   const mark = text.startsWith('$$') ? '$$' : text.startsWith('$') ? '$' : undefined
   if (mark === undefined) return undefined
@@ -63,7 +69,7 @@ function inlineFormula(text: string): FormulaToken | undefined {
   return { type: 'formula', raw, tex: (quoted ?? inner).trim(), isDisplayed: mark === '$$' }
 }
 
-/** The next dollar sign that no backslash stands before. */
+/** The next dollar sign without a backslash before it. */
 function endOf(text: string, from: number): number | undefined {
   const last = Math.min(text.length, from + maxFormulaLength)
   for (let at = from; at < last; at++) {

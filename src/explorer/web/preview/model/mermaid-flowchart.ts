@@ -1,4 +1,4 @@
-/** The brackets around the name of a node, the longer ones first. */
+/** The brackets around the name of a node; longer brackets come first. */
 const shapes: readonly (readonly [string, string])[] = [
   ...[['(((', ')))'] as const, ['([', '])'] as const, ['((', '))'] as const, ['[[', ']]'] as const],
   ...[['[(', ')]'] as const, ['[/', '\\]'] as const, ['[\\', '/]'] as const, ['{{', '}}'] as const],
@@ -17,7 +17,7 @@ interface Statement {
 }
 
 interface Block {
-  /** The line that opens it; empty for the diagram itself. */
+  /** The line that opens the subgraph; empty for the diagram itself. */
   readonly opening: string
   readonly lines: (Statement | string)[]
   readonly blocks: Block[]
@@ -65,7 +65,7 @@ function blocksOf(lines: readonly string[], names: Map<string, string>): Block |
       inner.lines.push(statement)
     }
   }
-  // The library would draw an arrow to a subgraph as one to another node of its name.
+  // The library would draw an arrow to a subgraph as an arrow to another node with the same name.
   const mentioned = [...names.keys()]
   return open.length === 1 && mentioned.every((id) => !titles.has(id)) ? root : undefined
 }
@@ -139,7 +139,7 @@ function arrowAt(reader: Reader): string | undefined {
   return `${start}${plainArrow(ending.startsWith('.') ? `-${ending}` : ending)}|${label}|`
 }
 
-/** An arrow of the one length that the library knows. */
+/** An arrow in the one length that the library knows. */
 function plainArrow(arrow: string): string {
   if (arrow.startsWith('=')) return arrow.endsWith('>') ? '==>' : '==='
   if (arrow.includes('.')) return arrow.endsWith('>') ? '-.->' : '-.-'

@@ -1,13 +1,13 @@
 import { renderMermaidSVG } from 'beautiful-mermaid'
 import { plainFlowchart } from './mermaid-flowchart.ts'
 
-/** The longest diagram that is drawn, in characters and in lines. */
+/** Maximum length of a diagram that is drawn, in characters and in lines. */
 const maxDiagramLength = 20_000
 const maxDiagramLines = 500
-/** The largest drawing that is shown, in characters. */
+/** Maximum size of a drawing that is shown, in characters. */
 const maxDrawingLength = 1_000_000
 
-/** A diagram in the colours of both themes, or why there is none. */
+/** A diagram in the colours of both themes, or the reason why there is none. */
 export type Drawn =
   | { readonly light: string; readonly dark: string }
   | { readonly reason: 'kind'; readonly kind: string }
@@ -26,7 +26,7 @@ const dark = {
   ...{ surface: '#1c1f26', border: '#5d6675' },
 }
 
-/** Draws a diagram of Mermaid as SVG, which is to be shown as an image only: text of others stands in it. */
+/** Draws a Mermaid diagram as SVG. Show the SVG only as an image, because it contains text from untrusted documents. */
 export function drawnMermaid(text: string): Drawn {
   const source = bareSource(text)
   const named = /^[\w-]+/.exec(source)?.[0] ?? ''
@@ -45,7 +45,7 @@ export function drawnMermaid(text: string): Drawn {
   }
 }
 
-/** Without what only Mermaid itself reads: its settings before the diagram, and comments. */
+/** Removes the text that only Mermaid itself reads: comments, and settings before the diagram. */
 function bareSource(text: string): string {
   return text
     .slice(0, maxDiagramLength + 5000)
@@ -54,7 +54,7 @@ function bareSource(text: string): string {
     .trim()
 }
 
-/** @returns `undefined` when the library would not draw all of it. */
+/** @returns `undefined` if the library would draw only a part of the diagram. */
 function plainSource(kind: string, source: string): string | undefined {
   if (kind === 'flowchart' || kind === 'graph') return plainFlowchart(source)
   const [header = '', ...lines] = source
@@ -64,14 +64,14 @@ function plainSource(kind: string, source: string): string | undefined {
   return /\s/.test(header) || !isDrawnWhole(kind, lines) ? undefined : [header, ...lines].join('\n')
 }
 
-/** A drawing that names no address: its library loads a font from elsewhere, and a diagram may name others as colours. */
+/** Removes addresses from a drawing: the library loads a font from another server, and colours of a diagram may contain URLs. */
 function alone(svg: string): string {
   return svg.replace(/@import[^;]*;/g, '').replace(/url\((?!#)[^)]*\)/gi, 'none')
 }
 
 /**
- * The lines of each kind of diagram that the library draws as they are meant. It leaves out what it does not know and says nothing: a diagram
- * with any other line is shown as its source instead.
+ * For each kind of diagram, the lines that the library draws correctly. The library silently leaves out other lines, so a diagram
+ * with any other line is shown as its source.
  */
 const word = '[\\p{L}\\p{N}_.-]+'
 const state = `(?:\\[\\*\\]|[\\w\\p{L}-]+)`
@@ -110,13 +110,13 @@ const known: Readonly<Record<string, readonly RegExp[]>> = {
   ],
 }
 
-/** Whether each line of a diagram is one that its library draws. */
+/** Whether the library draws each line of a diagram. */
 function isDrawnWhole(kind: string, lines: readonly string[]): boolean {
   const patterns = known[kind] ?? []
   let depth = 0
   for (const line of lines) {
     if (!patterns.some((pattern) => pattern.test(line))) return false
-    // Members belong into a class or an entity; outside of one they would be lines of another meaning.
+    // A line is a member only within a class or an entity. Elsewhere the same line has another meaning.
     const isMember = kind === 'classDiagram' && patterns.slice(0, -2).every((pattern) => !pattern.test(line))
     if (isMember && depth === 0) return false
     if (line.endsWith('{')) depth++

@@ -1,9 +1,9 @@
 import { isRecord } from './series.ts'
 
-/** The most cells and outputs that a preview draws. */
+/** Maximum number of cells and outputs that a preview draws. */
 export const maxCells = 500
 const maxOutputs = 50
-/** The most characters of an output, and of an image in base64. */
+/** Maximum length of an output, and of an image in base64, in characters. */
 const maxOutputText = 50_000
 const maxImageText = 10_000_000
 
@@ -12,9 +12,9 @@ export type Output =
   | { readonly kind: 'image'; readonly base64: string }
 
 export interface Cell {
-  /** Markdown to lay out: what was written, or code in a fence. */
+  /** Markdown to lay out: the text of the cell, or its code in a fence. */
   readonly markdown: string
-  /** The number that the run of a code cell got. */
+  /** The execution count of a code cell. */
   readonly count?: number
   readonly outputs: readonly Output[]
 }
@@ -25,7 +25,7 @@ export interface Notebook {
   readonly isCut: boolean
 }
 
-/** A Jupyter notebook of format 4. `undefined`: the value is none. */
+/** Parses a Jupyter notebook of format 4. Returns `undefined` if the value is not such a notebook. */
 export function notebookOf(value: unknown): Notebook | undefined {
   if (!isRecord(value) || !Array.isArray(value.cells) || typeof value.nbformat !== 'number') return undefined
   const metadata = isRecord(value.metadata) ? value.metadata : {}
@@ -72,7 +72,7 @@ function textOf(value: unknown): string {
   return Array.isArray(value) ? value.filter((line) => typeof line === 'string').join('') : ''
 }
 
-/** Code in a fence that is longer than any in it. */
+/** Puts code into a fence that is longer than any fence in the code. */
 function fenced(code: string, language: string): string {
   const longest = Math.max(2, ...[...code.matchAll(/`+/g)].map(([run]) => run.length))
   const fence = '`'.repeat(longest + 1)

@@ -43,7 +43,7 @@ export function resolveReference(base: string, reference: string): Target | unde
   return at(from.authority, withoutDots(merged), to.query)
 }
 
-/** Which kind of link it is: to open here, to open elsewhere, or none that may be followed. */
+/** The kind of a link: to open here, to open elsewhere, or not to be followed. */
 export function linkOf(
   base: string,
   reference: string,
@@ -89,7 +89,7 @@ function queryWithout(query: string, names: readonly string[]): string | undefin
   return kept.length === 0 ? undefined : kept.join('&')
 }
 
-/** The URI of another part of a resource, or of the whole of it. `query` is what a part is asked for by: `lines=1-200`. */
+/** Returns the URI of another part of a resource, or of the whole resource. `query` selects the part: `lines=1-200`. */
 export function withPart(uri: string, query: string | undefined): string {
   const { uri: bare, rest } = splitQuery(uri)
   const kept = rest === undefined ? undefined : queryWithout(rest, ['lines', 'bytes', 'tail'])
@@ -97,7 +97,7 @@ export function withPart(uri: string, query: string | undefined): string {
   return pairs.length === 0 ? bare : `${bare}?${pairs.join('&')}`
 }
 
-/** The URI with a parameter more, in the place of one of that name. */
+/** Returns the URI with one more parameter, which replaces a parameter with the same name. */
 export function withParameter(uri: string, name: string, value: string): string {
   const { uri: bare, rest } = splitQuery(uri)
   const kept = rest === undefined ? undefined : queryWithout(rest, [name])
@@ -115,7 +115,7 @@ export function parameterOf(uri: string, name: string): string | undefined {
   }
 }
 
-/** The lines that a URI asks for, from 1, both inclusive. */
+/** The lines that a URI selects, from 1, both inclusive. */
 export function linesIn(uri: string): { readonly first: number; readonly last?: number } | undefined {
   const [, first, dash, last] = /^(\d{1,9})(-(\d{1,9})?)?$/.exec(parameterOf(uri, 'lines') ?? '') ?? []
   if (first === undefined) return undefined
@@ -123,7 +123,7 @@ export function linesIn(uri: string): { readonly first: number; readonly last?: 
   return { first: Number(first), ...(last === undefined ? {} : { last: Number(last) }) }
 }
 
-/** The directory that a resource lies in, with its `/` at the end. `undefined` for what lies in none. */
+/** The directory that contains a resource, with its `/` at the end. `undefined` if there is none. */
 export function parentOf(uri: string): string | undefined {
   const { uri: bare } = splitQuery(uri)
   const [, root = '', path = ''] = /^([A-Za-z][A-Za-z0-9+.-]*:(?:\/\/[^/]*)?)(.*)$/s.exec(bare) ?? []
@@ -138,7 +138,10 @@ function splitQuery(uri: string): { readonly uri: string; readonly rest?: string
   return at === -1 ? { uri: bare } : { uri: bare.slice(0, at), rest: bare.slice(at + 1) }
 }
 
-/** Whether a URI has the scheme and the authority of another: a document may show such a resource without being asked. */
+/**
+ * Whether a URI has the scheme and the authority of another. A document may show such a resource without a question to the
+ * reader.
+ */
 export function isBeside(base: string, uri: string): boolean {
   const [from, to] = [piecesOf(base), piecesOf(uri)]
   const nameOf = ({ scheme, authority }: typeof from) => `${scheme?.toLowerCase()}://${authority?.toLowerCase() ?? ''}`

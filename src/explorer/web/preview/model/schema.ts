@@ -1,7 +1,7 @@
 import { encodeSegment } from '../../../../core/uri.ts'
 import { isRecord } from './series.ts'
 
-/** A table as an overview of a database tells of it (docs/providers/sqlite.md). */
+/** A table, as in the overview of a database (docs/providers/sqlite.md). */
 export interface SchemaTable {
   readonly id: string
   readonly schema: string | undefined
@@ -11,7 +11,7 @@ export interface SchemaTable {
   readonly columns: number
   readonly keys: readonly string[]
   readonly rows: number | undefined
-  /** Columns that refer to another table, beside the keys. */
+  /** Columns that refer to another table, in addition to `keys`. */
   readonly foreign: readonly string[]
 }
 
@@ -28,7 +28,7 @@ export interface Overview {
   readonly links: readonly SchemaLink[]
 }
 
-/** `undefined`: the document is no overview. */
+/** Returns `undefined` if the document is not such an overview. */
 export function overviewOf(value: unknown): Overview | undefined {
   if (!isRecord(value) || !Array.isArray(value.tables) || !Array.isArray(value.relations)) return undefined
   const links = value.relations.flatMap((one: unknown): readonly SchemaLink[] => {
@@ -72,7 +72,10 @@ export function textsOf(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
 }
 
-/** The segment of a path that a name of a database has: what it cannot hold stands as `~` and two digits for each byte. */
+/**
+ * The path segment for a name of a database. Characters that a segment cannot contain are written as `~` and two digits for each
+ * byte.
+ */
 function segmentOf(name: string): string {
   if (name === '') return '~'
   const isDots = name === '.' || name === '..'
@@ -82,8 +85,8 @@ function segmentOf(name: string): string {
 }
 
 /**
- * Returns the URI of the definition of a table, relative to an overview: below its folder, with the schema in between if the overview has
- * several schemas.
+ * Returns the URI of the definition of a table, relative to an overview: below its folder, and below the schema if the overview
+ * has several schemas.
  */
 export function tableUri(
   overview: string,
@@ -95,7 +98,10 @@ export function tableUri(
   return `${base}${middle}${segmentOf(name)}/schema`
 }
 
-/** Returns the URI of the definition of a table, relative to that of another: `…/orders/schema` or `…/public/orders/schema`. */
+/**
+ * Returns the URI of the definition of a table, relative to the definition of another table: `…/orders/schema` or
+ * `…/public/orders/schema`.
+ */
 export function siblingTableUri(
   own: { readonly uri: string; readonly schema: string | undefined },
   other: { readonly schema: string | undefined; readonly name: string },

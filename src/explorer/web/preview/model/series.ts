@@ -1,14 +1,14 @@
 import { defined } from '../../../../core/kit/defined.ts'
 import { numberOf, type Rows } from './csv.ts'
 
-/** A time series: values at times of its own. `undefined` is where another series has a time and this has none, `null` is a gap. */
+/** A time series: one value for each time of the chart. `undefined`: only other series have a value at this time. `null`: a gap. */
 export interface Series {
   readonly label: string
   readonly values: readonly (number | null | undefined)[]
   readonly last?: number
   readonly min?: number
   readonly max?: number
-  /** How many values were measured, where not all of them are here. */
+  /** Number of measured values. The document may hold fewer. */
   readonly count: number
 }
 
@@ -20,21 +20,21 @@ export interface Chart {
   /** Seconds since 1970 (UTC), rising. */
   readonly times: readonly number[]
   readonly series: readonly Series[]
-  /** How many series there are in all, where not all of them are here. */
+  /** Number of all series, if only some of them are in the document. */
   readonly of?: number
 }
 
 interface Run {
   readonly label: string
   readonly points: readonly (readonly [time: number, value: number])[]
-  /** Between these times nothing was measured. */
+  /** Time ranges without measurements. */
   readonly gaps: readonly (readonly [from: number, to: number])[]
   readonly count?: number
 }
 
 type Wire = Readonly<Record<string, unknown>>
 
-/** The chart of a JSON document of the metrics provider (docs/providers/metrics.md). `undefined`: it is none. */
+/** The chart of a JSON document of the metrics provider (docs/providers/metrics.md). Returns `undefined` for other documents. */
 export function chartOfJson(value: unknown): Chart | undefined {
   if (!isRecord(value) || !Array.isArray(value.series) || typeof value.step !== 'number') return undefined
   const found: readonly unknown[] = value.series
@@ -92,10 +92,10 @@ function labelOf(labels: Wire, all: readonly Wire[]): string {
   return typeof metric === 'string' ? (text === '' ? metric : `${metric}{${text}}`) : text
 }
 
-/** How the column of times is called in tables. */
+/** The header of the column of times in tables. */
 const timeNames = /^(time|timestamp|date|datetime|date_time|ts|at|日時|時刻|日付|年月日|タイムスタンプ)$/i
 
-/** The chart of a table whose first column is times and that has numbers beside it. `undefined`: it is no such table. */
+/** The chart of a table whose first column has times and whose other columns have numbers. Returns `undefined` for other tables. */
 export function chartOfTable(rows: Rows): Chart | undefined {
   const [head = [], ...body] = rows
   const at = head.findIndex((name) => timeNames.test(name.trim()))
@@ -120,7 +120,7 @@ export function chartOfTable(rows: Rows): Chart | undefined {
       run.points.push([time, value])
     }
   }
-  // Hundreds of groups are a table that has times, and no chart.
+  // With more than 100 groups, the table is not drawn as a chart.
   if (runs.size === 0 || runs.size > 100) return undefined
   return joined([...runs.values()].map((run) => ({ ...run, points: run.points.sort(([a], [b]) => a - b), gaps: [] })))
 }
@@ -131,7 +131,7 @@ function isNumeric(rows: Rows, column: number): boolean {
   return filled.length > 0 && numbers.length >= filled.length * 0.9
 }
 
-/** Seconds since 1970. A time without a zone is taken for UTC. */
+/** Parses a time to seconds since 1970. A time without a zone is taken as UTC. */
 function timeOf(cell: string): number | undefined {
   const text = cell.trim()
   if (/^\d{9,10}(\.\d+)?$/.test(text)) return Number(text)
@@ -147,9 +147,9 @@ function timeOf(cell: string): number | undefined {
   return Number.isFinite(parsed) ? parsed / 1000 : undefined
 }
 
-/** Several series over the times of all of them. */
+/** Merges several series. The result has the times of all of them. */
 function joined(runs: readonly Run[]): Pick<Chart, 'times' | 'series'> {
-  // In a gap stands at least one time, and at none of them has the series a value: no line leads across.
+  // Each gap gets at least one time without a value, so that no line is drawn across it.
   const middles = runs.map(({ gaps }) => gaps.map(([from, to]) => (from + to) / 2))
   const times = [...new Set([...runs.flatMap(({ points }) => points.map(([time]) => time)), ...middles.flat()])].sort(
     (a, b) => a - b,

@@ -1,4 +1,4 @@
-/** A piece of a line: text, and the class that it is highlighted by, where it is. */
+/** A piece of a line: text, and its highlighting class, if any. */
 export type Token = readonly [text: string, style: string]
 export type TokenLine = readonly Token[]
 
