@@ -56,8 +56,13 @@ const b = 0.75
 export function rarityIn(texts: readonly TermCounts[]): readonly number[] {
   return (texts[0]?.counts ?? []).map((_, term) => {
     const having = texts.filter(({ counts }) => (counts[term] ?? 0) > 0).length
-    return Math.log(1 + (texts.length - having + 0.5) / (having + 0.5))
+    return rarityOf(having, texts.length)
   })
+}
+
+/** How rare a term is that so many of all texts have. */
+export function rarityOf(having: number, all: number): number {
+  return Math.log(1 + (all - having + 0.5) / (having + 0.5))
 }
 
 /** How well each text fits: BM25, with the rarity of a term as it is among these texts. */
