@@ -22,8 +22,8 @@ export interface Fused {
 /** The power to which the sum of a resource, beside the best sum, is raised: scores of BM25 fall off slowly. Figures: decision 21. */
 const power = 2
 /**
- * What the relevance of a history of changes counts for: it names everything, and is seldom what is looked for. A query that names it asks for
- * it. Figures: decision 21.
+ * Factor for a history of changes: it names everything, and seldom answers a question. A query that names it asks for it. Figures:
+ * decision 21.
  */
 const ofHistory = 0.25
 const day = 86_400_000
