@@ -27,8 +27,11 @@ const ofDocument = { share: 1, b: 0.75 }
 /** How much it counts that the terms stand together: the best stretch of so many UTF-16 units. It counts more for a question with pairs of characters. */
 const nearness = { words: { share: 0.5, units: 80 }, characters: { share: 1.5, units: 100 } }
 
-/** Pairs of characters count once more in the beginning of a text, which names what it is about: so many UTF-16 units. */
-const beginningUnits = 30
+/**
+ * Terms count once more in the beginning of a text, which names what it is about: so many UTF-16 units. Of a question with pairs of characters,
+ * these alone do; of any other, words do where two of them stand there. Figures: decision 12.
+ */
+const beginningUnits = { words: 60, characters: 30 }
 
 /** Occurrence of a term in a folded text. */
 export interface Match {
@@ -71,7 +74,7 @@ export function createRanker(terms: readonly RatedTerm[]): Ranker {
     terms,
     hasWords: areWords.includes(true),
     matches: ({ text }) => matchesOf(text),
-    judge: ({ passage, length, path, title }, averageLength) => {
+    judge: ({ passage, place, length, path, title }, averageLength) => {
       const counts = new Float64Array(terms.length)
       let near = 0
       const count = (text: string, share: number) => {
@@ -83,9 +86,15 @@ export function createRanker(terms: readonly RatedTerm[]): Ranker {
       count(title, bm25.title)
       count(path, bm25.path)
       count(passage.heading ?? '', bm25.heading)
-      if (passage.start === 1 && together === nearness.characters)
-        for (const { term } of matchesOf(fold(passage.text.slice(0, beginningUnits)).text))
-          if (areWords[term] === false) counts[term] = (counts[term] ?? 0) + bm25.beginning
+      const isOfWords = together === nearness.words
+      // A text of words may begin with empty lines.
+      if (isOfWords ? place === 0 : passage.start === 1) {
+        const units = isOfWords ? beginningUnits.words : beginningUnits.characters
+        const opening = matchesOf(fold(passage.text.slice(0, units)).text)
+        const isAbout = !isOfWords || new Set(opening.map(({ term }) => term)).size >= Math.min(2, terms.length)
+        for (const { term } of isAbout ? opening : [])
+          if (areWords[term] === isOfWords) counts[term] = (counts[term] ?? 0) + bm25.beginning
+      }
       const norm = 1 - bm25.b + (bm25.b * length) / Math.max(1, averageLength)
       let score = together.share * near
       for (const [index, { weight }] of terms.entries()) {
