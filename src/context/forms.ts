@@ -74,6 +74,8 @@ export async function formsOf(
   place: number,
 ): Promise<Formed> {
   const { resource, required } = candidate
+  const isText = reading !== undefined && 'text' in reading
+  if (!isText && required === undefined && given.countLevels !== true) return linkOf(candidate, reading, given)
   const bodies = bodiesOf(candidate, reading, given.terms, place)
   const wanted = required === undefined ? undefined : nearest(bodies, required)
   const counted = wanted === undefined || given.countLevels === true ? bodies : [wanted]
@@ -101,11 +103,10 @@ export async function formsOf(
     return found
   }
   const notes: string[] = []
-  const isText = reading !== undefined && 'text' in reading
   if (isText && wanted !== undefined && wanted.level !== required)
     notes.push(`at the level ${wanted.level}: there is no ${required} of it`)
   if (isText && reading.isOfDocument === true) notes.push('the text of the document')
-  if (reading !== undefined && 'fault' in reading) notes.push(`a link alone: ${faults[reading.fault]}`)
+  notes.push(...notesOf(reading))
   if (isText && given.format === 'xml' && !isXmlText(reading.text))
     notes.push('characters that XML cannot hold are replaced by U+FFFD')
   return {
@@ -116,6 +117,23 @@ export async function formsOf(
     notes,
     ...(given.countLevels === true ? { levels } : {}),
   }
+}
+
+/** Of thousands of candidates there is a link alone, and no more is made for it than is needed. */
+async function linkOf(candidate: Candidate, reading: Reading | undefined, given: Forming): Promise<Formed> {
+  const part: Part = { resource: candidate.resource, level: 'link' }
+  const tokens = await given.counter.count(given.renderer.part(part, 1), given.signal)
+  return {
+    candidate,
+    ...defined({ reading }),
+    forms: [{ part, tokens, worth: worth.link }],
+    size: sizes.least,
+    notes: notesOf(reading),
+  }
+}
+
+function notesOf(reading: Reading | undefined): readonly string[] {
+  return reading !== undefined && 'fault' in reading ? [`a link alone: ${faults[reading.fault]}`] : []
 }
 
 function sizeOf(text: string): number {

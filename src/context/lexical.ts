@@ -132,6 +132,6 @@ function nameOf({ uri, title, description }: Resource): string {
 }
 
 /** Whether a resource may be text within the size limit. Others are not read for the search. */
-function isReadable({ size, mimeType }: Resource, limits: Limits): boolean {
+export function isReadable({ size, mimeType }: Resource, limits: Limits): boolean {
   return (size ?? 0) <= limits.item && !/^(?:image|audio|video|font)\//.test(mimeType ?? '')
 }

@@ -1,20 +1,28 @@
 import { encodePath } from '../core/uri.ts'
 import type { Resource } from '../core/view.ts'
-import { bm25, rarityIn, type TermCounts } from '../text/bm25.ts'
-import { type Lexical, matchWords } from './lexical.ts'
+import { bm25, type TermCounts } from '../text/bm25.ts'
+import { isReadable, type Lexical, matchWords } from './lexical.ts'
 import type { Memory } from './memory.ts'
 import { folderOf, pathOf } from './places.ts'
+import { estimateRarity } from './rarity.ts'
 import type { Reader } from './reader.ts'
-import { compare, type Fused, fuse, type RankedList, type Scored, scaled } from './score.ts'
+import { compare, type RankedList, type Scored, scaled, sumsOf } from './score.ts'
 import type { Searched } from './searched.ts'
 import { bestSection, type Section, sectionsOf } from './sections.ts'
 import type { Limits } from './types.ts'
 
 /**
  * Weights of the lists: names; texts as a whole; the best section of the leading texts. For resources that a search covers, the
- * search has half of the weight of the texts. Figures: decision 21.
+ * search has 0.25 of the 0.6 of the texts. Figures: decision 21.
  */
-const weights = { search: 0.3, name: 0.4, words: 0.3, section: 0.3, wordsBesideSearch: 0.15, sectionBesideSearch: 0.15 }
+const weights = {
+  search: 0.25,
+  name: 0.4,
+  words: 0.3,
+  section: 0.3,
+  wordsBesideSearch: 0.175,
+  sectionBesideSearch: 0.175,
+}
 /** Number of resources whose sections are compared, and number of hits of a search whose texts are compared. */
 const sectioned = 64
 /**
@@ -70,13 +78,13 @@ export async function lookedFor(
   const contents: RankedList = { name: 'words', entries: lessOutside(words.contents), weight: weights.words }
   const sections = await bySection(known, names, contents, words, terms, reader)
   const bySections: RankedList = { name: 'section', entries: lessOutside(sections), weight: weights.section }
-  const again = await besideSearch(known, [...found, names], isCovered, terms, reader)
+  const again = await besideSearch(known, [...found, names], isCovered, terms, reader, limits, memory)
   return { lists: [...found, names, contents, bySections, ...again], notes: words.notes }
 }
 
 /**
  * For resources that a search covers: the scores of the leading texts, and of the best section of each. The rarity of a word is
- * counted among these texts only, because no others are read.
+ * estimated from a sample of the texts, because not all of them are read.
  */
 async function besideSearch(
   known: ReadonlyMap<string, Resource>,
@@ -84,18 +92,24 @@ async function besideSearch(
   isCovered: (resource: Resource) => boolean,
   terms: ReadonlySet<string>,
   reader: Reader,
+  limits: Limits,
+  memory: Memory | undefined,
 ): Promise<readonly RankedList[]> {
   const isIn = (uri: string) => {
     const resource = known.get(uri)
     return resource !== undefined && isCovered(resource)
   }
-  const leaders = bestOf(fuse(lists))
+  const leaders = bestOf(sumsOf(lists))
     .map(([uri]) => uri)
     .filter(isIn)
     .slice(0, sectioned)
   const texts = await sectionsOfAll(known, leaders, terms, reader)
   const counts = texts.map(([, sections]) => inAll(sections, terms.size))
-  const rarity = rarityIn(counts)
+  const leading = new Set(leaders)
+  const others = [...known.values()].filter(
+    (resource) => isCovered(resource) && !leading.has(resource.uri) && isReadable(resource, limits),
+  )
+  const rarity = await estimateRarity(counts, texts.length === 0 ? [] : others, [...terms], reader, memory)
   const scores = bm25(counts, rarity)
   const words = scaled(texts.map(([uri], index) => [uri, scores[index] ?? 0] as const))
   const sections = scaled(texts.map(([uri, of]) => [uri, bestSection(of, rarity)] as const))
@@ -123,7 +137,7 @@ async function bySection(
   reader: Reader,
 ): Promise<readonly Scored[]> {
   const hasWords = new Set(contents.entries.map(({ uri }) => uri))
-  const leaders = bestOf(fuse([names, { ...contents, weight: weights.words + weights.section }]))
+  const leaders = bestOf(sumsOf([names, { ...contents, weight: weights.words + weights.section }]))
     .map(([uri]) => uri)
     .filter((uri) => hasWords.has(uri))
     .slice(0, sectioned)
@@ -151,23 +165,20 @@ async function sectionsOfAll(
   })
 }
 
-function bestOf(fused: ReadonlyMap<string, Fused>): readonly (readonly [uri: string, place: Fused])[] {
-  return [...fused].sort(([a, one], [b, other]) => other.sum - one.sum || compare(a, b))
+function bestOf(sums: ReadonlyMap<string, number>): readonly (readonly [uri: string, sum: number])[] {
+  return [...sums].sort(([a, one], [b, other]) => other - one || compare(a, b))
 }
 
 /** Returns lists of the resources that the best candidates refer to, and of those in the same folders. */
 export async function neighboursOf(
   pinned: readonly string[],
-  fused: ReadonlyMap<string, Fused>,
+  sums: ReadonlyMap<string, number>,
   known: ReadonlyMap<string, Resource>,
   reader: Reader,
 ): Promise<readonly RankedList[]> {
-  const best = bestOf(fused)
-  const most = best[0]?.[1].sum ?? 1
-  const seeds = new Map([
-    ...pinned.map((uri) => [uri, most] as const),
-    ...best.map(([uri, { sum }]) => [uri, sum] as const),
-  ])
+  const best = bestOf(sums)
+  const most = best[0]?.[1] ?? 1
+  const seeds = new Map([...pinned.map((uri) => [uri, most] as const), ...best])
   const leading = [...seeds].slice(0, nearness.seeds)
   if (leading.length === 0) return []
   const beside = foldersOf([...known.keys()])

@@ -1,4 +1,6 @@
+import { baseName } from '../core/path.ts'
 import { parseAddress } from '../core/uri.ts'
+import { termsIn } from '../text/terms.ts'
 
 /** The canonical spelling of a URI without its query; an invalid URI stays unchanged. */
 export function canonical(uri: string): string {
@@ -48,4 +50,16 @@ export function pathOf(uri: string): string {
   } catch {
     return path
   }
+}
+
+const histories = /^(?:change(?:s|log)?|history|news|releases?|release[-_]?notes)(?:[-_.].*)?$/i
+/** Names without an ending, and those of prose: `changes.ts` is a source. */
+const prose = /^[^.]+$|\.(?:md|mdx|markdown|rst|txt|adoc)$/i
+
+/** Whether a resource is a text about all changes, and none of the terms names it. */
+export function isHistory(uri: string, terms: ReadonlySet<string>): boolean {
+  if (terms.size === 0) return false
+  const name = baseName(pathOf(uri))
+  if (!histories.test(name) || !prose.test(name)) return false
+  return !termsIn(name.replace(/\.[^.]*$/, '')).some((term) => terms.has(term))
 }

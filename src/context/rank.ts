@@ -5,9 +5,9 @@ import { requiredPriority } from '../core/priority.ts'
 import type { Resource, View } from '../core/view.ts'
 import { queryTerms } from '../text/bm25.ts'
 import { lookedFor, neighboursOf } from './lists.ts'
-import { canonical, folderOf, matcherOf, withinOf } from './places.ts'
+import { canonical, folderOf, isHistory, matcherOf, withinOf } from './places.ts'
 import type { Reader } from './reader.ts'
-import { compare, explain, type Fused, fuse } from './score.ts'
+import { compare, explain, type Fused, fuse, sumsOf } from './score.ts'
 import { isFor, listAll, pagesOf, searchAll } from './searched.ts'
 import type { AssembleOptions, Candidate, Level, Limits, Pin } from './types.ts'
 
@@ -118,14 +118,14 @@ export async function rankAll(view: View, options: AssembleOptions, limits: Limi
   const { memory } = options
   const looking = { terms, searched, isSearched, isCovered, isRead, isDouble, reader, limits, memory }
   const { lists, notes: said } = await lookedFor(known, looking)
-  const near = await neighboursOf([...required.keys()], fuse(lists), known, reader)
+  const near = await neighboursOf([...required.keys()], sumsOf(lists), known, reader)
   const fused = fuse([...lists, ...near])
   const whole = { relevance: 1, because: query.trim() === '' ? 'no query' : 'required' }
   const candidateOf = (resource: Resource, place: Pick<Fused, 'relevance' | 'because'>): Candidate => {
     const pinned = required.get(resource.uri)
     return {
       resource,
-      explanation: explain(resource, place, options),
+      explanation: explain(resource, { ...place, isHistory: isHistory(resource.uri, terms) }, options),
       ...(pinned === undefined ? {} : { required: pinned.level }),
       found: searched.lines.get(resource.uri) ?? [],
     }

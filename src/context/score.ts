@@ -16,33 +16,42 @@ export interface Scored {
 export interface Fused {
   /** From 0 to 1; the best candidate has 1. */
   readonly relevance: number
-  /** The sum of the weighted scores. */
-  readonly sum: number
   readonly because: string
 }
 
 /** The exponent of the sum of a resource, relative to the best sum: scores of BM25 fall off slowly. Figures: decision 21. */
 const power = 2
+/**
+ * Factor for a history of changes: it names everything, and seldom answers a question. A query that names it asks for it. Figures:
+ * decision 21.
+ */
+const ofHistory = 0.25
 const day = 86_400_000
 const defaultHalfLife = 30 * day
 
+/** The sums of the weighted scores of each resource. */
+export function sumsOf(lists: readonly RankedList[]): Map<string, number> {
+  const sums = new Map<string, number>()
+  for (const { entries, weight } of lists)
+    for (const { uri, score } of entries) sums.set(uri, (sums.get(uri) ?? 0) + weight * score)
+  return sums
+}
+
 /** Fuses lists: adds the weighted scores of each resource, and divides by the best sum. */
 export function fuse(lists: readonly RankedList[]): ReadonlyMap<string, Fused> {
-  const sums = new Map<string, { sum: number; places: string[] }>()
-  for (const { name, entries, weight } of lists)
-    for (const [index, { uri, score }] of entries.entries()) {
-      const known = sums.get(uri) ?? { sum: 0, places: [] }
-      known.sum += weight * score
-      known.places.push(`${name} #${index + 1}`)
-      sums.set(uri, known)
+  const sums = sumsOf(lists)
+  const places = new Map<string, string>()
+  for (const { name, entries } of lists)
+    for (const [index, { uri }] of entries.entries()) {
+      const known = places.get(uri)
+      places.set(uri, known === undefined ? `${name} #${index + 1}` : `${known}, ${name} #${index + 1}`)
     }
-  const best = [...sums.values()].reduce((most, { sum }) => Math.max(most, sum), 0) || 1
-  return new Map(
-    [...sums].map(([uri, { sum, places }]) => [
-      uri,
-      { relevance: (sum / best) ** power, sum, because: places.join(', ') },
-    ]),
-  )
+  let best = 0
+  for (const sum of sums.values()) best = Math.max(best, sum)
+  const fused = new Map<string, Fused>()
+  for (const [uri, sum] of sums)
+    fused.set(uri, { relevance: (sum / (best || 1)) ** power, because: places.get(uri) ?? '' })
+  return fused
 }
 
 /** Scores relative to the best of them, best first; equal scores in the order of their URIs. Scores of 0 are left out. */
@@ -65,10 +74,11 @@ export function compare(a: string, b: string): number {
  */
 export function explain(
   { uri, priority, modified }: Resource,
-  { relevance, because }: Pick<Fused, 'relevance' | 'because'>,
+  { relevance, because, isHistory = false }: Pick<Fused, 'relevance' | 'because'> & { readonly isHistory?: boolean },
   { now, halfLife = defaultHalfLife, changes }: Pick<AssembleOptions, 'now' | 'halfLife' | 'changes'>,
 ): Explanation {
   const factors: Factor[] = [{ name: 'relevance', value: relevance, because }]
+  if (isHistory) factors.push({ name: 'history', value: ofHistory, because: 'a history of changes names everything' })
   if (isKnown(priority)) {
     const p = Math.min(1, Math.max(0, priority))
     factors.push({ name: 'priority', value: 0.75 + 0.5 * p, because: `priority ${p}` })

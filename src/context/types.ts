@@ -93,7 +93,7 @@ export const remoteLimits: Partial<Limits> = { read: 500, concurrency: 4 }
 
 /** One factor of the score of a resource. 1 changes nothing. */
 export interface Factor {
-  readonly name: 'relevance' | 'priority' | 'recency' | 'activity'
+  readonly name: 'relevance' | 'history' | 'priority' | 'recency' | 'activity'
   readonly value: number
   /** Reason for the value, in words. */
   readonly because: string

@@ -30,8 +30,11 @@ const ofDocument = { share: 1, b: 0.75 }
  */
 const nearness = { words: { share: 0.5, units: 80 }, characters: { share: 1.5, units: 100 } }
 
-/** Length of the beginning of a text in which pairs of characters count once more, because it names the topic, in UTF-16 units. */
-const beginningUnits = 30
+/**
+ * Length of the beginning of a text, in UTF-16 units: it names the topic, so terms count once more there. For a query with pairs of
+ * characters only pairs do; for any other query words do, if two different ones are there. Figures: decision 12.
+ */
+const beginningUnits = { words: 60, characters: 30 }
 
 /** Occurrence of a term in a folded text. */
 export interface Match {
@@ -74,7 +77,7 @@ export function createRanker(terms: readonly RatedTerm[]): Ranker {
     terms,
     hasWords: areWords.includes(true),
     matches: ({ text }) => matchesOf(text),
-    judge: ({ passage, length, path, title }, averageLength) => {
+    judge: ({ passage, place, length, path, title }, averageLength) => {
       const counts = new Float64Array(terms.length)
       let near = 0
       const count = (text: string, share: number) => {
@@ -86,9 +89,15 @@ export function createRanker(terms: readonly RatedTerm[]): Ranker {
       count(title, bm25.title)
       count(path, bm25.path)
       count(passage.heading ?? '', bm25.heading)
-      if (passage.start === 1 && together === nearness.characters)
-        for (const { term } of matchesOf(fold(passage.text.slice(0, beginningUnits)).text))
-          if (areWords[term] === false) counts[term] = (counts[term] ?? 0) + bm25.beginning
+      const isOfWords = together === nearness.words
+      // A text of words may begin with empty lines.
+      if (isOfWords ? place === 0 : passage.start === 1) {
+        const units = isOfWords ? beginningUnits.words : beginningUnits.characters
+        const opening = matchesOf(fold(passage.text.slice(0, units)).text)
+        const isAbout = !isOfWords || new Set(opening.map(({ term }) => term)).size >= Math.min(2, terms.length)
+        for (const { term } of isAbout ? opening : [])
+          if (areWords[term] === isOfWords) counts[term] = (counts[term] ?? 0) + bm25.beginning
+      }
       const norm = 1 - bm25.b + (bm25.b * length) / Math.max(1, averageLength)
       let score = together.share * near
       for (const [index, { weight }] of terms.entries()) {

@@ -56,8 +56,13 @@ const b = 0.75
 export function rarityIn(texts: readonly TermCounts[]): readonly number[] {
   return (texts[0]?.counts ?? []).map((_, term) => {
     const having = texts.filter(({ counts }) => (counts[term] ?? 0) > 0).length
-    return Math.log(1 + (texts.length - having + 0.5) / (having + 0.5))
+    return rarityOf(having, texts.length)
   })
+}
+
+/** The rarity of a term that a number of all texts have. */
+export function rarityOf(having: number, all: number): number {
+  return Math.log(1 + (all - having + 0.5) / (having + 0.5))
 }
 
 /** The score of each text: BM25, with the rarity of a term among these texts. */

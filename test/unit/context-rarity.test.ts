@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest'
+import { rank } from '../../src/context/index.ts'
+import { createMemory } from '../../src/context/memory.ts'
+import { estimateRarity } from '../../src/context/rarity.ts'
+import { createReader, type Reader } from '../../src/context/reader.ts'
+import { createCatalog } from '../../src/core/catalog.ts'
+import { countTerms, rarityIn } from '../../src/text/bm25.ts'
+import { type MemoryEntry, memory } from '../support/memory.ts'
+
+const limits = { listed: 1000, read: 1000, bytes: 1e6, item: 1e5, detailed: 200, items: 999, concurrency: 8 }
+const terms = ['cursor', 'the']
+
+function openView(entries: Readonly<Record<string, MemoryEntry | string>>) {
+  const provider = memory(entries)
+  const view = createCatalog({ mounts: [{ address: 'memory://docs', provider }] }).view({ id: 'ada', roles: [] })
+  return { provider, view }
+}
+
+const textOf = (n: number) => (n % 10 === 0 ? 'the cursor' : 'the weather')
+const entries = (count: number) =>
+  Object.fromEntries(
+    Array.from({ length: count }, (_, n) => [
+      `${String(n).padStart(4, '0')}.md`,
+      { text: textOf(n), version: '1', modified: 0 },
+    ]),
+  )
+const resources = (count: number) =>
+  Object.keys(entries(count)).map((name) => ({ uri: `memory://docs/${name}`, name, version: '1', modified: 0 }))
+const readerOf = (count: number, options = {}): Reader =>
+  createReader(openView(entries(count)).view, limits, () => false, options)
+
+describe('how rare words are', () => {
+  test('is exact where all of the others are read', async () => {
+    const leaders = ['the cursor', 'a cursor'].map((text) => countTerms(text, terms))
+    const all = [...leaders, ...Array.from({ length: 40 }, (_, n) => countTerms(textOf(n), terms))]
+    const found = await estimateRarity(leaders, resources(40), terms, readerOf(40), undefined)
+    expect(found).toEqual(rarityIn(all))
+  })
+
+  test('is told by a sample of many, and the word that only the leading ones have is the rare one', async () => {
+    const { provider, view } = openView(entries(900))
+    const reader = createReader(view, limits, () => false, {})
+    const leaders = Array.from({ length: 64 }, () => countTerms('the cursor', terms))
+    const [cursor = 0, the = 0] = await estimateRarity(leaders, resources(900), terms, reader, undefined)
+    expect(cursor).toBeGreaterThan(the + 1)
+    expect(provider.calls.read).toBe(64)
+  })
+
+  test('is the same from memory, without reading again', async () => {
+    const { provider, view } = openView(entries(300))
+    const remembered = createMemory()('ada')
+    const ask = () => {
+      const reader = createReader(view, limits, () => false, { memory: remembered })
+      reader.expect(resources(300))
+      return estimateRarity([], resources(300), terms, reader, remembered)
+    }
+    const first = await ask()
+    const reads = provider.calls.read
+    expect(await ask()).toEqual(first)
+    expect(provider.calls.read).toBe(reads)
+  })
+})
+
+describe('a history of changes', () => {
+  const changes = 'Cursors are sealed. The cursor of a page. Fixed: cursors, sealed again.'
+  const { view } = openView({ 'CHANGELOG.md': changes, 'docs/page.md': changes, 'src/changes.ts': changes })
+  const factorOf = async (query: string, name: string) => {
+    const candidates = await rank(view, { query, now: 0 })
+    const one = candidates.find(({ resource }) => resource.uri.endsWith(name))
+    return one?.explanation.factors.find((factor) => factor.name === 'history')?.value
+  }
+
+  test('counts for less, and says so', async () => {
+    expect(await factorOf('how cursors are sealed', 'CHANGELOG.md')).toBe(0.25)
+  })
+
+  test('counts in full where the query names it', async () => {
+    expect(await factorOf('cursors in the changelog', 'CHANGELOG.md')).toBeUndefined()
+  })
+
+  test('is no source of that name, and no other page', async () => {
+    expect(await factorOf('how cursors are sealed', 'changes.ts')).toBeUndefined()
+    expect(await factorOf('how cursors are sealed', 'page.md')).toBeUndefined()
+  })
+})
