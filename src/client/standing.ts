@@ -1,8 +1,8 @@
-import { type ReadableStream, TextDecoderStream } from 'node:stream/web'
 import { parseJSONRPCMessage, type StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { ResourceError } from '../core/errors.ts'
 import { untilAborted } from '../core/kit/abort.ts'
 import { httpFault, toResourceError } from './errors.ts'
+import { type ByteStream, eventsOf } from './events.ts'
 
 /** The stream on which a server sends messages of its own accord (Streamable HTTP, 2025-03-26 to 2025-11-25). */
 export interface Standing {
@@ -52,7 +52,7 @@ export async function openStanding(
   const { status, body } = response
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
   if (status === 200 && isStream && body !== null) {
-    const ended = readEvents(body as ReadableStream<Uint8Array>, (data) => {
+    const ended = readEvents(body, (data) => {
       try {
         transport.onmessage?.(parseJSONRPCMessage(JSON.parse(data)))
       } catch (error) {
@@ -83,21 +83,9 @@ async function get(options: StandingOptions, init: RequestInit): Promise<Respons
 }
 
 /** Passes on the data of each event of an event stream (HTML, server-sent events) until the stream ends for any reason. */
-export async function readEvents(body: ReadableStream<Uint8Array>, onData: (data: string) => void): Promise<void> {
-  let rest = ''
-  let data: string[] = []
+export async function readEvents(body: ByteStream, onData: (data: string) => void): Promise<void> {
   try {
-    for await (const text of body.pipeThrough(new TextDecoderStream())) {
-      // A CR at the end of the received text may be the first half of a CRLF.
-      const lines = (rest + text).split(/\r\n|\n|\r(?!$)/)
-      rest = lines.pop() ?? ''
-      for (const line of lines)
-        if (line.startsWith('data:')) data.push(line.slice(line[5] === ' ' ? 6 : 5))
-        else if (line === '') {
-          if (data.length > 0) onData(data.join('\n'))
-          data = []
-        }
-    }
+    for await (const data of eventsOf(body)) onData(data)
   } catch {
     // The stream was cut off, or an event was too large: treat both as its end.
   }

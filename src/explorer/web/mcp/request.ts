@@ -1,6 +1,7 @@
+import { malformed, type Wire } from '../../../client/wire.ts'
 import { ResourceError } from '../../../core/errors.ts'
 import { errorOf } from './errors.ts'
-import { messagesOf, type Wire } from './sse.ts'
+import { messagesOf } from './sse.ts'
 
 /** The one revision that the page speaks: its server is always one of ours. */
 export const revision = '2026-07-28'
@@ -194,4 +195,10 @@ function later(seconds: number, signal: AbortSignal | undefined): Promise<void> 
     if (signal?.aborted === true) end()
     signal?.addEventListener('abort', end, { once: true })
   })
+}
+
+/** Decodes base64 in a browser. Throws for other text, which `atob` may skip. */
+export function bytesOfBase64(text: string): Uint8Array {
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) throw malformed('a blob is not base64')
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
 }

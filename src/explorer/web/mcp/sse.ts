@@ -1,7 +1,9 @@
+import { type ByteStream, eventsOf } from '../../../client/events.ts'
+import type { Wire } from '../../../client/wire.ts'
 import { ResourceError } from '../../../core/errors.ts'
 
 /** The longest event that is taken, in characters: a server that never ends one does not fill the memory of the page. */
-const longest = 128 * 1024 * 1024
+const maxLength = 128 * 1024 * 1024
 
 /**
  * The messages of an event stream (HTML, server-sent events), in order, until it ends.
@@ -9,47 +11,11 @@ const longest = 128 * 1024 * 1024
  * @param onSign Called with every piece that arrives, comments too: the server is still there.
  * @throws ResourceError `unavailable` where the stream breaks off, or holds what is not JSON.
  */
-export async function* messagesOf(
-  body: ReadableStream<Uint8Array>,
-  onSign: () => void = () => {},
-): AsyncGenerator<Wire> {
-  const reader = body.getReader()
-  const decoder = new TextDecoder()
-  /** The pieces of the event that is not whole yet. They are joined once it is: not with every piece. */
-  let pieces: string[] = []
-  let length = 0
-  try {
-    for (;;) {
-      const { done, value } = await reader.read()
-      if (done) return
-      onSign()
-      const piece = decoder.decode(value, { stream: true })
-      length += piece.length
-      if (length > longest) throw new ResourceError('unavailable', 'The server sends an event that does not end.')
-      pieces.push(piece)
-      // A blank line may be spread over two pieces.
-      const joint = `${pieces.at(-2)?.slice(-3) ?? ''}${piece}`
-      if (!/\r?\n\r?\n/.test(joint)) continue
-      const events = pieces.join('').split(/\r?\n\r?\n/)
-      const rest = events.pop() ?? ''
-      pieces = rest === '' ? [] : [rest]
-      length = rest.length
-      for (const event of events) {
-        const message = messageOf(event)
-        if (message !== undefined) yield message
-      }
-    }
-  } finally {
-    await reader.cancel().catch(() => {})
-  }
+export async function* messagesOf(body: ByteStream, onSign: () => void = () => {}): AsyncGenerator<Wire> {
+  for await (const data of eventsOf(body, { onPiece: onSign, maxLength })) if (data !== '') yield messageOf(data)
 }
 
-function messageOf(event: string): Wire | undefined {
-  const data = event
-    .split(/\r?\n/)
-    .flatMap((line) => (line.startsWith('data:') ? [line.slice(5).replace(/^ /, '')] : []))
-    .join('\n')
-  if (data === '') return undefined
+function messageOf(data: string): Wire {
   const message = parsed(data)
   if (typeof message === 'object' && message !== null && !Array.isArray(message)) return message as Wire
   throw new ResourceError('unavailable', 'The server sends events that are no messages.')
@@ -62,5 +28,3 @@ function parsed(text: string): unknown {
     return undefined
   }
 }
-
-export type Wire = Readonly<Record<string, unknown>>

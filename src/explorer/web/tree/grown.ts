@@ -55,10 +55,104 @@ export function bestRoot(roots: readonly Growing[], uri: string): Growing | unde
   )
 }
 
+/** Loads the next page of a directory. */
+export type Load = (node: Growing) => Promise<void>
+
+/** Opens the directories on the way from a mount to a resource. Returns the node of the resource; undefined if it is not in the tree. */
+export async function openWay(
+  root: Growing | undefined,
+  uri: string,
+  load: Load,
+  signal: AbortSignal,
+): Promise<TreeNode | undefined> {
+  let node = root
+  while (node !== undefined && !isSame(node.key, uri)) {
+    const next = await childTowards(node, uri, load, signal)
+    if (next !== undefined) node.isOpen = true
+    node = next
+  }
+  return node
+}
+
+/** The child of a directory that a resource is, or lies in. */
+async function childTowards(
+  node: Growing,
+  uri: string,
+  load: Load,
+  signal: AbortSignal,
+): Promise<Growing | undefined> {
+  for (;;) {
+    if (node.loaded === 'nothing' || node.loading !== undefined) await load(node)
+    signal.throwIfAborted()
+    const next = node.children.find((child) => isOnTheWay(child, uri))
+    if (next !== undefined || node.error !== undefined || node.loaded === 'all') return next
+    await load(node)
+  }
+}
+
 /** Whether a listing says something else of a resource than the one before did. */
 export function isOther(before: Resource | undefined, now: Resource): boolean {
   if (before === undefined) return true
   return before.version !== now.version || before.modified !== now.modified || before.size !== now.size
+}
+
+/** The nodes of a forest. A node stays the same as long as its resource stays in its place. */
+export interface Nodes {
+  readonly known: ReadonlyMap<string, Growing>
+  /** Shared number of mounts; -1 as long as nobody knows. */
+  readonly top: { count: number }
+  nodeFor(resource: Resource, parent: Growing | undefined, position: number): Growing
+  /** Forgets nodes, and everything in them. */
+  forget(nodes: readonly Growing[]): void
+  isThere(node: Growing): boolean
+}
+
+/** @param isOpenable Whether a mount has something in it to open. */
+export function createNodes(isOpenable: (mount: Resource) => boolean): Nodes {
+  const known = new Map<string, Growing>()
+  const top = { count: -1 }
+
+  const nodeFor = (resource: Resource, parent: Growing | undefined, position: number): Growing => {
+    const before = known.get(resource.uri)
+    if (before !== undefined && before.parent === parent) {
+      before.resource = resource
+      before.position = position
+      return before
+    }
+    const node: Growing = {
+      kind: 'node',
+      key: resource.uri,
+      resource,
+      parent,
+      level: parent === undefined ? 1 : parent.level + 1,
+      position,
+      siblings: parent?.brood ?? top,
+      brood: { count: -1 },
+      isDirectory: parent === undefined ? isOpenable(resource) : isFolder(resource),
+      isOpen: false,
+      children: [],
+      loaded: 'nothing',
+      error: undefined,
+      isStale: false,
+    }
+    known.set(resource.uri, node)
+    return node
+  }
+
+  const forget = (nodes: readonly Growing[]) => {
+    for (const node of nodes) {
+      if (known.get(node.key) === node) known.delete(node.key)
+      forget(node.children)
+    }
+  }
+
+  return {
+    known,
+    top,
+    nodeFor,
+    forget,
+    isThere: (node) => known.get(node.key) === node,
+  }
 }
 
 /** Returns the shown rows of the loaded nodes. */
