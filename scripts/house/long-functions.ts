@@ -4,7 +4,6 @@
  */
 export const longFunctions: Readonly<Record<string, string>> = {
   'core/listing.ts createListing': 'the three listings share the walk over mounts and its cursors',
-  'providers/files/linux.ts openLinuxPlaces': 'the system calls on one root share its descriptors',
   'search/feed-mount.ts createFeedMount': 'the state of feeding one mount',
   'search/feed.ts startFeed': 'the state of the feed: lease, mounts and end',
   'server/protocol/connection.ts createConnection':

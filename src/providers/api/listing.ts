@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { HttpUrl } from '../../core/http-url.ts'
-import { formatHttpUrl, httpUrlBelow, originOf, resolveHttpUrl } from '../../core/http-url.ts'
+import { formatHttpUrl, type HttpUrl, httpUrlBelow, originOf, resolveHttpUrl } from '../../core/http-url.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
 import type { Entry } from '../../core/provider.ts'

@@ -1,6 +1,14 @@
 import { defined } from '../../core/kit/defined.ts'
-import type { Column, ForeignKey, Index, ObjectName, Reference, Relation, Trigger } from '../relational/model.ts'
-import { roundEstimate } from '../relational/model.ts'
+import {
+  type Column,
+  type ForeignKey,
+  type Index,
+  type ObjectName,
+  type Reference,
+  type Relation,
+  roundEstimate,
+  type Trigger,
+} from '../relational/model.ts'
 import { definitionOf, type ForDefinition } from './ddl.ts'
 import { kindOf } from './kinds.ts'
 import type { PageOptions } from './page.ts'

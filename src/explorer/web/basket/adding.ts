@@ -1,18 +1,8 @@
 import { signal } from '@preact/signals'
+import { type Below, isFolder, walkBelow } from '../../../browse/folders.ts'
 import type { Resource } from '../../../core/view.ts'
 import { announce } from '../state/announce.ts'
-import {
-  add,
-  basket,
-  isFolder,
-  isPicked,
-  markOf,
-  mostPicked,
-  rememberWholes,
-  removeBelow,
-  toggle,
-} from '../state/basket.ts'
-import { type Below, walkBelow } from '../state/below.ts'
+import { add, basket, isPicked, markOf, mostPicked, rememberWholes, removeBelow, toggle } from '../state/basket.ts'
 import { connected } from '../state/session.ts'
 import { estimateOf } from './estimate.ts'
 import { t } from './words.ts'
@@ -128,5 +118,5 @@ function put({ files, counts }: Below): readonly string[] {
 
 function below(folder: string, signal: AbortSignal): Promise<Below> {
   // One more than there is room for tells that there is more.
-  return walkBelow(connected().view, folder, { files: mostPicked + 1, pages: maxPages }, signal)
+  return walkBelow(connected().view, folder, { files: mostPicked + 1, pages: maxPages, signal })
 }

@@ -1,5 +1,12 @@
-import type { Found, FoundHit, FoundQuery, SearchPlace } from '../../../core/found.ts'
-import { parseFound, saidOf, withWords } from '../../../core/found.ts'
+import {
+  type Found,
+  type FoundHit,
+  type FoundQuery,
+  parseFound,
+  type SearchPlace,
+  saidOf,
+  withWords,
+} from '../../../core/found.ts'
 import { defined } from '../../../core/kit/defined.ts'
 import type { View } from '../../../core/view.ts'
 import type { Place } from '../state/place.ts'

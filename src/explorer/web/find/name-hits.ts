@@ -1,7 +1,7 @@
+import { fold } from '../../../browse/matching.ts'
 import { type FoundHit, piecesOf } from '../../../core/found.ts'
 import type { Resource } from '../../../core/view.ts'
 import { matchesIn } from '../preview/model/lines.ts'
-import { fold } from '../state/fold.ts'
 
 /** Maximum number of names above the hits. */
 const maxShown = 5

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
+import { fold } from '../../../browse/matching.ts'
 import type { ResourceTemplate } from '../../../core/view.ts'
 import { copy } from '../state/announce.ts'
-import { fold } from '../state/fold.ts'
 import { go, linkTo, place } from '../state/place.ts'
 import { reasonOf } from '../state/reason.ts'
 import { connected } from '../state/session.ts'

@@ -1,4 +1,4 @@
-import { fold } from '../state/fold.ts'
+import { fold } from '../../../browse/matching.ts'
 
 /** Something that the palette can do or open. */
 export interface Option {

@@ -1,6 +1,6 @@
+import { isBelow } from '../../../browse/folders.ts'
+import { fold } from '../../../browse/matching.ts'
 import type { Resource } from '../../../core/view.ts'
-import { fold } from '../state/fold.ts'
-import { isBelow } from './grown.ts'
 
 /**
  * Very many resources, in columns: what is asked of all of them with every key that is pressed lies ready. Each column has an item for

@@ -1,10 +1,10 @@
+import { isFolder, type Listed, listAgain } from '../../../browse/folders.ts'
 import { defined } from '../../../core/kit/defined.ts'
 import type { Page, Resource, View } from '../../../core/view.ts'
 import {
   bestRoot,
   createNodes,
   type Growing,
-  isFolder,
   isOther,
   type Load,
   type Nodes,
@@ -228,33 +228,32 @@ function createLoads({ view, nodes, onPage, tell }: LoadOptions) {
   const reload = async (node: Growing): Promise<readonly string[]> => {
     await node.loading
     const least = node.children.length
-    const items: Resource[] = []
-    let cursor: string | undefined
-    const run = async () => {
-      do {
-        const page: Page<Resource> = await pageOf(node.key, cursor)
-        items.push(...page.items.filter(({ uri }) => uri !== node.key))
-        cursor = page.nextCursor
-      } while (cursor !== undefined && items.length < least)
-    }
-    const running = run()
-    node.loading = running.catch(() => {})
+    const running = listAgain(async (cursor) => {
+      const page = await pageOf(node.key, cursor)
+      return { ...page, items: page.items.filter(({ uri }) => uri !== node.key) }
+    }, least)
+    node.loading = running.then(
+      () => {},
+      () => {},
+    )
+    let listed: Listed
     try {
-      await running
+      listed = await running
     } catch (thrown) {
       node.error = thrown
       return []
     } finally {
       node.loading = undefined
     }
+    const { items, next } = listed
     const before = new Map(node.children.map((child) => [child.key, child.resource]))
     const changed = items.filter((item) => isOther(before.get(item.uri), item)).map(({ uri }) => uri)
     const left = new Set(items.map(({ uri }) => uri))
     forget(node.children.filter(({ key }) => !left.has(key)))
     node.children = childrenOf(items, node)
-    node.cursor = cursor
-    node.loaded = cursor === undefined ? 'all' : 'some'
-    node.brood.count = cursor === undefined ? items.length : -1
+    node.cursor = next
+    node.loaded = next === undefined ? 'all' : 'some'
+    node.brood.count = next === undefined ? items.length : -1
     node.error = undefined
     node.isStale = false
     return changed

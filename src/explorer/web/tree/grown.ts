@@ -1,4 +1,5 @@
-import { directoryMimeType, type Resource } from '../../../core/view.ts'
+import { isBelow, isFolder } from '../../../browse/folders.ts'
+import type { Resource } from '../../../core/view.ts'
 import type { TreeRow } from './rows.ts'
 
 /** A resource or directory in the tree, with what is loaded of it. */
@@ -27,13 +28,6 @@ export interface Growing extends TreeNode {
   loading?: Promise<void> | undefined
   /** Whether something in it may have come or gone since it was loaded. */
   isStale: boolean
-}
-
-export const isFolder = ({ uri, mimeType }: Resource) => mimeType === directoryMimeType || uri.endsWith('/')
-
-/** Whether a URI lies in a directory. */
-export function isBelow(uri: string, directory: string): boolean {
-  return uri.startsWith(directory.endsWith('/') || directory.endsWith(':') ? directory : `${directory}/`)
 }
 
 /** Whether two URIs are of the same thing: of a directory, both with and without `/` at the end are. */
@@ -75,12 +69,7 @@ export async function openWay(
 }
 
 /** The child of a directory that a resource is, or lies in. */
-async function childTowards(
-  node: Growing,
-  uri: string,
-  load: Load,
-  signal: AbortSignal,
-): Promise<Growing | undefined> {
+async function childTowards(node: Growing, uri: string, load: Load, signal: AbortSignal): Promise<Growing | undefined> {
   for (;;) {
     if (node.loaded === 'nothing' || node.loading !== undefined) await load(node)
     signal.throwIfAborted()

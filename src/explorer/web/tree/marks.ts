@@ -1,4 +1,4 @@
-import { fold } from '../state/fold.ts'
+import { fold } from '../../../browse/matching.ts'
 
 /** A letter with the marks that follow it, also those that half-width kana have: together they fold to one. */
 const letters = /.[\p{M}\uff9e\uff9f]*/gsu

@@ -1,5 +1,6 @@
-import { directoryMimeType, type Resource } from '../../../core/view.ts'
-import { fold } from '../state/fold.ts'
+import { isFolder } from '../../../browse/folders.ts'
+import { fold } from '../../../browse/matching.ts'
+import type { Resource } from '../../../core/view.ts'
 import type { Columns } from './columns.ts'
 
 export const sorts = ['name', 'type', 'size', 'modified', 'priority'] as const
@@ -59,5 +60,3 @@ export function natural(entries: readonly Resource[]): readonly Resource[] {
     .sort((a, b) => a.rank - b.rank || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
     .map(({ entry }) => entry)
 }
-
-const isFolder = ({ uri, mimeType }: Resource) => mimeType === directoryMimeType || uri.endsWith('/')

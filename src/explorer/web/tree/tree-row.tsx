@@ -1,6 +1,7 @@
+import { isFolder } from '../../../browse/folders.ts'
 import type { Resource } from '../../../core/view.ts'
 import { type IconName, iconOf, Shape } from '../shell/icons.tsx'
-import { isFolder, isPicked, markOf } from '../state/basket.ts'
+import { isPicked, markOf } from '../state/basket.ts'
 import { asideOfMount, iconOfMount, isSearchMount, titleOfMount } from '../state/kinds.ts'
 import { langOf } from '../state/lang.ts'
 import { changed } from '../state/live.ts'

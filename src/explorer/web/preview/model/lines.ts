@@ -1,4 +1,4 @@
-import { fold } from '../../state/fold.ts'
+import { fold } from '../../../../browse/matching.ts'
 
 /** The lines of a text. A newline at its end begins no other line. */
 export function linesOf(text: string): readonly string[] {

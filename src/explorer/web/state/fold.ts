@@ -1,4 +1,0 @@
-/** A text as it is compared: one width, one case, composed (Unicode NFKC). */
-export function fold(text: string): string {
-  return text.normalize('NFKC').toLowerCase()
-}
