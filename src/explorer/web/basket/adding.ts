@@ -4,7 +4,7 @@ import type { Resource } from '../../../core/view.ts'
 import { announce } from '../state/announce.ts'
 import { add, basket, isPicked, markOf, mostPicked, rememberWholes, removeBelow, toggle } from '../state/basket.ts'
 import { connected } from '../state/session.ts'
-import { estimateOf } from './estimate.ts'
+import { estimateOf } from './plan.ts'
 import { t } from './words.ts'
 
 /** Pages of folders that are asked for at most before the reader is told how much there is. */

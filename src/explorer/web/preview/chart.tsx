@@ -4,8 +4,8 @@ import { theme } from '../state/choices.ts'
 import { shown } from '../state/shown.ts'
 import { language } from '../words/language.ts'
 import { createPlot, formatUnit, type Plot } from './chart-plot.ts'
+import { Region } from './controls.tsx'
 import type { Chart } from './model/series.ts'
-import { Region } from './region.tsx'
 import { t } from './words.ts'
 
 /** Number of series drawn at first: more would share colours. */

@@ -1,12 +1,11 @@
 import './schema.css'
 import { useMemo } from 'preact/hooks'
-import { langOf } from '../state/lang.ts'
 import { linkTo } from '../state/place.ts'
-import { shown } from '../state/shown.ts'
+import { langOf, shown } from '../state/shown.ts'
 import { formatTime } from '../words/language.ts'
+import { Region } from './controls.tsx'
 import { gitLogOf } from './model/git-log.ts'
 import { resolveReference } from './model/reference.ts'
-import { Region } from './region.tsx'
 import { t } from './words.ts'
 
 /** How many commits are drawn: each is about ten elements. */

@@ -1,4 +1,4 @@
-import { fileNameOf } from './file-name.ts'
+import { fileNameOf } from './content-link.ts'
 
 /** Whether files can be saved from here. */
 export const canDownload = (): boolean => true

@@ -1,6 +1,7 @@
 import { isFolder, type Listed, listAgain } from '../../../browse/folders.ts'
 import { defined } from '../../../core/kit/defined.ts'
 import type { Page, Resource, View } from '../../../core/view.ts'
+import { maxOrdered, natural } from './columns.ts'
 import {
   bestRoot,
   createNodes,
@@ -11,9 +12,8 @@ import {
   openWay,
   rowsOf,
   type TreeNode,
-} from './grown.ts'
-import { maxOrdered, natural } from './order.ts'
-import type { TreeRow } from './rows.ts'
+  type TreeRow,
+} from './rows.ts'
 import { singleOf } from './single.ts'
 
 /** The tree of a view: its mounts, and of them what has been opened. Directories are loaded page by page. */

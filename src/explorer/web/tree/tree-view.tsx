@@ -5,10 +5,19 @@ import { wordsOf } from '../../../browse/matching.ts'
 import { askFor, pick } from '../basket/adding.ts'
 import { focusSearch } from '../palette/keys.ts'
 import { markOf, mostPicked } from '../state/basket.ts'
-import { browse, closedInFilter, isFiltered, progress, selected, selection, treeRows } from '../state/browse.ts'
+import {
+  browse,
+  closedInFilter,
+  isFiltered,
+  progress,
+  revealed,
+  selected,
+  selection,
+  treeRows,
+  unfold,
+} from '../state/browse.ts'
 import { isSearchMount } from '../state/kinds.ts'
 import { go, place } from '../state/place.ts'
-import { revealed, unfold } from '../state/reveal.ts'
 import { createTypeAhead, isTyped, stepOf } from './keys.ts'
 import { createRange } from './range.ts'
 import { idOf, parentIndex, partOf, type TreeRow } from './rows.ts'

@@ -13,3 +13,11 @@ function workOf(text: string): number {
   const blocks = text.split(/\n[ \t]*\n/)
   return blocks.reduce((sum, block) => sum + (block.match(/[_*]/g)?.length ?? 0) * block.length, 0)
 }
+
+export const mostHighlighted = 0
+
+/** In a host, text has no colours: they need a worker, which its policy forbids. */
+export const highlight: typeof import('../preview/highlight.ts').highlight = async () => undefined
+
+/** In a host, formulas and diagrams stay as their source: drawing them needs workers. */
+export const draw: typeof import('../preview/drawn.ts').draw = async () => {}
