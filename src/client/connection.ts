@@ -15,9 +15,8 @@ import type { Log } from '../core/log.ts'
 import { traceContext, traced } from '../core/trace.ts'
 import { toResourceError, unavailable } from './errors.ts'
 import { tooLarge } from './http.ts'
-import type { RequestOptions } from './remote-tools.ts'
 import type { Standing } from './standing.ts'
-import type { About } from './target.ts'
+import type { About, RequestOptions } from './target.ts'
 import type { Wire } from './wire.ts'
 
 /** The limits of a connection, with the defaults filled in. */

@@ -2,7 +2,7 @@ import type { ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Connection } from './connection.ts'
 import { unavailable } from './errors.ts'
-import type { RequestOptions } from './remote-tools.ts'
+import type { RequestOptions } from './target.ts'
 import type { Wire } from './wire.ts'
 
 /** The link to a server: one connection at a time, and a new one after it was lost. */

@@ -11,7 +11,6 @@ import {
   type ResourceTemplate,
   type ViewCompletionRequest,
 } from '../core/view.ts'
-import { filledPromptOf, promptPageOf } from './prompts.ts'
 import {
   cacheOf,
   completionOf,
@@ -19,7 +18,9 @@ import {
   cursorOf,
   decodeBase64,
   directoryPageOf,
+  filledPromptOf,
   mountsOf,
+  promptPageOf,
   resourcePageOf,
   templatePageOf,
   type Wire,

@@ -3,7 +3,7 @@ import { invalid, isResourceError, notFound, ResourceError } from '../core/error
 import { defined } from '../core/kit/defined.ts'
 import type { CallOptions, Page, PromptView, Resource } from '../core/view.ts'
 import type { RemoteChanges } from './changes.ts'
-import { isUnknownMethod } from './failures.ts'
+import { isUnknownMethod } from './errors.ts'
 import { childrenOf, isMadeUp, rootsOf } from './flat.ts'
 import type { Link } from './link.ts'
 import { type Asked, createRequests, type Requests, type ResourcesResult } from './requests.ts'

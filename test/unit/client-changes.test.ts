@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ReadableStream } from 'node:stream/web'
 import { describe, expect, test } from 'vitest'
-import { createNames } from '../../src/client/names.ts'
+import { createNames } from '../../src/client/feed.ts'
 import { readEvents } from '../../src/client/standing.ts'
 import { pause, until } from '../support/live.ts'
 import {

@@ -48,7 +48,7 @@ ${exitCodeHelp}`,
 
 async function printServerJson({ output, force, remote, ...options }: ServerJsonCommand, io: Io): Promise<void> {
   const [{ ownPackage }, { serverJson }] = await Promise.all([
-    import('../operations/publish/own-package.ts'),
+    import('../operations/publish/manifest.ts'),
     import('../operations/publish/server-json.ts'),
   ])
   const own = ownPackage()

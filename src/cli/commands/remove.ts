@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
-import { isOurs, type Opened, openHostFile, serversOf, withoutEntry } from '../hosts/change.ts'
-import { showDiff, unifiedDiff } from '../hosts/diff.ts'
+import { isOurs, type Opened, openHostFile, serversOf, showDiff, unifiedDiff, withoutEntry } from '../hosts/change.ts'
 import { backupOf, writeHostFile } from '../hosts/files.ts'
 import { entryName, hostArgument, hostNamed, scopeOption } from '../hosts/host-arguments.ts'
 import { placeHere } from '../hosts/places.ts'

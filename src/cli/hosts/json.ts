@@ -1,7 +1,6 @@
 import { createScanner, getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
-import { eolOf, formatError, indentAt, indented } from './text.ts'
 import type { Format, Path } from './types.ts'
-import type { Json } from './values.ts'
+import { eolOf, formatError, indentAt, indented, type Json } from './values.ts'
 
 /** JSON, with the comments and trailing commas that hosts allow. Edits touch nothing but commas and their own lines. */
 export const json: Format = {

@@ -1,7 +1,6 @@
 import { isMap, isScalar, type Pair, parseAllDocuments, Scalar, stringify, type YAMLMap } from 'yaml'
-import { eolOf, formatError, indented } from './text.ts'
 import type { Format, Path } from './types.ts'
-import type { Json } from './values.ts'
+import { eolOf, formatError, indented, type Json } from './values.ts'
 
 /** YAML, edited by its lines: an item is put behind the last one of its map, or taken out with its lines. */
 export const yaml: Format = {

@@ -1,10 +1,10 @@
 import { defined } from '../../core/kit/defined.ts'
 import type { Resource } from '../../core/view.ts'
 import { toggledAll } from './budget.ts'
+import { bare } from './moves.ts'
 import { previewSize } from './places.ts'
 import { appended, endOf, previewOf, type Shown } from './preview.ts'
 import { unsearchable } from './prompts.ts'
-import { bare } from './reveal.ts'
 import { type Event, type FoundList, type Hits, type State, without } from './state.ts'
 import { folderAt, type Tree, withFolder, withOpen, withPage } from './tree.ts'
 

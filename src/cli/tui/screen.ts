@@ -13,7 +13,7 @@ import {
   span,
   wrap,
 } from './cells.ts'
-import { helpHeight, keyHelp } from './help.ts'
+import { helpHeight, keyHelp } from './keys.ts'
 import type { Position } from './paint.ts'
 import { listPane } from './panes.ts'
 import { detailsOf, isTooSmall, layoutOf, least, previewSize, treeRows } from './places.ts'

@@ -7,11 +7,11 @@ import { CommandError, exitCodes, explain } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 import { escapeLines } from '../terminal/text.ts'
 import { createInputDecoder, type Input } from './input.ts'
-import { createLive } from './live.ts'
 import { createLoader } from './loading.ts'
 import { createPainter } from './paint.ts'
 import { createRunner, type Runner } from './runner.ts'
 import { type Basket, begin, type Effect, type Size } from './state.ts'
+import { createLive } from './wants.ts'
 
 export interface SessionOptions {
   readonly title: string

@@ -1,7 +1,7 @@
 import { defined } from '../../../core/kit/defined.ts'
 import type { JsonObject } from '../../hosts/values.ts'
 import { misused } from '../../terminal/exit.ts'
-import { type OwnPackage, shortDescription } from './own-package.ts'
+import { type OwnPackage, shortDescription } from './manifest.ts'
 
 /** The schema that a server.json follows: github.com/modelcontextprotocol/static. */
 const schema = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'
