@@ -1,7 +1,6 @@
 import { patternOf } from '../core/pattern.ts'
 import { redactedMark } from '../core/scrub.ts'
-import { type KeyKind, kindOfKey } from './keys.ts'
-import { looksOpaque } from './opaque.ts'
+import { type KeyKind, kindOfKey, looksOpaque } from './keys.ts'
 import type { Span } from './spans.ts'
 import { reference } from './urls.ts'
 

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { Engine } from './engine.ts'
-import { failure } from './failure.ts'
 import {
   checkCollection,
   checkKey,
@@ -9,6 +8,7 @@ import {
   checkQuery,
   checkRow,
   checkTerms,
+  failure,
   leases,
   limits,
 } from './rules.ts'

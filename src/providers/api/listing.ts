@@ -5,7 +5,7 @@ import type { Log } from '../../core/log.ts'
 import type { Entry } from '../../core/provider.ts'
 import { unreachable } from '../http/client.ts'
 import type { Fetched } from '../http/fetched.ts'
-import { parsePointer } from '../settings/pointer.ts'
+import { parsePointer } from '../settings/tree.ts'
 import { encodeFrom, type Route } from './route.ts'
 
 /**

@@ -14,7 +14,7 @@ import type { RefTable } from './refs.ts'
 import type { Repository } from './repository.ts'
 import { createStatus } from './status.ts'
 import { contentOf, cutMark, manyLines, oneLine, type Page, pageType, shortId } from './text.ts'
-import type { TreeEntry } from './tree-format.ts'
+import type { TreeEntry } from './trees.ts'
 
 /** The text pages: git's output about the history. */
 export interface Pages {

@@ -5,12 +5,12 @@ import { isPath } from '../../core/path.ts'
 import type { Context, Entry, Provider, Template } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { untilAbort } from '../files/pool.ts'
+import { silent } from './endpoint.ts'
 import { createLister, entryOf } from './list.ts'
 import { createOddKeys } from './odd-keys.ts'
 import { createReader } from './read.ts'
 import { createRemainders } from './remainders.ts'
 import { ObjectFault, type ObjectStore } from './store.ts'
-import { silent } from './ways.ts'
 
 export interface ObjectsOptions {
   /** Prefix of all served keys, which paths do not contain. Empty, or ending in `/`. */

@@ -6,19 +6,16 @@ import { openRelational } from '../relational/open.ts'
 import { askingAgain, createPool, type Pool } from '../relational/pool.ts'
 import { completeServerOptions, type ServerSettings } from '../relational/server.ts'
 import type { Source, SourceContext } from '../relational/source.ts'
-import { channel } from './channel.ts'
 import { describeRelations } from './describe.ts'
 import { isDisturbed, isEnded, isFault, isUnusableValue } from './errors.ts'
 import { describeEnums, describeRoutines, readExtensions } from './objects.ts'
-import type { PostgresOptions } from './options.ts'
 import { type PageOptions, readPage } from './page.ts'
-import type { Session } from './query.ts'
 import { type RowSettings, readKeys, readRows, readStamps } from './rows.ts'
 import { openSession } from './session.ts'
-import { servedSchema } from './sql.ts'
-import { type Target, targetOf } from './target.ts'
+import { channel, type Session, servedSchema } from './sql.ts'
+import { type PostgresOptions, type Target, targetOf } from './target.ts'
 
-export type { PostgresOptions, PostgresRowOptions, TlsOptions } from './options.ts'
+export type { PostgresOptions, PostgresRowOptions, TlsOptions } from './target.ts'
 
 /**
  * A PostgreSQL database: tables, views, materialized views, enums, functions and extensions, and rows where they are asked

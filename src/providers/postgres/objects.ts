@@ -1,8 +1,7 @@
 import type { EnumType, Extension, ObjectName, Overload, Routine } from '../relational/model.ts'
 import { nameOf } from './ddl.ts'
 import { ownRoutine } from './page.ts'
-import type { Session } from './query.ts'
-import { openSchema, quoteText, servedSchema } from './sql.ts'
+import { openSchema, quoteText, type Session, servedSchema } from './sql.ts'
 
 type Schemas = readonly string[] | undefined
 

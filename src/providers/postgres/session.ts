@@ -5,8 +5,8 @@ import pg from 'pg'
 import { ResourceError } from '../../core/errors.ts'
 import type { ServerSettings } from '../relational/server.ts'
 import { codeOf, connectError, endedError, statementError } from './errors.ts'
-import type { Cells, Session, Statement } from './query.ts'
 import { requireHarmless, sessionFacts } from './role.ts'
+import type { Cells, Session, Statement } from './sql.ts'
 import type { Target } from './target.ts'
 
 /** How much later than the server's own limit we give up waiting, in milliseconds: it may have frozen. */

@@ -1,11 +1,11 @@
 import { invalid, notFound } from '../../core/errors.ts'
+import { compileGlobs } from '../../core/glob.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { Content, EntryPart, Params } from '../../core/provider.ts'
 import { mimeTypes, schemaOf, textContent } from './documents.ts'
 import type { Relation, RowAccess } from './model.ts'
-import { rowKeyOf, rowSegmentOf } from './names.ts'
-import type { RowRules } from './rules.ts'
+import { rowKeyOf, rowSegmentOf, segmentOf } from './names.ts'
 import type { Row, RowPage, RowSource, SourceContext } from './source.ts'
 
 const defaultLimit = 100
@@ -182,4 +182,53 @@ function cutsOf({ values }: Row, row: number, columns: readonly string[]) {
     const bytes = values[i]?.cut
     return bytes === undefined ? [] : [{ row, column, bytes }]
   })
+}
+
+/** Which rows are served, and how much of them at once. */
+export interface RowOptions {
+  /** Globs over tables, as their paths have them: `customers`, `public/*`. By default all. */
+  readonly tables?: readonly string[]
+  /** Globs over columns, below the path of their table: `customers/email`, `public/customers/*_hash`. A denial wins. */
+  readonly columns?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] }
+  /** The most rows that one answer has. Default 1000. */
+  readonly limit?: number
+  /** The longest value, in bytes: of a longer one its beginning is answered. Default 16 KiB. */
+  readonly maxValueBytes?: number
+  /** About how many bytes of values one answer has. Default 1 MiB. */
+  readonly maxBytes?: number
+}
+
+interface RowRules {
+  readonly limit: number
+  readonly maxValueBytes: number
+  readonly maxBytes: number
+  /** Whether rows of a table are served, by its key. */
+  hasRows(key: string): boolean
+  /** Returns the row access that a table allows; `undefined` when its rows may not be read. */
+  accessTo(relation: Relation, key: string): RowAccess | undefined
+}
+
+/** @param options `undefined`: no rows are served. */
+export function createRowRules(options: RowOptions | undefined): RowRules {
+  const { tables, columns = {}, limit = 1000, maxValueBytes = 16 * 1024, maxBytes = 1024 * 1024 } = options ?? {}
+  const isTable = tables === undefined ? () => true : compileGlobs(tables)
+  const isAllowed = columns.allow === undefined ? () => true : compileGlobs(columns.allow)
+  const isDenied = columns.deny === undefined ? () => false : compileGlobs(columns.deny)
+  const hasRows = (key: string) => options !== undefined && isTable(key.slice(0, -1))
+  return {
+    limit,
+    maxValueBytes,
+    maxBytes,
+    hasRows,
+    accessTo: ({ rows }, key) => {
+      if (rows === undefined || !hasRows(key)) return undefined
+      const isOpen = (column: string) => {
+        const path = `${key}${segmentOf(column)}`
+        return isAllowed(path) && !isDenied(path)
+      }
+      const readable = rows.readable.filter(isOpen)
+      // A key tells of its columns.
+      return { readable, key: rows.key.every((column) => readable.includes(column)) ? rows.key : [] }
+    },
+  }
 }

@@ -11,16 +11,14 @@ import type { Completion, CompletionRequest, Content, Context, Entry, Provider }
 import { compileTemplate } from '../../core/template.ts'
 import { directoryMimeType, type ResourceContent, type ViewCompletionRequest } from '../../core/view.ts'
 import { childrenThere, merge } from './directories.ts'
-import { type Known, relayed } from './entries.ts'
+import { fetchTemplates, type Known, relayed, withFound } from './entries.ts'
 import { faultOf, listFaultOf, readFaultOf } from './faults.ts'
 import { createFollowing } from './following.ts'
-import { withFound } from './found.ts'
 import { createKept, type Kept } from './kept.ts'
 import { createRelayedPrompts, fetchPrompts, type ListFacts } from './prompts.ts'
 import { createSession } from './session.ts'
 import { promptList, toolList } from './side-lists.ts'
 import { type Bounds, entriesIn, entryAt, type Snapshot, takeSnapshot } from './snapshot.ts'
-import { fetchTemplates } from './templates.ts'
 import { createRelayedTools, fetchTools } from './tools.ts'
 
 export interface RemoteOptions {

@@ -1,8 +1,8 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
 import { isResourceError, type ResourceError } from '../../core/errors.ts'
-import { failure, fault, type Reason, refused } from '../failure.ts'
 import type { PostgresStore } from '../index.ts'
+import { failure, fault, type Reason, refused } from '../rules.ts'
 
 export type Found = Readonly<Record<string, unknown>>
 

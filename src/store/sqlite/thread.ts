@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { ResourceError } from '../../core/errors.ts'
-import { failure } from '../failure.ts'
+import { failure } from '../rules.ts'
 import type { Message, Question } from './worker.ts'
 
 /** The thread that a store's file is open in. SQLite makes whoever calls it wait: for the disk, and for other processes. */
