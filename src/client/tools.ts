@@ -1,6 +1,6 @@
 import { defined } from '../core/kit/defined.ts'
 import type { PromptContent } from '../core/view.ts'
-import type { Link } from './link.ts'
+import type { Link } from './connection.ts'
 import type { RemoteTool, RemoteTools } from './target.ts'
 import { blockOf, cursorOf, descriptionOf, listOf, metaOf, objectOf, textOf, type Wire } from './wire.ts'
 

@@ -1,8 +1,8 @@
 import { patternOf } from '../core/pattern.ts'
 import { redactedMark } from '../core/scrub.ts'
 import { type KeyKind, kindOfKey, looksOpaque } from './keys.ts'
+import { reference } from './shapes.ts'
 import type { Span } from './spans.ts'
-import { reference } from './urls.ts'
 
 /** How a file is written, which decides what may follow a name: a value as it is, an expression, or a sentence. */
 export type Style = 'config' | 'code' | 'prose'

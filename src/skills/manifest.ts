@@ -4,8 +4,7 @@ import { isResourceError, ResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/defined.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import { directoryMimeType, type Resource, type Skill, type SkillFile, type View } from '../core/view.ts'
-import { splitFrontMatter } from '../text/front-matter.ts'
-import { deepNestingIn } from '../text/yaml-nesting.ts'
+import { deepNestingIn, splitFrontMatter } from '../text/front-matter.ts'
 import { bytesOf } from '../wrap/content.ts'
 
 /** Maximum number of files and bytes of one skill (SEP-2640). A larger directory is not served as a skill. */

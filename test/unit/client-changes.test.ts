@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { ReadableStream } from 'node:stream/web'
 import { describe, expect, test } from 'vitest'
 import { createNames } from '../../src/client/feed.ts'
-import { readEvents } from '../../src/client/standing.ts'
+import { readEvents } from '../../src/client/http.ts'
 import { pause, until } from '../support/live.ts'
 import {
   aged,

@@ -4,11 +4,10 @@ import { createCatalog } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
 import type { Resource, View } from '../../src/core/view.ts'
 import { shown, tailOf } from '../../src/explorer/web/state/shown.ts'
-import { createColumns, orderOf, readableUri } from '../../src/explorer/web/tree/columns.ts'
+import { createColumns, createListed, orderOf, readableUri } from '../../src/explorer/web/tree/columns.ts'
 import { foundTree } from '../../src/explorer/web/tree/found-tree.ts'
-import { createListed } from '../../src/explorer/web/tree/listed.ts'
-import { marksOf, piecesOf } from '../../src/explorer/web/tree/name.tsx'
 import { type Selection, select, timeOf } from '../../src/explorer/web/tree/select.ts'
+import { marksOf, piecesOf } from '../../src/explorer/web/tree/tree-row.tsx'
 import { memory } from '../support/memory.ts'
 
 const mounts: readonly Resource[] = [

@@ -54,7 +54,7 @@ async function printSql(database: string, io: Io): Promise<void> {
     throw misused('There are statements for two databases: --sql postgres, --sql mysql.')
   const { setupSql } = await (database === 'postgres'
     ? import('../../providers/postgres/role.ts')
-    : import('../../providers/mysql/setup.ts'))
+    : import('../../providers/mysql/account.ts'))
   await io.out.write(setupSql)
 }
 

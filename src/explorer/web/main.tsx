@@ -5,10 +5,10 @@ import { App } from './app.tsx'
 import { connect } from './mcp/connect.ts'
 import type { Endpoint } from './mcp/request.ts'
 import { followBrowse } from './state/browse.ts'
-import { keepChoices } from './state/choices.ts'
 import { followHealing } from './state/healing.ts'
 import { followChanges } from './state/live.ts'
 import { followAddress } from './state/place.ts'
+import { keepChoices } from './state/remembered.ts'
 import { followAttention, start, takeTicket, wish } from './state/session.ts'
 
 const page = document.getElementById('page')

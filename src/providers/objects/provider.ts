@@ -6,10 +6,9 @@ import type { Context, Entry, Provider, Template } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { untilAbort } from '../files/pool.ts'
 import { silent } from './endpoint.ts'
-import { createLister, entryOf } from './list.ts'
+import { createLister, createRemainders, entryOf } from './list.ts'
 import { createOddKeys } from './odd-keys.ts'
 import { createReader } from './read.ts'
-import { createRemainders } from './remainders.ts'
 import { ObjectFault, type ObjectStore } from './store.ts'
 
 export interface ObjectsOptions {

@@ -1,5 +1,5 @@
 import { ResourceError } from '../../core/errors.ts'
-import type { ServerSettings } from '../relational/server.ts'
+import type { ServerSettings } from '../relational/open.ts'
 import { channel, type Query, quoteName, servedSchema } from './sql.ts'
 
 /** Facts about a connection, read when it is opened. */

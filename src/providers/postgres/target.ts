@@ -4,7 +4,7 @@ import { invalid } from '../../core/errors.ts'
 import { isLoopback } from '../../core/host.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { RowOptions } from '../relational/index.ts'
-import type { ServerOptions, TlsOptions } from '../relational/server.ts'
+import type { ServerOptions, TlsOptions } from '../relational/open.ts'
 
 /** Address of the database server and the role. */
 export interface Target {
@@ -66,7 +66,7 @@ function sslOf(host: string, asked: boolean | ConnectionOptions, tls: TlsOptions
   }
 }
 
-export type { TlsOptions } from '../relational/server.ts'
+export type { TlsOptions } from '../relational/open.ts'
 
 export interface PostgresOptions extends ServerOptions {
   /** A URL of the scheme `postgres` with role, password, host, port and database. It never appears in anything that is told. */

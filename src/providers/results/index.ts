@@ -4,14 +4,23 @@ import { comparePaths } from '../../core/path.ts'
 import type { Completion, CompletionRequest, Content, Params, Provider, Template } from '../../core/provider.ts'
 import type { Recording } from '../../core/recording.ts'
 import type { Collection, Store } from '../../store/store.ts'
-import { findRecord, listEntries, recentEntry, recordEntry, reportEntry, tagEntry, voteEntry } from './list.ts'
+import {
+  createTags,
+  findRecord,
+  listEntries,
+  recentEntry,
+  recordEntry,
+  reportEntry,
+  type Tags,
+  tagEntry,
+  voteEntry,
+} from './list.ts'
 import { look, type Question } from './lookup.ts'
 import { nameFault, parsePlace, segmentOf } from './places.ts'
 import { type ComputeOptions, computeOnce, readPlace } from './read.ts'
 import { type Analysis, analysisJsonSchema, type NewAnalysis, taskTypes } from './record.ts'
 import { reportLanguages } from './report.ts'
 import { parseRow, tagTerm } from './row.ts'
-import { createTags, type Tags } from './tags.ts'
 import { watchResults } from './watch.ts'
 import { createWriter, type Stored, type WriteOptions } from './write.ts'
 

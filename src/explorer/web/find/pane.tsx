@@ -8,12 +8,20 @@ import './prompts.css'
 import { useSignal } from '@preact/signals'
 import { fold } from '../../../browse/matching.ts'
 import type { ResourceTemplate } from '../../../core/view.ts'
-import { copy } from '../state/announce.ts'
-import { reasonOf } from '../state/reason.ts'
+import { copy, reasonOf } from '../state/announce.ts'
 import { connected } from '../state/session.ts'
 import { shown } from '../state/shown.ts'
-import { Combobox } from './combobox.tsx'
-import { type Field, type Form, formOf, missingIn, othersOf, textOfValues, uriOfForm, valuesOf } from './form.ts'
+import {
+  Combobox,
+  type Field,
+  type Form,
+  formOf,
+  missingIn,
+  othersOf,
+  textOfValues,
+  uriOfForm,
+  valuesOf,
+} from './combobox.tsx'
 import { PromptForm } from './prompt-form.tsx'
 import { t } from './words.ts'
 

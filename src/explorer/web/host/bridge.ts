@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import type { Wire } from '../../../client/wire.ts'
 import { ResourceError } from '../../../core/errors.ts'
-import { errorOf } from '../mcp/errors.ts'
+import { errorOf } from '../mcp/request.ts'
 
 /** Facts of the host around the page (MCP Apps, `HostContext`), as far as the page uses them. */
 export const hostContext = signal<Wire>({})

@@ -1,6 +1,5 @@
-import { announce } from '../state/announce.ts'
+import { announce, reasonOf } from '../state/announce.ts'
 import { fileNameOf } from '../state/content-link.ts'
-import { reasonOf } from '../state/reason.ts'
 import { ask, hostCapabilities, isObject } from './bridge.ts'
 import { base64Of } from './browser.ts'
 

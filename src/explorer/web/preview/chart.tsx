@@ -1,6 +1,6 @@
 import './chart.css'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { theme } from '../state/choices.ts'
+import { theme } from '../state/remembered.ts'
 import { shown } from '../state/shown.ts'
 import { language } from '../words/language.ts'
 import { createPlot, formatUnit, type Plot } from './chart-plot.ts'

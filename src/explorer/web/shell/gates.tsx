@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { isResourceError } from '../../../core/errors.ts'
-import { reasonOf } from '../state/reason.ts'
+import { reasonOf } from '../state/announce.ts'
 import { dismissContinued, failure, isContinued, retryNow, type Wish, wish } from '../state/session.ts'
 import { shown } from '../state/shown.ts'
 import { t } from './words.ts'

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useErrorBoundary, useState } from 'preact/hooks'
-import { reasonOf } from '../state/reason.ts'
+import { reasonOf } from '../state/announce.ts'
 import { t } from './words.ts'
 
 type Component<P> = (props: P) => ComponentChildren

@@ -132,3 +132,6 @@ export function numberAt({ target }: Event): number | undefined {
   const number = Number(target.dataset.n)
   return Number.isSafeInteger(number) ? number : undefined
 }
+
+/** The hit that is previewed while the reader goes through the results. It is no place of its own: it stands in no permalink. */
+export const peek = signal<string | undefined>(undefined)

@@ -1,6 +1,7 @@
 import { isBelow, isFolder } from '../../../browse/folders.ts'
 import { fold } from '../../../browse/matching.ts'
-import type { Resource } from '../../../core/view.ts'
+import { isResourceError } from '../../../core/errors.ts'
+import type { Page, Resource, View } from '../../../core/view.ts'
 
 /**
  * Very many resources, in columns: what is asked of all of them with every key that is pressed lies ready. Each column has an item for
@@ -141,4 +142,134 @@ export function natural(entries: readonly Resource[]): readonly Resource[] {
     .map((entry) => ({ entry, rank: isFolder(entry) ? 0 : 1, key: nameKey(entry.name) }))
     .sort((a, b) => a.rank - b.rank || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
     .map(({ entry }) => entry)
+}
+
+/** All resources of a view, as far as they have been loaded. */
+export interface Listed {
+  /** The listed resources. A new object for each list; it grows during the first load. */
+  readonly columns: Columns
+  /** Another number whenever there is something new in it. */
+  readonly version: number
+  readonly state: 'idle' | 'loading' | 'loaded' | 'failed'
+  readonly error: unknown
+  /** The addresses of mounts that did not answer. */
+  readonly unavailable: readonly string[]
+  /** Loads it, where nobody has yet, or where that failed: it goes on where it stopped. */
+  load(): void
+  /** Loads the list again. The former one is shown until the new one is complete. Resolves at the end. */
+  reload(): Promise<void>
+  stop(): void
+}
+
+export interface ListedOptions {
+  onChange(): void
+  onPage?(resources: readonly Resource[]): void
+  /** Lets the page draw and hear the reader between two pieces of work. */
+  breathe?(): Promise<void>
+}
+
+/** Number of resources added at once. */
+const piece = 1000
+
+export function createListed(view: View, options: ListedOptions): Listed {
+  const { onChange, onPage = () => {}, breathe = async () => {} } = options
+  let columns = createColumns([])
+  let version = 0
+  let state: Listed['state'] = 'idle'
+  let error: unknown
+  let unavailable: readonly string[] = []
+  let running: AbortController | undefined
+  /** Cursor at which the first load continues after a failure. */
+  let cursor: string | undefined
+  let isWhole = false
+
+  const tell = () => {
+    version++
+    onChange()
+  }
+
+  const startOver = () => {
+    cursor = undefined
+    if (!isWhole) columns = createColumns([])
+  }
+
+  const run = async (isAnew: boolean) => {
+    running?.abort()
+    const controller = new AbortController()
+    running = controller
+    const { signal } = controller
+    state = 'loading'
+    error = undefined
+    onChange()
+    try {
+      const mounts = isAnew || columns.mounts.length === 0 ? await view.mounts({ signal }) : columns.mounts
+      // A complete list is shown until the next one is complete; an incomplete one grows visibly.
+      const isHeldBack = isAnew && isWhole
+      const growing = isAnew || columns.mounts.length === 0 ? createColumns(mounts) : columns
+      if (!isHeldBack) columns = growing
+      let at = isAnew ? undefined : cursor
+      const missing = new Set(isAnew ? [] : unavailable)
+      do {
+        const page: Page<Resource> = await view.list(at === undefined ? {} : { cursor: at }, { signal })
+        for (let from = 0; from < page.items.length; from += piece) {
+          growing.add(page.items.slice(from, from + piece))
+          await breathe()
+          signal.throwIfAborted()
+        }
+        onPage(page.items)
+        for (const address of page.unavailable ?? []) missing.add(address)
+        at = page.nextCursor
+        if (isHeldBack) continue
+        cursor = at
+        unavailable = [...missing]
+        tell()
+      } while (at !== undefined)
+      columns = growing
+      unavailable = [...missing]
+      cursor = undefined
+      isWhole = true
+      state = 'loaded'
+    } catch (thrown) {
+      if (signal.aborted) return
+      error = thrown
+      // If the server is reachable, the cursor may be invalid.
+      if (!isResourceError(thrown, 'unavailable')) startOver()
+      // A complete list stays in place of the error.
+      state = isWhole ? 'loaded' : 'failed'
+    }
+    if (running === controller) running = undefined
+    tell()
+  }
+
+  return {
+    get columns() {
+      return columns
+    },
+    get version() {
+      return version
+    },
+    get state() {
+      return state
+    },
+    get error() {
+      return error
+    },
+    get unavailable() {
+      return unavailable
+    },
+    load: () => {
+      if (state === 'idle' || state === 'failed') void run(false)
+    },
+    reload: async () => {
+      if (state !== 'idle') await run(true)
+    },
+    stop: () => {
+      if (running === undefined) return
+      running.abort()
+      running = undefined
+      // A page may have been taken in by half.
+      startOver()
+      state = isWhole ? 'loaded' : 'idle'
+    },
+  }
 }

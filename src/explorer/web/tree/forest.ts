@@ -1,6 +1,6 @@
 import { isFolder, type Listed, listAgain } from '../../../browse/folders.ts'
 import { defined } from '../../../core/kit/defined.ts'
-import type { Page, Resource, View } from '../../../core/view.ts'
+import { directoryMimeType, type Page, type Resource, type View } from '../../../core/view.ts'
 import { maxOrdered, natural } from './columns.ts'
 import {
   bestRoot,
@@ -14,7 +14,6 @@ import {
   type TreeNode,
   type TreeRow,
 } from './rows.ts'
-import { singleOf } from './single.ts'
 
 /** The tree of a view: its mounts, and of them what has been opened. Directories are loaded page by page. */
 export interface Forest {
@@ -271,4 +270,20 @@ function createLoads({ view, nodes, onPage, tell }: LoadOptions) {
   }
 
   return { load, reload, reloadOpen }
+}
+
+/** The resource that a mount is, where its listing holds nothing but itself. `undefined`: other resources lie in it, or it is a directory. */
+async function singleOf(view: View, mount: Resource): Promise<Resource | undefined> {
+  const { items, nextCursor } = await view.directory({ uri: mount.uri })
+  if (items.length > 1 || nextCursor !== undefined || (items[0]?.uri ?? mount.uri) !== mount.uri) return undefined
+  // A read of an empty listing tells whether the mount is something itself.
+  const [item = mount] = items
+  const [content] = items.length === 0 ? (await view.read(mount.uri)).contents : []
+  const mimeType = content?.mimeType ?? item.mimeType
+  if (mimeType === directoryMimeType) return undefined
+  const { title = item.title } = mount
+  return {
+    ...item,
+    ...defined({ mimeType, title }),
+  }
 }

@@ -22,8 +22,7 @@ import { createTypeAhead, isTyped, stepOf } from './keys.ts'
 import { createRange } from './range.ts'
 import { idOf, parentIndex, partOf, type TreeRow } from './rows.ts'
 import { TreeRowView } from './tree-row.tsx'
-import { useNeighbours, useRows, useWatched } from './use-rows.ts'
-import type { Anchor } from './window.ts'
+import { type Anchor, useNeighbours, useRows, useWatched } from './use-rows.ts'
 import { t } from './words.ts'
 
 /** The row that the reader stands on, by its key; and where the tree was scrolled to. Both outlast the tree being away. */

@@ -44,3 +44,37 @@ function stored(): Readonly<Record<string, unknown>> {
     return {}
   }
 }
+
+/** The key of the searches in the storage of the browser. */
+const recentKey = 'hikidashi.recent-searches'
+/** How many searches are kept, the latest first. */
+const maxKept = 8
+const maxCharacters = 200
+
+/** Searches in this browser, the latest first. */
+export const recent = signal<readonly string[]>(storedRecent())
+
+/** Puts a search at the head of the list. */
+export function remember(query: string): void {
+  const text = query.trim().slice(0, maxCharacters)
+  if (text === '') return
+  keepRecent([text, ...recent.value.filter((one) => one !== text)].slice(0, maxKept))
+}
+
+export function forgetAll(): void {
+  keepRecent([])
+}
+
+function keepRecent(queries: readonly string[]): void {
+  recent.value = queries
+  keep(recentKey, JSON.stringify(queries))
+}
+
+function storedRecent(): readonly string[] {
+  try {
+    const value: unknown = JSON.parse(readKept(recentKey) ?? '[]')
+    return Array.isArray(value) ? value.filter((one) => typeof one === 'string').slice(0, maxKept) : []
+  } catch {
+    return []
+  }
+}
