@@ -6,7 +6,7 @@ import type { Content, EntryPart, Params } from '../../core/provider.ts'
 import { mimeTypes, schemaOf, textContent } from './documents.ts'
 import type { Relation, RowAccess } from './model.ts'
 import { rowKeyOf, rowSegmentOf, segmentOf } from './names.ts'
-import type { Row, RowPage, RowSource, SourceContext } from './source.ts'
+import type { Row, RowPage, RowQuery, RowSource, SourceContext } from './source.ts'
 
 const defaultLimit = 100
 
@@ -27,18 +27,7 @@ export async function readRows(
   const limit = limitIn(params, rules.limit)
   const columns = columnsIn(params, access)
   const after = afterIn(params, access)
-  const { maxValueBytes, maxBytes } = rules
-  const page = await source.read(
-    {
-      relation: { ...relation, rows: access },
-      columns,
-      limit,
-      maxValueBytes,
-      maxBytes,
-      ...defined({ after }),
-    },
-    context,
-  )
+  const page = await readPage(source, { relation, access }, rules, { columns, limit, ...defined({ after }) }, context)
   const last = page.rows.at(-1)
   const next = page.more && last !== undefined && access.key.length > 0 ? rowSegmentOf(last.key) : undefined
   return contentOf(relation, access, columns, page, next)
@@ -52,22 +41,13 @@ export async function* rowParts(
   rules: RowRules,
   context: SourceContext,
 ): AsyncGenerator<EntryPart> {
-  const { limit, maxValueBytes, maxBytes } = rules
+  const { limit } = rules
   const types = new Map(relation.columns.map(({ name, type }) => [name, type]))
   const columns = access.readable.filter((column) => !bytesType.test(types.get(column) ?? ''))
   let after: readonly string[] | undefined
   for (;;) {
-    const page: RowPage = await source.read(
-      {
-        relation: { ...relation, rows: access },
-        columns,
-        limit,
-        maxValueBytes,
-        maxBytes,
-        ...defined({ after }),
-      },
-      context,
-    )
+    const query = { columns, limit, ...defined({ after }) }
+    const page: RowPage = await readPage(source, { relation, access }, rules, query, context)
     for (const row of page.rows)
       yield {
         path: `${path}/${rowSegmentOf(row.key)}`,
@@ -106,16 +86,23 @@ export async function readRow(
 ): Promise<Content> {
   const key = access.key.length === 0 ? undefined : rowKeyOf(segment, access.key.length)
   if (key === undefined) throw notFound('no such key')
-  const { maxValueBytes, maxBytes } = rules
   const columns = access.readable
-  const page = await source.read(
-    { relation: { ...relation, rows: access }, columns, key, limit: 1, maxValueBytes, maxBytes },
-    context,
-  )
+  const page = await readPage(source, { relation, access }, rules, { columns, key, limit: 1 }, context)
   const [row] = page.rows
   // Databases take several spellings for a key: `01` for `1`. Here each row has one.
   if (row === undefined || rowSegmentOf(row.key) !== segment) throw notFound('no such row')
   return contentOf(relation, access, columns, page, undefined)
+}
+
+/** Reads rows within the limits of their values. */
+function readPage(
+  source: RowSource,
+  { relation, access }: Table,
+  { maxValueBytes, maxBytes }: RowRules,
+  query: Omit<RowQuery, 'relation' | 'maxValueBytes' | 'maxBytes'>,
+  context: SourceContext,
+): Promise<RowPage> {
+  return source.read({ relation: { ...relation, rows: access }, maxValueBytes, maxBytes, ...query }, context)
 }
 
 function limitIn(params: Params, most: number): number {
