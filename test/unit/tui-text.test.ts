@@ -12,7 +12,7 @@ import {
   wrap,
 } from '../../src/cli/tui/cells.ts'
 import { createInputDecoder, edit, editorOf, type Input, insert } from '../../src/cli/tui/input.ts'
-import { createPainter } from '../../src/cli/tui/paint.ts'
+import { createPainter } from '../../src/cli/tui/screen.ts'
 
 const xterm = createRequire(import.meta.url)('@xterm/headless') as typeof import('@xterm/headless')
 const family = '👨‍👩‍👧‍👦'

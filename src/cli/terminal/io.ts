@@ -1,7 +1,6 @@
 import type { Secrets } from '../operations/secrets.ts'
-import { coloursFor } from './colour.ts'
 import { createOutput, forTerminal, type Output } from './output.ts'
-import { displayWidth, escapeLines } from './text.ts'
+import { coloursFor, displayWidth, escapeLines } from './text.ts'
 
 /** Input and output of a command: data goes to `out`, everything else to `say`. */
 export interface Io {

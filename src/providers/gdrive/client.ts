@@ -4,9 +4,17 @@ import { followFor, sleep } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { untilAbort } from '../files/pool.ts'
 import { type Authorization, authorize, type Credentials } from './credentials.ts'
-import { type About, errorOf, type Fault, faultOf, isExpired, isPassing, isQuota } from './errors.ts'
 import type { RawFile } from './model.ts'
-import { createTransport } from './transport.ts'
+import {
+  type About,
+  createTransport,
+  errorOf,
+  type Fault,
+  faultOf,
+  isExpired,
+  isPassing,
+  isQuota,
+} from './transport.ts'
 
 export interface ClientOptions {
   readonly credentials: Credentials

@@ -12,7 +12,6 @@ import type { ReadingAnswer, ReadingJob, SheetText } from '../../readings/format
 import { createReader } from '../objects/read.ts'
 import { ObjectFault, type ObjectStore } from '../objects/store.ts'
 import type { DriveClient } from './client.ts'
-import { exportLimit } from './errors.ts'
 import {
   type DriveFile,
   formNames,
@@ -23,6 +22,7 @@ import {
   spreadsheetType,
   storedTypeOf,
 } from './model.ts'
+import { exportLimit } from './transport.ts'
 
 /** A file with its current description in Drive. */
 export interface Described {
