@@ -137,7 +137,7 @@ function gathered(state: State, uris: readonly string[], isAll: boolean): State 
     ? uris.length === 0
       ? { text: 'There is nothing in it.' }
       : undefined
-    : { text: `Only the first ${uris.length} below it were taken.` }
+    : { text: `Only ${uris.length} below it were taken: there are more, or a folder did not answer.` }
   const basket = toggledAll(state.basket, uris)
   return { ...state, basket, ...defined({ notice }) }
 }
