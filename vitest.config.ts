@@ -50,7 +50,7 @@ const bundle = join(bundlesFolder, String(process.pid), 'dist')
 /** The modules that start threads and child processes from files beside them. */
 const starters = [
   'providers/files/watch-thread',
-  'providers/gdrive/sheets',
+  'providers/gdrive/read',
   'providers/settings/desk',
   'providers/sqlite/process',
   'store/sqlite/thread',

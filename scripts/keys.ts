@@ -1,5 +1,5 @@
 /** The tables of keys in docs/configuration.md, made from the schema that validates configurations. */
-import { configJsonSchema } from '../src/config/json-schema.ts'
+import { configJsonSchema } from '../src/config/explain.ts'
 import { documentsShape } from '../src/schema/documents.ts'
 
 interface Schema {

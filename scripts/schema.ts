@@ -3,7 +3,7 @@
  * tables in `docs/providers/README.md` from the providers.
  */
 import { readFile, writeFile } from 'node:fs/promises'
-import { formatConfigSchema } from '../src/config/json-schema.ts'
+import { formatConfigSchema } from '../src/config/explain.ts'
 import { withAbilities } from './abilities.ts'
 import { withKeyTables } from './keys.ts'
 

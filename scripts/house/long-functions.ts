@@ -4,11 +4,6 @@
  */
 export const longFunctions: Readonly<Record<string, string>> = {
   'core/listing.ts createListing': 'the three listings share the walk over mounts and its cursors',
-  'explorer/web/tree/forest.ts createForest': 'the state of all trees: expansion, pages and changes',
-  'providers/files/linux.ts openLinuxPlaces': 'the system calls on one root share its descriptors',
-  'providers/files/list.ts createLister': 'one walk in path order, with and without links',
-  'providers/files/watch-run.ts watchFiles': 'the life of one watch, from its thread to its end',
-  'providers/files/watch-tree.ts createTree': 'the state of the watched directories',
   'search/feed-mount.ts createFeedMount': 'the state of feeding one mount',
   'search/feed.ts startFeed': 'the state of the feed: lease, mounts and end',
   'server/protocol/connection.ts createConnection':

@@ -1,8 +1,8 @@
 import { Command } from 'commander'
 import { packageVersion } from './operations/version.ts'
-import { coloursFor, isColourful } from './terminal/colour.ts'
 import { exitCodeHelp } from './terminal/exit.ts'
 import type { Io, ProcessIo } from './terminal/io.ts'
+import { coloursFor, isColourful } from './terminal/text.ts'
 import { createFileOutput } from './terminal/to-file.ts'
 
 interface CommandModule {

@@ -1,8 +1,8 @@
 import { invalid } from '../core/errors.ts'
 import { untilAborted } from '../core/kit/abort.ts'
 import type { CallOptions, ChangeListener, Subscription } from '../core/view.ts'
-import type { Link } from './link.ts'
-import { createNames } from './names.ts'
+import type { Link } from './connection.ts'
+import { createNames } from './feed.ts'
 import { createSteadyFeed } from './steady.ts'
 import type { Wire } from './wire.ts'
 

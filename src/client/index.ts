@@ -2,13 +2,12 @@ import { childLimits } from '../core/kit/child-limits.ts'
 import { requireKeys } from '../core/kit/required.ts'
 import type { Log } from '../core/log.ts'
 import { createRemoteChanges } from './changes.ts'
-import type { Limits } from './connection.ts'
-import { createLink } from './link.ts'
+import { createLink, type Limits } from './connection.ts'
 import { openConnection } from './open.ts'
 import type { RemoteView, Target } from './target.ts'
 import { createRemoteView } from './view.ts'
 
-export { isAnswer, isLost, isUnknownMethod } from './failures.ts'
+export { isAnswer, isLost, isUnknownMethod } from './errors.ts'
 export type { About, CommandTarget, RemoteView, Target, UrlTarget } from './target.ts'
 
 export interface ConnectOptions {

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isResourceError, type ResourceError } from '../core/errors.ts'
-import type { Connection } from './connection.ts'
+import type { Connection, Link } from './connection.ts'
 import { statusOf, unavailable } from './errors.ts'
 import { createFeed, type Feed, type Told } from './feed.ts'
-import type { Link } from './link.ts'
 
 /** A feed that outlives the streams and connections that carry it. */
 export interface SteadyFeed {

@@ -1,9 +1,8 @@
 import { defined } from '../core/kit/defined.ts'
 import type { PromptContent } from '../core/view.ts'
-import type { Link } from './link.ts'
-import { blockOf } from './prompts.ts'
-import type { RemoteTool, RemoteTools } from './remote-tools.ts'
-import { cursorOf, descriptionOf, listOf, metaOf, objectOf, textOf, type Wire } from './wire.ts'
+import type { Link } from './connection.ts'
+import type { RemoteTool, RemoteTools } from './target.ts'
+import { blockOf, cursorOf, descriptionOf, listOf, metaOf, objectOf, textOf, type Wire } from './wire.ts'
 
 export function createRemoteTools({ request }: Pick<Link, 'request'>): RemoteTools {
   return {

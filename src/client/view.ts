@@ -1,32 +1,15 @@
 import { createHash } from 'node:crypto'
 import { invalid, isResourceError, notFound, ResourceError } from '../core/errors.ts'
-import type { Completion } from '../core/provider.ts'
-import {
-  type CallOptions,
-  directoryMimeType,
-  type Page,
-  type PromptView,
-  type Resource,
-  type ViewCompletionRequest,
-} from '../core/view.ts'
+import { defined } from '../core/kit/defined.ts'
+import type { CallOptions, Page, PromptView, Resource } from '../core/view.ts'
 import type { RemoteChanges } from './changes.ts'
-import { isUnknownMethod } from './failures.ts'
+import type { Link } from './connection.ts'
+import { isUnknownMethod } from './errors.ts'
 import { childrenOf, isMadeUp, rootsOf } from './flat.ts'
-import type { Link } from './link.ts'
-import { filledPromptOf, promptPageOf } from './prompts.ts'
+import { type Asked, createRequests, type Requests, type ResourcesResult } from './requests.ts'
 import type { RemoteView } from './target.ts'
 import { createRemoteTools } from './tools.ts'
-import {
-  cacheOf,
-  completionOf,
-  contentsOf,
-  cursorOf,
-  directoryPageOf,
-  mountsOf,
-  resourcePageOf,
-  templatePageOf,
-  type Wire,
-} from './wire.ts'
+import type { Wire } from './wire.ts'
 
 const noCache = { ttlMs: 0, scope: 'private' } as const
 
@@ -40,54 +23,46 @@ const contextSince = '2025-06-18'
 
 /** Creates the view of a remote server. */
 export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView {
-  const { request } = link
+  const requests = createRequests(link.request)
   const { hasResources, hasPrompts, hasTools, tells } = link.connection
   /** Whether the server reads directories: known after it has done so, or has answered that it does not know the method. */
   let readsDirectories: boolean | undefined
   let isOurs = false
 
-  const pages =
-    <T>(method: string, read: (answer: Wire) => Omit<Page<T>, 'nextCursor'>) =>
-    async (params: Wire, cursor: string | undefined, options: CallOptions | undefined) => {
-      const position = openCursor(cursor)
-      const given = position.cursor === undefined ? params : { ...params, cursor: position.cursor }
-      const answer = await request(method, given, options)
-      const page: Page<T> = { ...read(answer), ...nextCursor(position, cursorOf(answer)) }
-      return { answer, page }
-    }
-  const promptsPage = pages('prompts/list', promptPageOf)
-  const listPage = pages('resources/list', resourcePageOf)
-  const templatesPage = pages('resources/templates/list', templatePageOf)
-  const directoryPage = pages('resources/directory/read', directoryPageOf)
-
   const { gatherOnce, gatheredDirectory } = createGathering(async (cursor, options) =>
-    hasResources ? (await listPage({}, cursor, options)).page : { items: [], cache: noCache },
+    hasResources ? (await listPage(requests, cursor, options)).page : { items: [], cache: noCache },
   )
-  const complete = (ref: Wire, asked: Asked, options: CallOptions | undefined) => completeAt(link, ref, asked, options)
+  const complete = async (ref: Wire, { arguments: given, ...asked }: Asked, options: CallOptions | undefined) => {
+    const hasContext = link.connection.revision >= contextSince
+    try {
+      return await requests.complete(ref, { ...asked, ...(hasContext ? defined({ arguments: given }) : {}) }, options)
+    } catch (error) {
+      if (isUnknownMethod(error)) return { values: [] }
+      throw error
+    }
+  }
 
   const prompts: PromptView = {
     ...(tells.prompts ? { live: true } : {}),
-    list: async (query, options) => (await promptsPage({}, query?.cursor, options)).page,
-    get: async ({ name, arguments: given = new Map() }, options) =>
-      filledPromptOf(await request('prompts/get', { name, arguments: Object.fromEntries(given) }, options)),
+    list: (query, options) => paged(query?.cursor, (cursor) => requests.prompts(cursor, options)),
+    get: ({ name, arguments: given }, options) => requests.prompt(name, given, options),
     complete: ({ name, ...asked }, options) => complete({ type: 'ref/prompt', name }, asked, options),
   }
 
   return {
     mounts: async (options) => {
       if (!hasResources) return []
-      const { answer } = await listPage({}, undefined, options)
-      const mounts = mountsOf(answer)
+      const { mounts } = await listPage(requests, undefined, options)
       if (mounts === undefined) return rootsOf(await gatherOnce(options))
       // Only hikidashi servers name their mounts.
       readsDirectories = true
-      return mounts.map((mount) => ({ ...mount, mimeType: mount.mimeType ?? directoryMimeType }))
+      return mounts
     },
 
     list: async (query, options) => {
       if (!hasResources) return { items: [], cache: noCache }
-      const { answer, page } = await listPage({}, query?.cursor, options)
-      if (mountsOf(answer) !== undefined) {
+      const { mounts, page } = await listPage(requests, query?.cursor, options)
+      if (mounts !== undefined) {
         isOurs = true
         readsDirectories = true
       }
@@ -97,7 +72,7 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
     templates: async (query, options) => {
       if (!hasResources) return { items: [], cache: noCache }
       try {
-        return (await templatesPage({}, query?.cursor, options)).page
+        return await paged(query?.cursor, (cursor) => requests.templates(cursor, options))
       } catch (error) {
         if (isUnknownMethod(error)) return { items: [], cache: noCache }
         throw error
@@ -106,11 +81,10 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
 
     read: async (uri, options) => {
       if (!hasResources) throw notFound('the server has no resources')
-      const answer = await request('resources/read', { uri }, options)
-      const contents = contentsOf(answer, uri)
+      const result = await requests.read(uri, options)
       // Some servers answer so for a missing resource.
-      if (contents.length === 0) throw notFound('the server answered with no content')
-      return { contents, cache: cacheOf(answer) }
+      if (result.contents.length === 0) throw notFound('the server answered with no content')
+      return result
     },
 
     directory: async ({ uri, cursor }, options) => {
@@ -122,7 +96,7 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
         return page
       }
       try {
-        const { page } = await directoryPage({ uri }, cursor, options)
+        const page = await paged(cursor, (raw) => requests.directory(uri, raw, options))
         readsDirectories = true
         return page
       } catch (error) {
@@ -158,6 +132,30 @@ export function createRemoteView(link: Link, changes: RemoteChanges): RemoteView
       return link.close()
     },
   }
+}
+
+/** A page by a cursor of this client. `get` gets it by the server's own. */
+async function paged<T>(
+  cursor: string | undefined,
+  get: (cursor: string | undefined) => Promise<Page<T>>,
+): Promise<Page<T>> {
+  const position = openCursor(cursor)
+  const { nextCursor: raw, ...page } = await get(position.cursor)
+  return { ...page, ...nextCursor(position, raw) }
+}
+
+async function listPage(
+  { resources }: Requests,
+  cursor: string | undefined,
+  options: CallOptions | undefined,
+): Promise<ResourcesResult> {
+  let mounts: ResourcesResult['mounts']
+  const page = await paged(cursor, async (raw) => {
+    const result = await resources(raw, options)
+    mounts = result.mounts
+    return result.page
+  })
+  return { page, ...defined({ mounts }) }
 }
 
 type ListPage = (cursor: string | undefined, options: CallOptions | undefined) => Promise<Page<Resource>>
@@ -199,26 +197,6 @@ function createGathering(list: ListPage) {
   }
 
   return { gatherOnce, gatheredDirectory }
-}
-
-type Asked = Omit<ViewCompletionRequest, 'uriTemplate'>
-
-async function completeAt(
-  link: Link,
-  ref: Wire,
-  { argument, arguments: given }: Asked,
-  options: CallOptions | undefined,
-): Promise<Completion> {
-  const context =
-    given === undefined || given.size === 0 || link.connection.revision < contextSince
-      ? {}
-      : { context: { arguments: Object.fromEntries(given) } }
-  try {
-    return completionOf(await link.request('completion/complete', { ref, argument, ...context }, options))
-  } catch (error) {
-    if (isUnknownMethod(error)) return { values: [] }
-    throw error
-  }
 }
 
 /**

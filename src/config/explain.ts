@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { describeIssue } from '../schema/refusals.ts'
 import type { Schema } from '../schema/types.ts'
+import { loadConfigSchema } from './schema.ts'
 
 /** A fault of a value as zod reports it. */
 export type Issue = z.core.$ZodIssue
@@ -39,4 +40,23 @@ function withZod(argument: unknown): unknown {
 
 function isSchema(value: object): value is Schema<unknown> {
   return 'step' in value && 'safeParse' in value
+}
+
+/** The JSON Schema (draft-07, which every editor knows) of `hikidashi.json`, made from the schema that validates it. */
+export async function configJsonSchema(): Promise<Readonly<Record<string, unknown>>> {
+  const { $schema, ...schema } = z.toJSONSchema(toZod(await loadConfigSchema()), { target: 'draft-7', io: 'input' })
+  return {
+    $schema,
+    title: 'hikidashi.json',
+    description: 'What hikidashi serves, and how.',
+    // Editors that know these two accept what our own parser does.
+    allowComments: true,
+    allowTrailingCommas: true,
+    ...schema,
+  }
+}
+
+/** The schema as the text of `config.schema.json`. */
+export async function formatConfigSchema(): Promise<string> {
+  return `${JSON.stringify(await configJsonSchema(), undefined, 2)}\n`
 }

@@ -3,9 +3,9 @@ import { overviewUri } from '../core/overview.ts'
 import { type Address, overlap, parseAddress } from '../core/uri.ts'
 import { sourceNamed } from '../providers/index.ts'
 import { partsOfRefusal, unknownKey } from '../schema/refusals.ts'
-import { clients } from './clients.ts'
 import type { Issue } from './explain.ts'
 import type { Finding } from './problem.ts'
+import { clients } from './schema.ts'
 import { postPath } from './writing.ts'
 
 /** A finding about a key, or about its value. */

@@ -2,8 +2,8 @@ import { type SourceName, sourceNamed, sources } from '../providers/index.ts'
 import type { FindingContext, OptionsOf, SourceConfig } from '../providers/source.ts'
 import * as z from '../schema/builder.ts'
 import { type Effect, type Context as EffectContext, effectsBy, type Rules } from '../schema/effects.ts'
-import type { Finding } from '../schema/finding.ts'
 import { mountShape } from '../schema/mount.ts'
+import type { Finding } from '../schema/refusals.ts'
 
 type ConfigModule<Name extends SourceName> = Awaited<ReturnType<(typeof sources)[Name]['config']>>
 type Flat<Type> = { [Key in keyof Type]: Type[Key] }

@@ -1,16 +1,22 @@
 import { compileAccess } from '../core/access.ts'
 import type { Mount } from '../core/catalog.ts'
-import { isResourceError, ResourceError } from '../core/errors.ts'
+import { invalid, isResourceError, ResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/defined.ts'
 import type { Log } from '../core/log.ts'
 import type { Measurements } from '../core/measurements.ts'
 import type { Provider } from '../core/provider.ts'
-import { type SourceName, sourceNamed } from '../providers/index.ts'
+import { type SourceName, sourceNamed, sources } from '../providers/index.ts'
 import type { MountSettings } from '../providers/mount-settings.ts'
+import type { DocumentFacts, OpenContext } from '../providers/source.ts'
+import type * as z from '../schema/builder.ts'
+import type { documentsShape } from '../schema/documents.ts'
+import type { MountOptions } from '../schema/mount.ts'
 import { type Deferred, deferred } from '../wrap/deferred.ts'
+import { documents } from '../wrap/documents.ts'
 import { limited, type Outcome } from '../wrap/limited.ts'
 import { linked } from '../wrap/linked.ts'
-import { openContext, openProvider, withPolling } from './open-provider.ts'
+import { polled } from '../wrap/polled.ts'
+import { hidesPaths } from './hidden-paths.ts'
 import { methodsOf, type PlannedMount } from './plan.ts'
 import type { MountConfig } from './schema.ts'
 import { deferredSearch } from './search.ts'
@@ -125,4 +131,92 @@ export function observed(
     },
   ])
   return { observe: (outcome) => void counts.set(outcome, (counts.get(outcome) ?? 0) + 1) }
+}
+
+/** Opens the provider of a mount, in the wrappers that belong to it. */
+async function openProvider(
+  address: string,
+  config: MountConfig,
+  folder: string,
+  settings: MountSettings,
+): Promise<Provider> {
+  const { open } = await sources[config.provider].open()
+  // The compiler cannot see that a source and its own options belong together.
+  const openSource = open as (options: MountConfig, context: OpenContext) => Promise<Provider>
+  return openSource(config, openContext(address, config, folder, settings))
+}
+
+/** Returns what a source is given to open a mount. */
+function openContext(
+  address: string,
+  config: MountConfig,
+  folder: string,
+  { key: given, versionKey, replicas: _, place: __, ...settings }: MountSettings,
+): OpenContext {
+  const { log, scrubber } = settings
+  const redaction = async () => ({ log, ...defined({ scrubber, key: given ?? (await versionKey?.()) }) })
+  return {
+    ...settings,
+    address,
+    folder,
+    redaction,
+    documents: (provider, facts) => withDocuments(provider, config, redaction, facts),
+  }
+}
+
+/** @throws ResourceError `invalid` for a source that needs no polling, or that never changes. */
+async function withPolling(provider: Provider, config: MountConfig): Promise<Provider> {
+  const { poll } = config
+  // These providers poll by themselves: their list has no versions to compare.
+  if (poll === undefined || config.provider === 'web' || config.provider === 'api') return provider
+  const refusal =
+    provider.watch === undefined
+      ? (config.provider === 'env' && config.file === undefined && 'The environment of a process does not change.') ||
+        (config.provider === 'inline' && 'What a configuration holds does not change while it is served.')
+      : 'It tells of changes by itself, which is sooner and costs less.'
+  if (refusal === false) return polled(provider, { interval: poll })
+  await provider.close?.()
+  throw invalid(`${refusal} Remove "poll".`, 'poll')
+}
+
+type DocumentOptions = Partial<z.output<z.Members<typeof documentsShape>>> & Pick<MountOptions, 'access'>
+
+/** Makes documents of the files of a provider, as its mount says. */
+async function withDocuments(
+  provider: Provider,
+  options: DocumentOptions,
+  redaction: OpenContext['redaction'],
+  { headings = [], except, findsTwins = false, frontMatter: usual }: DocumentFacts = {},
+): Promise<Provider> {
+  const { language, encodings, frontMatter = usual, readings = true, redact = 'off' } = options
+  const languages = languagesOf(options, findsTwins)
+  // Loaded where secrets are looked for: the detectors are much code.
+  const redacting = redact === 'off' ? undefined : await import('../wrap/redacted.ts')
+  const hidden = redacting === undefined ? {} : { ...(await redaction()), ...defined({ except }) }
+  const limits = typeof readings === 'boolean' ? {} : readings
+  const made = documents(provider, {
+    ...defined({ language, encodings }),
+    ...(frontMatter === undefined ? {} : { frontMatter: [frontMatter].flat() }),
+    headings,
+    ...defined({ languages }),
+    readings: readings !== false && {
+      ...defined({ maxBytes: limits.maxBytes, timeoutMs: limits.timeout }),
+    },
+    ...(redacting === undefined || redact === 'off'
+      ? {}
+      : { through: (whole) => redacting.redacted(whole, { ...hidden, mode: redact }) }),
+  })
+  // It parses front matter: loaded where there are skills.
+  if (options.skills === undefined || options.skills === false) return made
+  return (await import('../skills/index.ts')).describedSkills(made)
+}
+
+/**
+ * The languages that documents are told apart by. None, where rules hide some paths: a document would name what not everybody may see.
+ * Elsewhere than in files there are none either, unless the mount names
+ * some: looking for twins takes a request for each.
+ */
+function languagesOf({ languages, access = [] }: DocumentOptions, findsTwins: boolean): readonly string[] | undefined {
+  if (hidesPaths(access)) return []
+  return languages ?? (findsTwins ? undefined : [])
 }

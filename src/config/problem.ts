@@ -1,6 +1,6 @@
-import type { Finding, Step } from '../schema/finding.ts'
+import type { Finding, Step } from '../schema/refusals.ts'
 
-export type { Finding, Step } from '../schema/finding.ts'
+export type { Finding, Step } from '../schema/refusals.ts'
 
 /** Something wrong in a configuration file, and where. */
 export interface ConfigProblem {

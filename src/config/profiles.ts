@@ -2,7 +2,7 @@ import type { Catalog } from '../core/catalog.ts'
 import { defined } from '../core/kit/defined.ts'
 import type { Principal } from '../core/provider.ts'
 import type { View } from '../core/view.ts'
-import type { ClientsConfig } from './clients.ts'
+import type { ClientsConfig } from './schema.ts'
 
 /**
  * Hosts in which a model lists, reads and searches resources by itself, by the names that the hosts send as clients. A host is

@@ -1,2 +1,102 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { Page, PageAnswer } from './page.ts'
+
 export { createPage, type Page, type PageAnswer, type PageOptions } from './page.ts'
-export { createGuardedPage, type GuardedPage, type GuardOptions } from './session.ts'
+
+/** A page that only whoever was given its address can use. */
+export interface GuardedPage {
+  /** The path of MCP. The folder in it cannot be guessed: no other server of this machine is sent the cookie. */
+  readonly path: string
+  /** Token at the end of the address of the page, after `#token=`. It is valid once. */
+  readonly token: string
+  /** Wraps the page, and refuses requests without a session. */
+  guard(page: Page): Page
+}
+
+export interface GuardOptions {
+  /** Called when the token has opened the session. */
+  readonly onOpen?: () => void
+  /** Called when another browser shows the token a second time: the session is over then. */
+  readonly onReuse?: () => void
+}
+
+/** Browsers send cookies to every port of a host, but only below their path. */
+const cookie = 'hikidashi-ui'
+
+const secret = (): string => randomBytes(32).toString('base64url')
+
+/**
+ * Guards a page, and all that is beside it, by a session. The token opens one, once, and is sent in a header of a POST: it never is in a
+ * request line, a referrer or a log. The session is a cookie that no script can read and no other site makes a browser send.
+ *
+ * A token that comes twice has been seen by somebody else, and nobody can say who came first: both are shut out (as RFC 6749, section
+ * 4.1.2, has it for codes), and each refusal says `error="reused"` from then on. The browser that has the session already may show it
+ * again: its answer says `Hikidashi-Session: continued`.
+ */
+export function createGuardedPage({ onOpen, onReuse }: GuardOptions = {}): GuardedPage {
+  const base = `/${randomBytes(16).toString('base64url')}/`
+  const token = secret()
+  let session: string | undefined
+  let isUsed = false
+  let isReused = false
+  const refusal = () => (isReused ? reused : shutOut)
+
+  const open = (request: IncomingMessage): PageAnswer => {
+    if (request.method !== 'POST')
+      return { status: 405, headers: { Allow: 'POST' }, message: 'The method is not allowed here.' }
+    if (!same(/^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1], token)) return refusal()
+    if (isOpen(request)) return { ...noContent, headers: { ...noContent.headers, 'Hikidashi-Session': 'continued' } }
+    if (isUsed) {
+      session = undefined
+      if (!isReused) onReuse?.()
+      isReused = true
+      return refusal()
+    }
+    isUsed = true
+    session = secret()
+    onOpen?.()
+    const set = `${cookie}=${session}; Path=${base}; HttpOnly; SameSite=Strict`
+    return { ...noContent, headers: { ...noContent.headers, 'Set-Cookie': set } }
+  }
+  const isOpen = (request: IncomingMessage): boolean =>
+    session !== undefined && cookiesOf(request).some((value) => same(value, session))
+
+  return {
+    path: `${base}mcp`,
+    token,
+    guard: (page) => async (request) => {
+      const [place] = (request.url ?? '').split('?', 1)
+      if (place === `${base}session`) return open(request)
+      return (await page(request)) ?? (isOpen(request) ? undefined : refusal())
+    },
+  }
+}
+
+const noContent = { status: 204, headers: { 'Cache-Control': 'no-store' }, body: new Uint8Array() } as const
+
+const shutOut = {
+  status: 401,
+  headers: { 'WWW-Authenticate': 'Session realm="hikidashi ui"' },
+  message: 'Open the address that hikidashi ui has printed. It works once; for another one, run it again.',
+} as const
+
+const reused = {
+  status: 401,
+  headers: { 'WWW-Authenticate': 'Session realm="hikidashi ui", error="reused"' },
+  message: 'A second browser used the address, so nobody gets in by it any more. Run hikidashi ui again.',
+} as const
+
+function cookiesOf({ headers }: IncomingMessage): readonly string[] {
+  return (headers.cookie ?? '').split(';').flatMap((pair) => {
+    const [name = '', value = ''] = pair.trim().split('=', 2)
+    return name === cookie ? [value] : []
+  })
+}
+
+/** Compares in a time that tells nothing of where they differ. */
+function same(given: string | undefined, expected: string | undefined): boolean {
+  if (given === undefined || expected === undefined) return false
+  const [a, b] = [Buffer.from(given), Buffer.from(expected)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}

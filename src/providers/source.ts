@@ -1,8 +1,8 @@
 import type { Provider } from '../core/provider.ts'
 import type * as z from '../schema/builder.ts'
 import type { Effect, Context as EffectContext, Rules } from '../schema/effects.ts'
-import type { Finding } from '../schema/finding.ts'
 import type { MountOptions, mountShape } from '../schema/mount.ts'
+import type { Finding } from '../schema/refusals.ts'
 import type { RedactedOptions } from '../wrap/redacted.ts'
 import type { MountSettings } from './mount-settings.ts'
 

@@ -1,7 +1,6 @@
 import type { Form, Reading, ReadingLimits } from './formats.ts'
+import { type Attributes, mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
 import { createWriter, type Writer } from './writer.ts'
-import { type Attributes, mainPartOf, relationshipsOf, walkXml } from './xml.ts'
-import { openZip, type Zip } from './zip.ts'
 
 /** Elements that are not part of the text: deletions, field codes, pronunciation, fallback versions of drawings. */
 const skipped = new Set([

@@ -10,11 +10,10 @@ import {
   unreadable,
 } from './formats.ts'
 import { readHtml } from './html.ts'
+import { mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
 import { readPdf } from './pdf.ts'
 import { createWriter, type Writer } from './writer.ts'
 import { readSheets, readXlsx } from './xlsx.ts'
-import { mainPartOf, relationshipsOf, walkXml } from './xml.ts'
-import { openZip, type Zip } from './zip.ts'
 
 /**
  * Reads a document. Faults of the document throw a ResourceError `invalid` or `too-large`; after any other error the thread must

@@ -1,7 +1,6 @@
 import { type Form, type Reading, type ReadingLimits, type SheetText, tooMuch } from './formats.ts'
+import { mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
 import { createWriter, type Writer } from './writer.ts'
-import { mainPartOf, relationshipsOf, walkXml } from './xml.ts'
-import { openZip, type Zip } from './zip.ts'
 
 /** Pronunciation is beside the text, not in it. */
 const skipped = new Set(['rPh', 'phoneticPr', 'f', 'extLst', 'Fallback'])

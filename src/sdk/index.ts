@@ -1,3 +1,300 @@
 /** Resources in a server that is made with the official SDK. Nothing of the SDK is imported: its servers are taken as they are. */
-export { type Attached, type AttachOptions, type AttachSource, attach } from './attach.ts'
-export type { AttachableServer, SdkServer } from './sdk-server.ts'
+import { invalid } from '../core/errors.ts'
+import type { Log } from '../core/log.ts'
+import type { Principal } from '../core/provider.ts'
+import type { Scrubber } from '../core/scrub.ts'
+import type { Tool } from '../core/tool.ts'
+import type { View } from '../core/view.ts'
+import { type Asking, type Audit, attachedTo, localPrincipal } from '../server/attached.ts'
+import { ProtocolError } from '../server/protocol/errors.ts'
+
+/**
+ * One view for all callers, or a function from the `authInfo` of the SDK (undefined over stdio) to the view of that caller.
+ * The function must return the same view for the same caller.
+ */
+export type AttachSource = View | ((authInfo: unknown) => View)
+
+export interface AttachOptions {
+  /**
+   * The tools `list_resources`, `browse_directory`, `read_resource` and `search_resources` for hosts that have no resources, and those of the mounts, beside those
+   * of the server. By default none.
+   */
+  readonly tools?: boolean | readonly Tool[]
+  /**
+   * Whether clients may subscribe. By default with version 1 of the SDK only: in version 2, a server behind `createMcpHandler` or
+   * `serveStdio` does not hear what a client of 2026-07-28 listens to. Set it where the server is connected by `connect`.
+   */
+  readonly subscriptions?: boolean
+  /** How long a request may take, in milliseconds. By default 120,000. */
+  readonly timeoutMs?: number
+  /** The caller, for tools and the audit. */
+  readonly principal?: Principal
+  readonly scrubber?: Scrubber
+  readonly audit?: Audit
+  /** By default nothing is logged. */
+  readonly log?: Log
+}
+
+export interface Attached {
+  /** Cancels what is in flight, and tells of no more changes. The server goes on without the resources. */
+  close(): Promise<void>
+}
+
+/**
+ * Makes the resources of a view, its templates, completion and changes a part of a server that is made with the official SDK, beside
+ * the resources and tools that it has. To be called before the server is connected; it may register more of its own behind it.
+ *
+ * @throws ResourceError `invalid` for what is no server of the SDK, or one that is connected already.
+ */
+export function attach(given: AttachableServer, source: AttachSource, options: AttachOptions = {}): Attached {
+  const { tools = false, log = () => {}, principal = localPrincipal } = options
+  if (typeof source !== 'function' && typeof source?.read !== 'function')
+    throw invalid('attach needs a view, or a function that gives one.', 'attach')
+  const opened = openServer(given, tools !== false)
+  const { server, handlers } = opened
+  const live = options.subscriptions ?? !opened.isVersion2
+  server.registerCapabilities({
+    resources: live ? { subscribe: true, listChanged: true } : {},
+    completions: {},
+    ...(tools === false ? {} : { tools: {} }),
+  })
+
+  const askings = new Map<View, Asking>()
+  const asking = (context: SdkContext): Asking => {
+    const view = typeof source === 'function' ? source(context.authInfo ?? context.http?.authInfo) : source
+    const known = askings.get(view)
+    if (known !== undefined) return known
+    // Unused ones end with the server at the latest.
+    const made = attachedTo(view, {
+      ...options,
+      tools,
+      principal,
+      log,
+      revision: opened.revision,
+      ...(live ? { tell: (notification) => server.notification(notification) } : {}),
+    })
+    askings.set(view, made)
+    return made
+  }
+  const ask =
+    (method: string): SdkHandler =>
+    ({ params }, context) =>
+      asking(context).ask(method, params, context.signal ?? context.mcpReq?.signal)
+
+  const before = new Map(handlers)
+  const merged = mergeHandlers({ before, ask, live, tools: tools !== false })
+  for (const [method, handler] of merged) handlers.set(method, handler)
+
+  const close = async () => {
+    for (const [method, handler] of merged) {
+      if (handlers.get(method) !== handler) continue
+      const former = before.get(method)
+      if (former === undefined) handlers.delete(method)
+      else handlers.set(method, former)
+    }
+    await Promise.all([...askings.values()].map((one) => one.close()))
+    askings.clear()
+  }
+  const { oninitialized, onclose } = server
+  server.oninitialized = () => {
+    // One view for all is listened to from the beginning; others when their callers first ask.
+    if (live && typeof source !== 'function') asking({})
+    oninitialized?.()
+  }
+  server.onclose = () => {
+    void Promise.all([...askings.values()].map((one) => one.close()))
+    askings.clear()
+    onclose?.()
+  }
+  return { close }
+}
+
+interface Merging {
+  /** The handlers that the server had. */
+  readonly before: ReadonlyMap<string, SdkHandler>
+  /** The handler of the view for a method. */
+  readonly ask: (method: string) => SdkHandler
+  readonly live: boolean
+  readonly tools: boolean
+}
+
+/** The handlers of a server and those of a view, as one. */
+function mergeHandlers({ before, ask, live, tools }: Merging): ReadonlyMap<string, SdkHandler> {
+  const own = (method: string) => before.get(method)
+  const merged: [string, SdkHandler][] = [
+    ['resources/list', lists(own('resources/list'), ask('resources/list'), 'resources')],
+    [
+      'resources/templates/list',
+      lists(own('resources/templates/list'), ask('resources/templates/list'), 'resourceTemplates'),
+    ],
+    ['resources/read', firstOf(ask('resources/read'), own('resources/read'))],
+    ['resources/directory/read', firstOf(ask('resources/directory/read'), own('resources/directory/read'))],
+    ['completion/complete', completes(ask('completion/complete'), own('completion/complete'))],
+  ]
+  if (live)
+    for (const method of ['resources/subscribe', 'resources/unsubscribe'])
+      merged.push([method, firstOf(ask(method), own(method))])
+  if (tools)
+    merged.push(
+      ['tools/list', lists(own('tools/list'), ask('tools/list'), 'tools', true)],
+      ['tools/call', calls(own('tools/call'), ask('tools/call'), own('tools/list'))],
+    )
+  return new Map(merged)
+}
+
+/** Prefixes of cursors: of the server itself, or of the view. */
+const marks = { own: 'own:', view: 'view:' } as const
+
+/**
+ * The pages of the server, and behind the last one those of the view.
+ *
+ * @param hides Whether what the server has itself hides what is of the same name in the view.
+ */
+function lists(own: SdkHandler | undefined, ofView: SdkHandler, key: string, hides = false): SdkHandler {
+  const pageOf = async (handler: SdkHandler, request: SdkRequest, context: SdkContext, cursor: string | undefined) => {
+    const { cursor: _, ...params } = request.params ?? {}
+    return handler({ ...request, params: cursor === undefined ? params : { ...params, cursor } }, context)
+  }
+  const marked = ({ nextCursor, ...page }: SdkResult, mark: string): SdkResult =>
+    typeof nextCursor === 'string' ? { ...page, nextCursor: `${mark}${nextCursor}` } : page
+
+  return async (request, context) => {
+    const cursor = request.params?.cursor
+    if (typeof cursor === 'string' && cursor.startsWith(marks.view))
+      return marked(await pageOf(ofView, request, context, cursor.slice(marks.view.length)), marks.view)
+    if (cursor !== undefined && !(typeof cursor === 'string' && cursor.startsWith(marks.own)))
+      throw new ProtocolError(-32602, 'The cursor is not one of this list.')
+    if (own === undefined) return marked(await pageOf(ofView, request, context, undefined), marks.view)
+    const ownCursor = cursor === undefined ? undefined : cursor.slice(marks.own.length)
+    const page = await pageOf(own, request, context, ownCursor)
+    if (typeof page.nextCursor === 'string') return marked(page, marks.own)
+    const more = marked(await pageOf(ofView, request, context, undefined), marks.view)
+    const items = itemsOf(page, key)
+    const names = new Set(hides ? items.map(nameOf) : [])
+    const rest = itemsOf(more, key).filter((item) => !names.has(nameOf(item)))
+    return { ...page, ...more, [key]: [...items, ...rest] }
+  }
+}
+
+const itemsOf = (page: SdkResult, key: string): readonly unknown[] => (Array.isArray(page[key]) ? page[key] : [])
+const nameOf = (item: unknown): unknown =>
+  typeof item === 'object' && item !== null ? Reflect.get(item, 'name') : undefined
+
+/** Whether an error says that a view does not know what was asked for. */
+function isUnknown(error: unknown): error is ProtocolError {
+  return error instanceof ProtocolError && (error.code === -32602 || error.code === -32002)
+}
+
+/** Asks the view first, then the server. If neither has it, the answer is that of the server. */
+function firstOf(ofView: SdkHandler, own: SdkHandler | undefined): SdkHandler {
+  return async (request, context) => {
+    try {
+      return await ofView(request, context)
+    } catch (error) {
+      if (own === undefined || !isUnknown(error)) throw error
+      return own(request, context)
+    }
+  }
+}
+
+/** Completion of a prompt is the server's. */
+function completes(ofView: SdkHandler, own: SdkHandler | undefined): SdkHandler {
+  const either = firstOf(ofView, own)
+  return (request, context) => {
+    const ref = request.params?.ref
+    const isPrompt = typeof ref === 'object' && ref !== null && Reflect.get(ref, 'type') === 'ref/prompt'
+    return isPrompt && own !== undefined ? own(request, context) : either(request, context)
+  }
+}
+
+/** A tool of the server hides one of the same name in the view. */
+function calls(own: SdkHandler | undefined, ofView: SdkHandler, list: SdkHandler | undefined): SdkHandler {
+  return async (request, context) => {
+    if (own === undefined) return ofView(request, context)
+    const ofServer = list === undefined ? {} : await list({ method: 'tools/list', params: {} }, context)
+    const isOwn = itemsOf(ofServer, 'tools').some((tool) => nameOf(tool) === request.params?.name)
+    if (isOwn) return own(request, context)
+    try {
+      return await ofView(request, context)
+    } catch (error) {
+      if (!isUnknown(error) || error.data?.reason !== 'unknown-tool') throw error
+      return own(request, context)
+    }
+  }
+}
+
+/** The used members of the class `Server` of the official SDK: of 1.20 and later, and of 2. */
+export interface SdkServer {
+  registerCapabilities(capabilities: Record<string, object>): void
+  notification(notification: { method: string; params?: Record<string, unknown> }): Promise<void>
+  oninitialized?: (() => void) | undefined
+  onclose?: (() => void) | undefined
+}
+
+/** A `Server` of the official SDK, or a `McpServer`, which has one. */
+export type AttachableServer = SdkServer | { readonly server: SdkServer }
+
+/** A request as the SDK hands it to a handler. */
+interface SdkRequest {
+  readonly method: string
+  readonly params?: Readonly<Record<string, unknown>> | undefined
+}
+
+/** Context that the SDK passes to a handler, in either version. */
+interface SdkContext {
+  readonly signal?: AbortSignal
+  readonly authInfo?: unknown
+  readonly mcpReq?: { readonly signal?: AbortSignal; readonly envelope?: unknown }
+  readonly http?: { readonly authInfo?: unknown } | undefined
+}
+
+type SdkResult = Record<string, unknown>
+type SdkHandler = (request: SdkRequest, context: SdkContext) => Promise<SdkResult> | SdkResult
+
+/** A server of the SDK, with its table of handlers. */
+interface OpenServer {
+  readonly server: SdkServer
+  /** The handlers by method: those that the application has set, until they are replaced. */
+  readonly handlers: Map<string, SdkHandler>
+  /** The revision that was agreed on, where the SDK says so (2). */
+  revision(): string | undefined
+  readonly isVersion2: boolean
+}
+
+/**
+ * Opens the table of handlers of a server. The SDK has no public way to ask for the handler that is there already, so this reads
+ * the member that all its versions have had; the tests hold it for both of them.
+ *
+ * @throws ResourceError `invalid` for what is no server of the SDK, or one that is connected already.
+ */
+function openServer(given: AttachableServer, tools: boolean): OpenServer {
+  const server = 'server' in given ? given.server : given
+  const handlers: unknown = Reflect.get(server, '_requestHandlers')
+  if (!(handlers instanceof Map))
+    throw invalid(
+      'attach needs a Server or a McpServer of @modelcontextprotocol/sdk (1.20 and later) or @modelcontextprotocol/server (2).',
+      'attach',
+    )
+  if (Reflect.get(server, 'transport') !== undefined)
+    throw invalid('The server is connected already: attach before connect.', 'attach')
+  // A McpServer sets its handlers with the first resource or tool that it is given, and refuses to when others are there.
+  if ('server' in given)
+    for (const name of [
+      'setResourceRequestHandlers',
+      'setCompletionRequestHandler',
+      ...(tools ? ['setToolRequestHandlers'] : []),
+    ]) {
+      const prepare: unknown = Reflect.get(given, name)
+      if (typeof prepare === 'function') Reflect.apply(prepare, given, [])
+    }
+  const negotiated: unknown = Reflect.get(server, 'getNegotiatedProtocolVersion')
+  return {
+    server,
+    handlers: handlers as Map<string, SdkHandler>,
+    isVersion2: typeof negotiated === 'function',
+    revision: () => {
+      const said: unknown = typeof negotiated === 'function' ? Reflect.apply(negotiated, server, []) : undefined
+      return typeof said === 'string' ? said : undefined
+    },
+  }
+}

@@ -2,10 +2,9 @@ import { extname, join } from 'node:path'
 import { workerLimits } from '../core/kit/child-limits.ts'
 import { defined } from '../core/kit/defined.ts'
 import { createHost, type Failure } from '../core/kit/worker-host.ts'
-import type { CleanBytes } from './bytes.ts'
 import type { FindOptions } from './find.ts'
 import { createHarmless, keyOf } from './harmless.ts'
-import type { CleanPart, Window } from './window.ts'
+import type { CleanBytes, CleanPart, Window } from './window.ts'
 import type { Answer, Job } from './worker.ts'
 
 /**

@@ -1,9 +1,8 @@
 import { patternOf } from '../core/pattern.ts'
 import { redactedMark } from '../core/scrub.ts'
-import { type KeyKind, kindOfKey } from './keys.ts'
-import { looksOpaque } from './opaque.ts'
+import { type KeyKind, kindOfKey, looksOpaque } from './keys.ts'
+import { reference } from './shapes.ts'
 import type { Span } from './spans.ts'
-import { reference } from './urls.ts'
 
 /** The kind of a file, which decides what may follow a name: a plain value, an expression, or a sentence. */
 export type Style = 'config' | 'code' | 'prose'

@@ -1,4 +1,6 @@
+import { isText } from '../core/kit/utf8.ts'
 import { findSecrets } from './detect.ts'
+import { textsIn } from './encoded.ts'
 import type { FindOptions } from './find.ts'
 import { mergeSpans, replaceSpans, type Span } from './spans.ts'
 
@@ -45,4 +47,94 @@ function cutOf(text: string, from: number, spans: readonly Span[]): number {
   const across = spans.find((span) => span.start < cut && span.end > cut)
   if (across !== undefined) cut = across.start > from ? across.start : across.end
   return cut < text.length && /[\udc00-\udfff]/.test(text[cut] ?? '') ? cut + 1 : cut
+}
+
+/** Bytes without their secrets; or why they cannot be shown. */
+export type CleanBytes = { readonly bytes: Uint8Array; readonly changed: boolean } | { readonly withheld: Withheld }
+
+/** `secret`: they hold one, and nothing can be taken out of them. `encoding`: they are text in no encoding that is known. */
+export type Withheld = 'secret' | 'encoding'
+
+/**
+ * Takes the secrets out of bytes. Text in UTF-8, UTF-16 and encodings of which ASCII is a part is edited in place; other
+ * bytes are shown if no secret is found in them, as ASCII or as UTF-16, and withheld otherwise. Bytes that look like text in an
+ * encoding that hides ASCII (EBCDIC, UTF-32) are withheld.
+ */
+export async function redactBytes(bytes: Buffer, options: FindOptions): Promise<CleanBytes> {
+  const encoding = encodingOf(bytes)
+  if (encoding === 'unknown') return { withheld: 'encoding' }
+  if (encoding === undefined) {
+    return (await holdsSecret(bytes, options)) ? { withheld: 'secret' } : { bytes, changed: false }
+  }
+  const text = decode(bytes, encoding)
+  const clean = replaceSpans(text, mergeSpans(await findSecrets(text, options)))
+  const shown = clean === text ? bytes : encode(clean, encoding)
+  // Bytes that were only guessed to be text may hold texts at other offsets.
+  if (encoding !== 'utf8' && (await holdsSecret(shown, options))) return { withheld: 'secret' }
+  return { bytes: shown, changed: clean !== text }
+}
+
+async function holdsSecret(bytes: Buffer, options: FindOptions): Promise<boolean> {
+  const found = await findSecrets(textsIn(bytes).join('\n'), { ...options, path: 'bytes.txt' })
+  return found.length > 0
+}
+
+type Encoding = 'utf8' | 'latin1' | 'utf16le' | 'utf16be'
+
+/** The encoding of a text; `unknown` for one that cannot be read, `undefined` for bytes that are no text. */
+function encodingOf(bytes: Buffer): Encoding | 'unknown' | undefined {
+  if (isText(bytes)) return 'utf8'
+  const head = bytes.subarray(0, 4).toString('hex')
+  if (head === 'fffe0000' || head === '0000feff') return 'unknown'
+  if (head.startsWith('fffe')) return 'utf16le'
+  if (head.startsWith('feff')) return 'utf16be'
+  const [even, odd] = zerosIn(bytes)
+  if (odd > 0.4 && even < 0.05) return 'utf16le'
+  if (even > 0.4 && odd < 0.05) return 'utf16be'
+  if (even + odd > 1.2) return 'unknown'
+  if (looksLikeEbcdic(bytes)) return 'unknown'
+  return controlsIn(bytes) < 0.01 ? 'latin1' : undefined
+}
+
+function decode(bytes: Buffer, encoding: Encoding): string {
+  if (encoding === 'utf16be')
+    return Buffer.from(bytes.subarray(0, bytes.length & ~1))
+      .swap16()
+      .toString('utf16le')
+  return bytes.toString(encoding)
+}
+
+function encode(text: string, encoding: Encoding): Buffer {
+  if (encoding === 'utf16be') return Buffer.from(text, 'utf16le').swap16()
+  return Buffer.from(text, encoding)
+}
+
+/** How much of the bytes at even and at odd places is zero. */
+function zerosIn(bytes: Buffer): readonly [even: number, odd: number] {
+  const head = bytes.subarray(0, 65536)
+  const counts: [number, number] = [0, 0]
+  for (let at = 0; at < head.length; at++) if (head[at] === 0) counts[at % 2 === 0 ? 0 : 1]++
+  const half = Math.max(1, head.length / 2)
+  return [counts[0] / half, counts[1] / half]
+}
+
+/** How much of the bytes are control characters that no text has. */
+function controlsIn(bytes: Buffer): number {
+  let count = 0
+  for (const byte of bytes) if (byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d && byte !== 0x1b) count++
+  return count / Math.max(1, bytes.length)
+}
+
+/** In EBCDIC (code pages 037, 500, 1047) a space is 0x40, a line does not end in 0x0a, and letters and digits are high. */
+function looksLikeEbcdic(bytes: Buffer): boolean {
+  const head = bytes.subarray(0, 65536)
+  let spaces = 0
+  let others = 0
+  for (const byte of head) {
+    const low = byte & 0x0f
+    if (byte === 0x0a) return false
+    if (byte === 0x40) spaces++
+    else if (byte < 0x40 ? byte !== 0x15 && byte !== 0x25 && byte !== 0x0d : byte >= 0x80 && low > 9) others++
+  }
+  return head.length >= 16 && spaces / head.length > 0.02 && others / head.length < 0.05
 }

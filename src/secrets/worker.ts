@@ -1,7 +1,6 @@
 import { parentPort } from 'node:worker_threads'
-import { type CleanBytes, redactBytes } from './bytes.ts'
 import type { FindOptions } from './find.ts'
-import { type CleanPart, redactWindow, type Window } from './window.ts'
+import { type CleanBytes, type CleanPart, redactBytes, redactWindow, type Window } from './window.ts'
 
 /** Job of the worker: remove the secrets from a part of a text, or from bytes. */
 export type Job = FindOptions & ({ readonly window: Window } | { readonly bytes: Uint8Array })

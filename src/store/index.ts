@@ -1,6 +1,20 @@
+import { randomUUID } from 'node:crypto'
 import type { Log } from '../core/log.ts'
-import type { Store } from './store.ts'
-import { storeOver } from './store-over.ts'
+import type { Engine } from './engine.ts'
+import {
+  checkCollection,
+  checkKey,
+  checkLease,
+  checkLimit,
+  checkQuery,
+  checkRow,
+  checkTerms,
+  failure,
+  leases,
+  limits,
+} from './rules.ts'
+import type { Collection, Lease, Store } from './store.ts'
+import { textsOf } from './texts-rules.ts'
 
 export { type ChangeLogOptions, createChangeLog } from './change-log.ts'
 export { resultsInStore } from './long-results.ts'
@@ -68,4 +82,149 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   }
   const { openPostgres } = await import('./postgres.ts')
   return storeOver(await openPostgres(options.postgres, log))
+}
+
+/** A store over an engine: what is the same for all of them. */
+function storeOver(engine: Engine): Store {
+  const held = new Set<() => Promise<void>>()
+  let closed: Promise<void> | undefined
+
+  const open = () => {
+    if (closed !== undefined) throw failure('gone', 'closed')
+  }
+
+  return {
+    collection: (name) => {
+      checkCollection(name)
+      return collectionOf(engine, name, open)
+    },
+    texts: (name) => {
+      checkCollection(name)
+      return textsOf(engine, name, open)
+    },
+    lease: async (name, ttlMs) => {
+      open()
+      checkLease(name, ttlMs)
+      const lease = await holdLease(engine, name, ttlMs)
+      if (lease === undefined) return undefined
+      held.add(lease.release)
+      const gone = () => void held.delete(lease.release)
+      lease.signal.addEventListener('abort', gone, { once: true })
+      return { signal: lease.signal, release: () => lease.release().finally(gone) }
+    },
+    watch: async (collection, signal) => {
+      open()
+      if (collection !== leases) checkCollection(collection)
+      return engine.watch(collection, signal)
+    },
+    close: () => {
+      closed ??= Promise.allSettled([...held].map((release) => release())).then(() => engine.close())
+      return closed
+    },
+  }
+}
+
+/** How many parts an eviction has at most: what is written meanwhile as fast as it is removed is left to the next one. */
+const mostParts = 100_000
+
+function collectionOf(engine: Engine, name: string, open: () => void): Collection {
+  return {
+    get: async (key) => {
+      open()
+      checkKey(key)
+      return engine.get(name, key)
+    },
+    put: async (row, condition) => {
+      open()
+      return engine.put(name, checkRow(row), condition)
+    },
+    delete: async (key, condition) => {
+      open()
+      checkKey(key)
+      return engine.delete(name, key, condition)
+    },
+    list: async (query) => {
+      open()
+      return engine.list(name, checkQuery(query))
+    },
+    similar: async (terms, limit) => {
+      open()
+      const known = checkTerms(terms).slice(0, limits.similarTerms)
+      return known.length === 0 ? [] : engine.similar(name, known, checkLimit(limit))
+    },
+    size: async () => {
+      open()
+      return engine.size(name)
+    },
+    evict: async (bounds) => {
+      open()
+      const keys: string[] = []
+      for (let part = 0; part < mostParts; part++) {
+        const more = await engine.evict(name, bounds)
+        if (more.length === 0) break
+        keys.push(...more)
+      }
+      return keys
+    },
+  }
+}
+
+type Leasing = Pick<Engine, 'takeLease' | 'renewLease' | 'dropLease'>
+
+/**
+ * Takes a lease and renews it at a third of its time. The time since the last successful renewal is measured by a monotonic
+ * clock, from the start of the request: this process gives the lease up before the store frees it.
+ */
+async function holdLease(engine: Leasing, name: string, ttlMs: number): Promise<Lease | undefined> {
+  const holder = randomUUID()
+  let renewed = performance.now()
+  if (!(await engine.takeLease(name, holder, ttlMs))) return undefined
+  const lost = new AbortController()
+  let ended = false
+  let timer: NodeJS.Timeout | undefined
+  let end: NodeJS.Timeout | undefined
+
+  const stop = () => {
+    ended = true
+    clearTimeout(timer)
+    clearTimeout(end)
+  }
+  const lose = () => {
+    if (ended) return
+    stop()
+    lost.abort()
+    // It may have been renewed after all, by what was asked last.
+    engine.dropLease(name, holder).catch(() => {})
+  }
+  const wait = (ms: number) => {
+    timer = setTimeout(renew, ms)
+    timer.unref()
+  }
+  const expect = () => {
+    clearTimeout(end)
+    end = setTimeout(lose, renewed + ttlMs - performance.now())
+    end.unref()
+  }
+  const renew = async () => {
+    const asked = performance.now()
+    const held = await engine.renewLease(name, holder, ttlMs).catch(() => undefined)
+    if (ended) return
+    if (held === false) return lose()
+    if (held === true) {
+      renewed = asked
+      expect()
+    }
+    wait(held === true ? ttlMs / 3 : Math.min(ttlMs / 10, 1000))
+  }
+  expect()
+  wait(ttlMs / 3)
+
+  return {
+    signal: lost.signal,
+    release: async () => {
+      if (ended) return
+      stop()
+      await engine.dropLease(name, holder)
+    },
+  }
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isResourceError } from '../core/errors.ts'
-import { failure } from './failure.ts'
+import { failure } from './rules.ts'
 import type { Collection, Lease, NewRow, Row, Store } from './store.ts'
 
 export interface OnceOptions {

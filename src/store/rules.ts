@@ -1,5 +1,5 @@
+import { type ErrorReason, invalid, ResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/defined.ts'
-import { refused } from './failure.ts'
 import type { NewRow, RowQuery } from './store.ts'
 
 /** Limits that both engines share, in bytes unless noted. */
@@ -93,4 +93,31 @@ export function endOf(prefix: string): string | undefined {
     if (point < 0x10ffff) return points.join('') + String.fromCodePoint(point === 0xd7ff ? 0xe000 : point + 1)
   }
   return undefined
+}
+
+/** Why a store does not do what it was asked to, as `detail.reason`. */
+export type Reason = 'gone' | 'busy' | 'full' | 'read-only' | 'damaged'
+
+const sentences: Readonly<Record<Reason, string>> = {
+  gone: 'The store does not answer. It is asked again the next time.',
+  busy: 'The store is busy with others for too long. Try again.',
+  full: 'The store has no room left. Free some space where it lies: it goes on by itself.',
+  'read-only': 'The store may not be written to. Let this user write where it lies: it goes on by itself.',
+  damaged: 'The store is damaged, and could not be begun anew.',
+}
+
+/** @param code What stands for the cause in the engine's own list, such as `SQLITE_FULL`: never text of the engine. */
+export function failure(reason: Reason, code?: string): ResourceError {
+  const text = code === undefined ? sentences[reason] : `${sentences[reason]} (${code})`
+  return new ResourceError(reason === 'damaged' ? 'internal' : 'unavailable', text, { reason })
+}
+
+/** A fault of ours: what is asked of the engine makes no sense to it. */
+export function fault(code: string): ResourceError {
+  return new ResourceError('internal', `The store does not understand what is asked of it. (${code})`)
+}
+
+/** Returns the error for a value that cannot be stored, or a query that cannot be answered. */
+export function refused(message: string, reason: ErrorReason): ResourceError {
+  return invalid(message, reason)
 }

@@ -1,6 +1,5 @@
 import type { Engine } from './engine.ts'
-import { refused } from './failure.ts'
-import { checkLimit, checkText, limits } from './rules.ts'
+import { checkLimit, checkText, limits, refused } from './rules.ts'
 import type { NewText, PartQuery, Texts } from './texts.ts'
 
 /** Form of a term that both engines accept unchanged. */

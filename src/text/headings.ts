@@ -1,4 +1,4 @@
-import { createFence, declarators, isProse, modifiers } from './outline-rules.ts'
+import { createFence, declarators, isProse, modifiers } from './declarations.ts'
 
 /** How a text is split. */
 export type Kind = 'markdown' | 'code' | 'table' | 'plain'

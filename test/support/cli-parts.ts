@@ -2,5 +2,5 @@
 export { createSecrets, secretsInArguments, secretsInEnvironment } from '../../src/cli/operations/secrets.ts'
 export { run as runCommand } from '../../src/cli/run.ts'
 export { createOutput } from '../../src/cli/terminal/output.ts'
-export { writeError } from '../../src/cli/terminal/status-line.ts'
+export { writeError } from '../../src/cli/terminal/io.ts'
 export { escapeLines } from '../../src/cli/terminal/text.ts'

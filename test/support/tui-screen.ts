@@ -1,12 +1,11 @@
 import { explain } from '../../src/cli/terminal/exit.ts'
 import { textOf } from '../../src/cli/tui/cells.ts'
 import { createInputDecoder } from '../../src/cli/tui/input.ts'
-import { createLive } from '../../src/cli/tui/live.ts'
 import { createLoader } from '../../src/cli/tui/loading.ts'
 import { createRunner } from '../../src/cli/tui/runner.ts'
-import type { Screen } from '../../src/cli/tui/screen.ts'
-import { screenOf } from '../../src/cli/tui/screen.ts'
+import { type Screen, screenOf } from '../../src/cli/tui/screen.ts'
 import { type Beginning, begin, type Effect, type State } from '../../src/cli/tui/state.ts'
+import { createLive } from '../../src/cli/tui/wants.ts'
 import type { View } from '../../src/core/view.ts'
 
 /** The terminal interface over a view, without a terminal: keys go in, and screens come out as text. */

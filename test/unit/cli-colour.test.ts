@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { coloursFor, isColourful } from '../../src/cli/terminal/colour.ts'
+import { createStatusLine } from '../../src/cli/terminal/io.ts'
 import { createProgress } from '../../src/cli/terminal/progress.ts'
-import { createStatusLine } from '../../src/cli/terminal/status-line.ts'
+import { coloursFor, isColourful } from '../../src/cli/terminal/text.ts'
 
 describe('colours', () => {
   test.each([

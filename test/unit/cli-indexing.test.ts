@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
-import { tellIndexing } from '../../src/cli/operations/serve-indexing.ts'
-import { createStatusLine } from '../../src/cli/terminal/status-line.ts'
+import { tellIndexing } from '../../src/cli/operations/indexing.ts'
+import { createStatusLine } from '../../src/cli/terminal/io.ts'
 import type { Log } from '../../src/core/log.ts'
 import type { FeedStatus, MountProgress } from '../../src/providers/search/index.ts'
 import { memory } from '../support/memory.ts'

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { coloursFor } from '../../src/cli/terminal/colour.ts'
 import { createOutput } from '../../src/cli/terminal/output.ts'
+import { coloursFor } from '../../src/cli/terminal/text.ts'
 
 /** An output, and all that was written to what is behind it. */
 function output(isTTY: boolean) {

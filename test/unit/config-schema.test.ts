@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { keyTables, withKeyTables } from '../../scripts/keys.ts'
 import { parseDocument } from '../../src/config/document.ts'
-import { configJsonSchema, formatConfigSchema } from '../../src/config/json-schema.ts'
+import { configJsonSchema, formatConfigSchema } from '../../src/config/explain.ts'
 import { loadConfigSchema } from '../../src/config/schema.ts'
 import { sources } from '../../src/providers/index.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { formatKey } from '../../src/config/problem.ts'
 import { isLoopback } from '../../src/core/host.ts'
-import { nearest } from '../../src/schema/nearest.ts'
+import { nearest } from '../../src/schema/refusals.ts'
 import { parseDuration, parseListen, parseSize } from '../../src/schema/values.ts'
 
 describe('values written as text', () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
 import { measure } from '../../src/explorer/web/basket/ask.ts'
 import { type Cost, planOf, savingsFor, usableOf } from '../../src/explorer/web/basket/plan.ts'
-import { itemsOfPicks, itemsOfStored, picksOf, storedOf } from '../../src/explorer/web/basket/share.ts'
+import { itemsOfPicks, itemsOfStored, picksOf, storedOf } from '../../src/explorer/web/basket/store.ts'
 import {
   add,
   type BasketItem,
@@ -12,7 +12,7 @@ import {
   move,
   toggle,
 } from '../../src/explorer/web/state/basket.ts'
-import { fileNameOf } from '../../src/explorer/web/state/file-name.ts'
+import { fileNameOf } from '../../src/explorer/web/state/content-link.ts'
 
 const item = (uri: string, level: BasketLevel = 'auto'): BasketItem => ({ resource: { uri, name: uri }, level })
 const cost = (full: number, outline?: number, link = 10): Cost => ({

@@ -1,9 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { foundMimeType, type SearchPlace, searchPlaces } from '../../src/core/found.ts'
 import type { View } from '../../src/core/view.ts'
+import {
+  formOf,
+  missingIn,
+  othersOf,
+  textOfValues,
+  uriOfForm,
+  valuesOf,
+} from '../../src/explorer/web/find/combobox.tsx'
 import { find, queryOf } from '../../src/explorer/web/find/finder.ts'
-import { formOf, missingIn, othersOf, textOfValues, uriOfForm, valuesOf } from '../../src/explorer/web/find/form.ts'
-import { nameMarks } from '../../src/explorer/web/find/name-hits.ts'
+import { nameMarks } from '../../src/explorer/web/find/hit.tsx'
 import { growthOf } from '../../src/explorer/web/home/survey.ts'
 import { fitOf, type Option, ranked } from '../../src/explorer/web/palette/rank.ts'
 

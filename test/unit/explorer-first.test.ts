@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { FoundHit } from '../../src/core/found.ts'
-import { groupsOf, nameHits } from '../../src/explorer/web/find/name-hits.ts'
+import { groupsOf, nameHits } from '../../src/explorer/web/find/hit.tsx'
 import { hostNameOf, hostWays } from '../../src/explorer/web/home/hosts.ts'
 import { insideOf, readmeIn } from '../../src/explorer/web/home/survey.ts'
 import { createWords } from '../../src/explorer/web/words/language.ts'

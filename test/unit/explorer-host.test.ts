@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { createUrl } from '../../src/explorer/web/host/content-url.ts'
-import { parseMarkdown } from '../../src/explorer/web/host/markdown-parse.ts'
-import { followSteps, pushStep, replaceStep, stepBack, stepTo } from '../../src/explorer/web/host/steps.ts'
+import { createUrl, followSteps, pushStep, replaceStep, stepBack, stepTo } from '../../src/explorer/web/host/browser.ts'
+import { parseMarkdown } from '../../src/explorer/web/host/texts.ts'
 import { plainHtml } from '../../src/explorer/web/preview/model/plain-html.ts'
 
 test('inside of a host, a document that would hold up the page is shown as its text', async () => {

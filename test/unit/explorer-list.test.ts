@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'vitest'
+import { wordsOf } from '../../src/browse/matching.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
 import type { Resource, View } from '../../src/core/view.ts'
 import { shown, tailOf } from '../../src/explorer/web/state/shown.ts'
-import { createColumns, readableUri } from '../../src/explorer/web/tree/columns.ts'
+import { createColumns, createListed, orderOf, readableUri } from '../../src/explorer/web/tree/columns.ts'
 import { foundTree } from '../../src/explorer/web/tree/found-tree.ts'
-import { createListed } from '../../src/explorer/web/tree/listed.ts'
-import { marksOf, piecesOf } from '../../src/explorer/web/tree/marks.ts'
-import { orderOf } from '../../src/explorer/web/tree/order.ts'
-import { type Selection, select, timeOf, wordsOf } from '../../src/explorer/web/tree/select.ts'
+import { type Selection, select, timeOf } from '../../src/explorer/web/tree/select.ts'
+import { marksOf, piecesOf } from '../../src/explorer/web/tree/tree-row.tsx'
 import { memory } from '../support/memory.ts'
 
 const mounts: readonly Resource[] = [

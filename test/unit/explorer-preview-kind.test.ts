@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { imageTypeOf, mediaTypeOf, shapeOf } from '../../src/explorer/web/preview/model/kind.ts'
-import { languageOf, languageOfFence } from '../../src/explorer/web/preview/model/language.ts'
+import {
+  imageTypeOf,
+  languageOf,
+  languageOfFence,
+  mediaTypeOf,
+  shapeOf,
+} from '../../src/explorer/web/preview/model/kind.ts'
 
 const bytes = (text: string) => Uint8Array.from(text, (character) => character.charCodeAt(0))
 const kindOf = (mimeType: string | undefined, text: string, uri = 'file:///x') => shapeOf({ uri, mimeType, text }).kind

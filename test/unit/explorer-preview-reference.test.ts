@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { commandFor, shellWord } from '../../src/explorer/web/preview/model/command.ts'
+import { commandFor, shellWord } from '../../src/explorer/web/preview/details.tsx'
 import {
   isBeside,
   linesIn,

@@ -5,7 +5,14 @@ import type { View } from '../../src/core/view.ts'
 import { createForest } from '../../src/explorer/web/tree/forest.ts'
 import { createTypeAhead, isTyped, stepOf } from '../../src/explorer/web/tree/keys.ts'
 import type { TreeRow } from '../../src/explorer/web/tree/rows.ts'
-import { anchorOf, placeOfAnchor, scrollInto, scrollTo, tallest, windowOf } from '../../src/explorer/web/tree/window.ts'
+import {
+  anchorOf,
+  placeOfAnchor,
+  scrollInto,
+  scrollTo,
+  tallest,
+  windowOf,
+} from '../../src/explorer/web/tree/use-rows.ts'
 import { type Memory, memory } from '../support/memory.ts'
 
 const principal = { id: 'reader', roles: [] }

@@ -2,12 +2,19 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { localLaunch, remoteLaunch } from '../../src/cli/hosts/add-launch.ts'
-import { fileOf, isOurs, serversOf, withEntry, withoutEntry } from '../../src/cli/hosts/change.ts'
-import { showDiff, unifiedDiff } from '../../src/cli/hosts/diff.ts'
+import {
+  fileOf,
+  isOurs,
+  serversOf,
+  showDiff,
+  unifiedDiff,
+  withEntry,
+  withoutEntry,
+} from '../../src/cli/hosts/change.ts'
 import { writeHostFile } from '../../src/cli/hosts/files.ts'
 import { hosts } from '../../src/cli/hosts/hosts/index.ts'
+import { npxCommand } from '../../src/cli/hosts/how-to-add.ts'
 import { strayIn } from '../../src/cli/hosts/json.ts'
-import { npxCommand } from '../../src/cli/hosts/own-command.ts'
 import { reportHost } from '../../src/cli/hosts/report.ts'
 import { type Launch, type Place, type Scope, scopes } from '../../src/cli/hosts/types.ts'
 import { asked, createPlace, hostCalled, openWith, putFile, started } from '../support/hosts.ts'

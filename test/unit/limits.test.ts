@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { configJsonSchema } from '../../src/config/json-schema.ts'
+import { configJsonSchema } from '../../src/config/explain.ts'
 import { ResourceError } from '../../src/core/errors.ts'
 import { createGate, type Pass } from '../../src/server/admission/gate.ts'
 import { completeLimits, defaultLimits } from '../../src/server/admission/limits.ts'

@@ -5,8 +5,7 @@ import { nameOf, segmentOf } from '../../src/providers/metrics/directory.ts'
 import { timeMarks, valueAxis } from '../../src/providers/metrics/drawing.ts'
 import { createElementReader } from '../../src/providers/metrics/pages.ts'
 import { formatSelector, parseMatchers } from '../../src/providers/metrics/selector.ts'
-import { downsample, edgesOf, gapsOf } from '../../src/providers/metrics/shown.ts'
-import { summarize } from '../../src/providers/metrics/summary.ts'
+import { downsample, edgesOf, gapsOf, summarize } from '../../src/providers/metrics/shown.ts'
 import {
   checkSpan,
   chooseStep,

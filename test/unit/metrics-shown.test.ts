@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { formatChart } from '../../src/providers/metrics/chart.ts'
-import { formatCsv } from '../../src/providers/metrics/csv.ts'
+import { formatCsv, formatJson } from '../../src/providers/metrics/data.ts'
 import { escapeXml } from '../../src/providers/metrics/drawing.ts'
-import { formatJson } from '../../src/providers/metrics/json.ts'
 import { type Shown, thinned } from '../../src/providers/metrics/shown.ts'
 import type { Series } from '../../src/providers/metrics/source.ts'
 

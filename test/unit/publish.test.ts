@@ -4,10 +4,14 @@ import { dirname, join } from 'node:path'
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
 import { afterAll, describe, expect, test } from 'vitest'
-import { bundleManifest, localized } from '../../src/cli/operations/publish/manifest.ts'
+import {
+  bundleManifest,
+  localized,
+  type OwnPackage,
+  ownPackage,
+  serverJson,
+} from '../../src/cli/operations/publish/manifest.ts'
 import { filesOf, placePackages } from '../../src/cli/operations/publish/mcpb.ts'
-import { type OwnPackage, ownPackage } from '../../src/cli/operations/publish/own-package.ts'
-import { serverJson } from '../../src/cli/operations/publish/server-json.ts'
 
 const data = join(import.meta.dirname, '../data')
 function validatorOf(file: string) {

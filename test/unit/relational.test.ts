@@ -3,11 +3,17 @@ import * as fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import { isPath } from '../../src/core/path.ts'
 import { createBatcher } from '../../src/providers/relational/batch.ts'
+import { diagramOf } from '../../src/providers/relational/documents.ts'
 import type { ObjectName, Relation } from '../../src/providers/relational/model.ts'
 import { roundEstimate } from '../../src/providers/relational/model.ts'
-import { nameOf, rowKeyOf, rowSegmentOf, segmentOf, specialCharacters } from '../../src/providers/relational/names.ts'
-import { diagramOf } from '../../src/providers/relational/overview.ts'
-import { placeOf } from '../../src/providers/relational/places.ts'
+import {
+  nameOf,
+  placeOf,
+  rowKeyOf,
+  rowSegmentOf,
+  segmentOf,
+  specialCharacters,
+} from '../../src/providers/relational/names.ts'
 import { createPool } from '../../src/providers/relational/pool.ts'
 
 const name = fc.oneof(

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { bestOf, type Weighed } from '../../src/store/sqlite/scores.ts'
+import { bestOf, type Weighed } from '../../src/store/sqlite/texts-finding.ts'
 import { volumeOf } from '../support/volume.ts'
 
 /** What it has to answer, in the plainest way. */

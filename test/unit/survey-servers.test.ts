@@ -1,7 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { configFor } from '../../src/cli/commands/init.ts'
-import { surveyAll } from '../../src/cli/operations/survey.ts'
-import { serversIn } from '../../src/cli/operations/survey-servers.ts'
+import { serversIn, surveyAll } from '../../src/cli/operations/survey.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
 
 let folder: Folder

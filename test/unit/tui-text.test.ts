@@ -1,10 +1,18 @@
 import { createRequire } from 'node:module'
 import { describe, expect, test } from 'vitest'
-import { cellsOf, columnsOf, fitted, selected, span, textOf, wrap } from '../../src/cli/tui/cells.ts'
-import { clustersOf, widthOf } from '../../src/cli/tui/clusters.ts'
-import { edit, editorOf, insert } from '../../src/cli/tui/editor.ts'
-import { createInputDecoder, type Input } from '../../src/cli/tui/input.ts'
-import { createPainter } from '../../src/cli/tui/paint.ts'
+import {
+  cellsOf,
+  clustersOf,
+  columnsOf,
+  fitted,
+  selected,
+  span,
+  textOf,
+  widthOf,
+  wrap,
+} from '../../src/cli/tui/cells.ts'
+import { createInputDecoder, edit, editorOf, type Input, insert } from '../../src/cli/tui/input.ts'
+import { createPainter } from '../../src/cli/tui/screen.ts'
 
 const xterm = createRequire(import.meta.url)('@xterm/headless') as typeof import('@xterm/headless')
 const family = '👨‍👩‍👧‍👦'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { deepNestingIn } from '../../src/text/yaml-nesting.ts'
+import { deepNestingIn } from '../../src/text/front-matter.ts'
 
 test.each([
   ['brackets', `a: ${'['.repeat(201)}`],

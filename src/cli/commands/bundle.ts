@@ -40,7 +40,7 @@ ${exitCodeHelp}`,
 
 async function mcpb({ output, author, allPlatforms, force, json }: McpbOptions, io: Io): Promise<void> {
   const [{ ownFolder, ownPackage }, { allPlatformNames, bundleManifest }, { writeBundle }] = await Promise.all([
-    import('../operations/publish/own-package.ts'),
+    import('../operations/publish/manifest.ts'),
     import('../operations/publish/manifest.ts'),
     import('../operations/publish/mcpb.ts'),
   ])

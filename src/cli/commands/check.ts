@@ -11,15 +11,13 @@ import { checkMount, hiddenFrom, isWrong, type MountReport } from '../operations
 import { countLeftOut } from '../operations/left-out.ts'
 import { planLocal, storeOf } from '../operations/local.ts'
 import { reasonsOf, withheldJson, withheldNote } from '../operations/withheld.ts'
-import { type Colours, coloursFor } from '../terminal/colour.ts'
 import { exitCodeHelp, failed } from '../terminal/exit.ts'
 import { count, counted } from '../terminal/format.ts'
-import type { Io } from '../terminal/io.ts'
+import { type Io, writeError } from '../terminal/io.ts'
 import { createLog } from '../terminal/log.ts'
 import { writeJson } from '../terminal/output.ts'
 import { createProgress } from '../terminal/progress.ts'
-import { writeError } from '../terminal/status-line.ts'
-import { escapeText } from '../terminal/text.ts'
+import { type Colours, coloursFor, escapeText } from '../terminal/text.ts'
 
 /** Maximum number of mounts opened and checked at once: most of the time is spent waiting for sources. */
 const maxMountsAtOnce = 8

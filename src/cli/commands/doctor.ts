@@ -1,15 +1,13 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { addSourceOptions, type SourceOptions } from '../operations/source.ts'
 import { packageVersion } from '../operations/version.ts'
-import { type Colours, coloursFor } from '../terminal/colour.ts'
 import { exitCodeHelp, failed, misused } from '../terminal/exit.ts'
 import { count } from '../terminal/format.ts'
-import type { Io } from '../terminal/io.ts'
+import { type Io, writeError } from '../terminal/io.ts'
 import { createLog } from '../terminal/log.ts'
 import { writeJson } from '../terminal/output.ts'
 import { createProgress } from '../terminal/progress.ts'
-import { writeError } from '../terminal/status-line.ts'
-import { escapeText } from '../terminal/text.ts'
+import { type Colours, coloursFor, escapeText } from '../terminal/text.ts'
 
 interface DoctorOptions extends SourceOptions {
   readonly limit: number

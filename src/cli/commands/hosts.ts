@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { hosts as table } from '../hosts/hosts/index.ts'
-import { placeHere } from '../hosts/places.ts'
 import { type FileReport, type HostReport, type OwnServer, reportHost } from '../hosts/report.ts'
+import { placeHere } from '../hosts/types.ts'
 import { exitCodeHelp } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 import { writeJson } from '../terminal/output.ts'

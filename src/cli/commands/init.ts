@@ -53,8 +53,8 @@ async function printSql(database: string, io: Io): Promise<void> {
   if (database !== 'postgres' && database !== 'mysql')
     throw misused('There are statements for two databases: --sql postgres, --sql mysql.')
   const { setupSql } = await (database === 'postgres'
-    ? import('../../providers/postgres/setup.ts')
-    : import('../../providers/mysql/setup.ts'))
+    ? import('../../providers/postgres/role.ts')
+    : import('../../providers/mysql/account.ts'))
   await io.out.write(setupSql)
 }
 

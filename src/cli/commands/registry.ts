@@ -48,8 +48,8 @@ ${exitCodeHelp}`,
 
 async function printServerJson({ output, force, remote, ...options }: ServerJsonCommand, io: Io): Promise<void> {
   const [{ ownPackage }, { serverJson }] = await Promise.all([
-    import('../operations/publish/own-package.ts'),
-    import('../operations/publish/server-json.ts'),
+    import('../operations/publish/manifest.ts'),
+    import('../operations/publish/manifest.ts'),
   ])
   const own = ownPackage()
   const described = serverJson(own, { ...options, ...defined({ remotes: remote }) })

@@ -15,12 +15,11 @@ import type { View } from '../../core/view.ts'
 import type { Search } from '../../providers/search/index.ts'
 import { createIndexing } from '../operations/indexing.ts'
 import { addSourceOptions, asked, type SourceOptions, withSource } from '../operations/source.ts'
-import { type Colours, coloursFor } from '../terminal/colour.ts'
 import { exitCodeHelp, failed, misused } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 import { writeJson } from '../terminal/output.ts'
 import { pagesOf } from '../terminal/pages.ts'
-import { escapeLines, escapeText, readableUri } from '../terminal/text.ts'
+import { type Colours, coloursFor, escapeLines, escapeText, readableUri } from '../terminal/text.ts'
 
 interface SearchOptions extends SourceOptions, Omit<FoundQuery, 'query'> {
   readonly at?: string

@@ -9,11 +9,11 @@ import type { Scrubber } from '../../core/scrub.ts'
 import { type Listen, parseListen } from '../../schema/values.ts'
 import type { AuditFile, HttpOptions, ServeOptions as Service } from '../../server/index.ts'
 import { serveStdio } from '../../server/stdio/serve-stdio.ts'
-import { hostName, ownCommand } from '../hosts/own-command.ts'
+import { hostName, ownCommand } from '../hosts/how-to-add.ts'
 import { type Announcer, createAnnouncer } from '../operations/announce.ts'
+import type { ServeIndexingOptions } from '../operations/indexing.ts'
 import { type Local, openLocal, requireLocal, scopesOfMounts } from '../operations/local.ts'
 import { openLater } from '../operations/open-later.ts'
-import type { ServeIndexingOptions } from '../operations/serve-indexing.ts'
 import {
   adviceOn,
   argumentsFor,
@@ -31,9 +31,8 @@ import {
 import { createStop } from '../operations/stop.ts'
 import { packageVersion } from '../operations/version.ts'
 import { exitCodeHelp, failed } from '../terminal/exit.ts'
-import type { Io } from '../terminal/io.ts'
+import { type Io, standardError, writeError } from '../terminal/io.ts'
 import { createLog, logFormats, logLevels } from '../terminal/log.ts'
-import { standardError, writeError } from '../terminal/status-line.ts'
 
 /** How long the server waits for the first message of a client before it opens the mounts, in milliseconds. */
 const latestOpeningMs = 250
@@ -276,7 +275,7 @@ async function openAll(catalog: OpenedCatalog): Promise<void> {
 
 /** Reports the progress of the indexes in the background. */
 function tellIndexingOf(catalog: OpenedCatalog, options: ServeIndexingOptions): void {
-  void import('../operations/serve-indexing.ts').then(({ tellIndexing }) => tellIndexing(catalog, options))
+  void import('../operations/indexing.ts').then(({ tellIndexing }) => tellIndexing(catalog, options))
 }
 
 function once(act: () => void): () => void {

@@ -2,13 +2,12 @@ import type { Command } from 'commander'
 import { defined } from '../../core/kit/defined.ts'
 import { addSourceOptions, nothingAt, type SourceOptions, withSource } from '../operations/source.ts'
 import { type Facts, findFacts } from '../operations/stat-find.ts'
-import { coloursFor } from '../terminal/colour.ts'
 import { exitCodeHelp } from '../terminal/exit.ts'
 import { counted, formatSize, formatTime, resourceToJson } from '../terminal/format.ts'
 import type { Io } from '../terminal/io.ts'
 import { writeJson } from '../terminal/output.ts'
 import { createProgress } from '../terminal/progress.ts'
-import { escapeText, readableUri } from '../terminal/text.ts'
+import { coloursFor, escapeText, readableUri } from '../terminal/text.ts'
 
 interface StatOptions extends SourceOptions {
   readonly json?: true

@@ -13,13 +13,11 @@ import { isTextOfUnknownEncoding } from '../../text/encoding/detect.ts'
 import { explainLeftOut } from '../operations/left-out.ts'
 import { openLocal, requireLocal } from '../operations/local.ts'
 import { uriOf } from '../operations/source.ts'
-import { coloursFor } from '../terminal/colour.ts'
 import { CommandError, exitCodeHelp, exitCodes, failed } from '../terminal/exit.ts'
-import type { Io } from '../terminal/io.ts'
+import { type Io, writeError } from '../terminal/io.ts'
 import { createLog } from '../terminal/log.ts'
 import { writeJson } from '../terminal/output.ts'
-import { writeError } from '../terminal/status-line.ts'
-import { escapeText } from '../terminal/text.ts'
+import { coloursFor, escapeText } from '../terminal/text.ts'
 
 interface WhyOptions {
   readonly as?: readonly string[]

@@ -9,7 +9,7 @@ import { kindOfKey } from '../../secrets/keys.ts'
 import { isPublished } from '../operations/version.ts'
 import { loadFound, withheldNote } from '../operations/withheld.ts'
 import { failed, misused } from '../terminal/exit.ts'
-import { npxCommand, ownCommand } from './own-command.ts'
+import { npxCommand, ownCommand } from './how-to-add.ts'
 import type { Launch, Piece, Value } from './types.ts'
 
 /** The options of `add` that describe the server: a command to start, or a URL. */

@@ -2,9 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { parse, stringify, TomlError } from 'smol-toml'
 import { failed } from '../terminal/exit.ts'
 import { json } from './json.ts'
-import { eolOf, formatError } from './text.ts'
 import type { Format, Host, Path } from './types.ts'
-import { isObject, type Json, valueAt, withValueAt } from './values.ts'
+import { eolOf, formatError, isObject, type Json, valueAt, withValueAt } from './values.ts'
 import { yaml } from './yaml.ts'
 
 /**

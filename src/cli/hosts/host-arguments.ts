@@ -1,8 +1,8 @@
 import { Argument, InvalidArgumentError, Option } from 'commander'
-import { nearest } from '../../schema/nearest.ts'
+import { nearest } from '../../schema/refusals.ts'
 import { misused } from '../terminal/exit.ts'
 import { hosts } from './hosts/index.ts'
-import { hostName } from './own-command.ts'
+import { hostName } from './how-to-add.ts'
 import { type Host, scopes } from './types.ts'
 
 /** The argument that names a host. */

@@ -1,4 +1,7 @@
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { joinCommand } from '../operations/command-line.ts'
+import { isPublished } from '../operations/version.ts'
 
 /** Commands and settings that add a server to hosts, for a user to copy. */
 
@@ -60,4 +63,26 @@ function startedByHost({ name, command: [program = '', ...args] }: Server): stri
   VS Code       .vscode/mcp.json: ${JSON.stringify({ servers: { [name]: { type: 'stdio', ...entry } } })}
   Others        ${JSON.stringify({ mcpServers: { [name]: entry } })}
 What a host reads can be written for you: hikidashi hosts, hikidashi add HOST`
+}
+
+/** A name that every host takes: letters, digits, `-` and `_`. */
+export function hostName(name: string): string {
+  return name.replace(/[^A-Za-z0-9_-]+/g, '-').replace(/^-+|-+$/g, '') || 'hikidashi'
+}
+
+/** Returns the command that starts this package anywhere, and downloads it if it is missing. Windows finds `npx` only through `cmd`. */
+export function npxCommand(args: readonly string[], platform: NodeJS.Platform = process.platform): readonly string[] {
+  return [...(platform === 'win32' ? ['cmd', '/c'] : []), 'npx', '-y', 'hikidashi', ...args]
+}
+
+/** The command line that starts this very program, from wherever a host is. */
+export function ownCommand(
+  args: readonly string[],
+  main = fileURLToPath(new URL('../main.js', import.meta.url)),
+  platform: NodeJS.Platform = process.platform,
+  published: () => boolean = isPublished,
+): readonly string[] {
+  // The cache of npx may be removed at any time, so npx itself is named.
+  if (/[\\/]_npx[\\/]/.test(main) && published()) return npxCommand(args, platform)
+  return [process.execPath, resolve(main), ...args]
 }

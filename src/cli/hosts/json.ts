@@ -1,7 +1,6 @@
 import { createScanner, getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
-import { eolOf, formatError, indentAt, indented } from './text.ts'
 import type { Format, Path } from './types.ts'
-import type { Json } from './values.ts'
+import { eolOf, formatError, indentAt, indented, type Json } from './values.ts'
 
 /** Edits JSON with the comments and trailing commas that hosts allow. An edit changes only commas and its own lines. */
 export const json: Format = {

@@ -3,8 +3,7 @@ import { isAbsolute } from 'node:path'
 import { defined } from '../../core/kit/defined.ts'
 import { CommandError } from '../terminal/exit.ts'
 import { fileOf, isOurs, openHostFile, serversOf } from './change.ts'
-import { joined } from './places.ts'
-import { type Found, type Host, type Place, type Scope, scopes } from './types.ts'
+import { type Found, type Host, joined, type Place, type Scope, scopes } from './types.ts'
 
 /** An entry of hikidashi in a host's file. */
 export interface OwnServer {

@@ -1,7 +1,6 @@
 import { isMap, isScalar, type Pair, parseAllDocuments, Scalar, stringify, type YAMLMap } from 'yaml'
-import { eolOf, formatError, indented } from './text.ts'
 import type { Format, Path } from './types.ts'
-import type { Json } from './values.ts'
+import { eolOf, formatError, indented, type Json } from './values.ts'
 
 /** Edits YAML by lines: an item is appended to its map, or removed with its lines. */
 export const yaml: Format = {

@@ -1,4 +1,8 @@
-import type { FeedStatus, MountProgress } from '../../providers/search/index.ts'
+import { searchesOf } from '../../config/searches.ts'
+import type { Catalog } from '../../core/catalog.ts'
+import { sleep } from '../../core/kit/abort.ts'
+import type { Log } from '../../core/log.ts'
+import type { FeedStatus, MountProgress, Search } from '../../providers/search/index.ts'
 import type { Io } from '../terminal/io.ts'
 import { createProgress, type ProgressOptions } from '../terminal/progress.ts'
 
@@ -37,14 +41,74 @@ export function createIndexing(
   }
 }
 
-export function isDone({ state }: MountProgress): boolean {
+function isDone({ state }: MountProgress): boolean {
   return state === 'current' || state === 'unavailable'
 }
 
 /** The progress of the indexing of mounts, as text. */
-export function progressOf(mounts: readonly MountProgress[]) {
+function progressOf(mounts: readonly MountProgress[]) {
   const done = mounts.reduce((sum, mount) => sum + mount.looked, 0)
   const isCounted = mounts.every((mount) => mount.of !== undefined || isDone(mount))
   const total = mounts.reduce((sum, mount) => sum + (mount.of ?? mount.looked), 0)
   return { done, total: isCounted ? total : undefined, what: 'documents indexed' }
+}
+
+/** How often it is looked how far the indexes are, in milliseconds. */
+const lookIntervalMs = 250
+/** Minimum duration of indexing that is reported, in milliseconds. */
+const minToldMs = 1000
+
+export interface ServeIndexingOptions extends Pick<ProgressOptions, 'line' | 'now' | 'env'> {
+  readonly io: Pick<Io, 'saysToTerminal' | 'out'>
+  readonly log: Log
+  /** Whether the log is for programs: then each line is an event of the log, on a terminal too. */
+  readonly isStructured: boolean
+  readonly signal: AbortSignal
+}
+
+/**
+ * Tells how far the first indexing is, until it is done: on a terminal in its last line, elsewhere as events of the log, one every few
+ * seconds. Durations below a second are not reported. Resolves when it is done, or when the signal aborts.
+ */
+export async function tellIndexing(catalog: Pick<Catalog, 'mounts'>, options: ServeIndexingOptions): Promise<void> {
+  const { io, log, isStructured, signal, now = Date.now, ...rest } = options
+  const searches = searchesOf(catalog)
+  if (searches.length === 0) return
+  const begun = now()
+  const progress = createProgress(
+    { ...io, saysToTerminal: io.saysToTerminal && !isStructured },
+    {
+      ...{ ...rest, now, what: 'documents indexed', done: 0 },
+      besideOutput: true,
+      writeLine: (text) => log('info', text),
+    },
+  )
+  try {
+    while (!signal.aborted) {
+      const mounts = await mountsOf(searches.map(({ provider }) => provider))
+      // A search that cannot be opened is told of elsewhere.
+      if (mounts === undefined) return
+      const { done, total } = progressOf(mounts)
+      if (mounts.length > 0 && mounts.every(isDone)) {
+        progress.end()
+        const seconds = Math.round((now() - begun) / 1000)
+        if (now() - begun >= minToldMs) log('info', 'everything is indexed', { documents: done, seconds })
+        return
+      }
+      progress.set({ done, total })
+      await sleep(lookIntervalMs, signal)
+    }
+  } finally {
+    progress.end()
+  }
+}
+
+/** The progress of all mounts, each once. `undefined`: a search cannot be opened. */
+async function mountsOf(searches: readonly Search[]): Promise<readonly MountProgress[] | undefined> {
+  try {
+    const found = await Promise.all(searches.map((search) => search.feedStatus()))
+    return [...new Map(found.flatMap((status) => status?.mounts ?? []).map((mount) => [mount.address, mount])).values()]
+  } catch {
+    return undefined
+  }
 }

@@ -1,5 +1,5 @@
 import type { Resource, View } from '../../core/view.ts'
-import { nearest } from '../../schema/nearest.ts'
+import { nearest } from '../../schema/refusals.ts'
 import { pagesOf } from '../terminal/pages.ts'
 
 /** Maximum number of children that are compared in a directory, and maximum time of the search, in milliseconds. */

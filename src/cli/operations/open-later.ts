@@ -51,7 +51,7 @@ export function openLater(local: Local, open: () => Promise<OpenedCatalog>, log:
     profileOf: profilesOf(config?.clients, views),
     guide: guideFor(mounts),
     llms: async (principal, endpoint) => {
-      const { writeLlms } = await import('../../config/llms-text.ts')
+      const { writeLlms } = await import('../../config/overview-text.ts')
       return writeLlms(sources, principal, endpoint)
     },
     readingTools: context.tools,

@@ -10,11 +10,10 @@ import { isResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { parseAddress, parseUri } from '../../core/uri.ts'
 import { resolveFolder } from '../../schema/values.ts'
-import { coloursFor } from '../terminal/colour.ts'
 import { failed } from '../terminal/exit.ts'
 import { count } from '../terminal/format.ts'
 import type { Io } from '../terminal/io.ts'
-import { createColumns, escapeText, readableUri } from '../terminal/text.ts'
+import { coloursFor, createColumns, escapeText, readableUri } from '../terminal/text.ts'
 import { createIndexing } from './indexing.ts'
 
 /** Maximum number of omitted resources that are named. */

@@ -17,7 +17,7 @@ export async function openWhole(
   url: string | undefined,
 ): Promise<Whole> {
   if (url !== undefined) {
-    const { contentLinkOf } = await import('../../client/content-link.ts')
+    const { contentLinkOf } = await import('../../client/errors.ts')
     const link = contentLinkOf(error, url)
     const linked = link === undefined ? undefined : await openLink(link)
     if (linked !== undefined) return linked

@@ -1,8 +1,9 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type ParseError, parse } from 'jsonc-parser'
 import { type Survey, surveyFolder } from '../../config/survey.ts'
 import { defined } from '../../core/kit/defined.ts'
-import { type DescribedServer, serversIn } from './survey-servers.ts'
+import { redactPhrase } from '../../secrets/find.ts'
 
 /** Findings of `init` in a folder. */
 export interface Found extends Survey {
@@ -30,13 +31,13 @@ interface DescribedApi {
 }
 
 /** Usual places of descriptions (OpenAPI 3, as JSON). */
-const files = ['openapi.json', 'docs/openapi.json', 'api/openapi.json']
-const maxBytes = 4 * 2 ** 20
+const openApiFiles = ['openapi.json', 'docs/openapi.json', 'api/openapi.json']
+const maxOpenApiBytes = 4 * 2 ** 20
 const maxTemplates = 8
 
 /** The API that a folder describes, if its URL is given and at least one request needs no query. */
 async function apiIn(folder: string): Promise<DescribedApi | undefined> {
-  for (const file of files) {
+  for (const file of openApiFiles) {
     const found = describedBy(await jsonIn(join(folder, file)))
     if (found !== undefined) return { file, ...found }
   }
@@ -46,7 +47,7 @@ async function apiIn(folder: string): Promise<DescribedApi | undefined> {
 async function jsonIn(path: string): Promise<unknown> {
   try {
     const { size } = await stat(path)
-    return size > maxBytes ? undefined : JSON.parse(await readFile(path, 'utf8'))
+    return size > maxOpenApiBytes ? undefined : JSON.parse(await readFile(path, 'utf8'))
   } catch {
     return undefined
   }
@@ -79,4 +80,73 @@ function at(value: unknown, key: string): unknown {
 function arrayAt(value: unknown, key: string): readonly unknown[] {
   const found = at(value, key)
   return Array.isArray(found) ? found : []
+}
+
+/** An MCP server that a file of a host describes, as a mount that is to be looked at before it is used. */
+interface DescribedServer {
+  readonly name: string
+  readonly file: string
+  readonly mount: Readonly<Record<string, unknown>>
+}
+
+/** Files of hosts, and the key of the servers in each. */
+const hostFiles = [
+  ['.mcp.json', 'mcpServers'],
+  ['.vscode/mcp.json', 'servers'],
+] as const
+const maxServers = 20
+const maxHostFileBytes = 256 * 1024
+
+/**
+ * The servers that files in a folder describe. Values of their environment and headers are left out, and what looks secret in
+ * their arguments: they are to come from where secrets are. One that is hikidashi itself is left out.
+ */
+export async function serversIn(folder: string): Promise<readonly DescribedServer[]> {
+  const found = new Map<string, DescribedServer>()
+  for (const [file, key] of hostFiles) {
+    const servers = recordOf(recordOf(await read(join(folder, file)))[key])
+    for (const [name, value] of Object.entries(servers)) {
+      const mount = mountOf(recordOf(value))
+      // A line end would end the comment that it stands in.
+      if (mount === undefined || /[\p{Cc}\u2028\u2029]/u.test(name + JSON.stringify(mount))) continue
+      if (!found.has(name) && found.size < maxServers) found.set(name, { name, file, mount })
+    }
+  }
+  return [...found.values()]
+}
+
+function mountOf({ command, args, env, url, headers }: Readonly<Record<string, unknown>>) {
+  if (typeof url === 'string' && /^https?:\/\//.test(url)) {
+    const named = Object.keys(recordOf(headers)).map((name) => [name, { env: variableOf(name) }])
+    return {
+      provider: 'remote',
+      url: redactPhrase(url),
+      ...(named.length === 0 ? {} : { headers: Object.fromEntries(named) }),
+    }
+  }
+  const given = Array.isArray(args) ? args.filter((arg) => typeof arg === 'string') : []
+  if (typeof command !== 'string' || /hikidashi/.test([command, ...given].join(' '))) return undefined
+  const named = Object.keys(recordOf(env)).map((name) => [name, { env: name }])
+  return {
+    provider: 'remote',
+    command,
+    ...(given.length === 0 ? {} : { args: given.map(redactPhrase) }),
+    ...(named.length === 0 ? {} : { env: Object.fromEntries(named) }),
+  }
+}
+
+function variableOf(header: string): string {
+  return header.toUpperCase().replace(/[^A-Z0-9]+/g, '_')
+}
+
+async function read(file: string): Promise<unknown> {
+  const text = await readFile(file, 'utf8').catch(() => '')
+  if (text === '' || text.length > maxHostFileBytes) return undefined
+  const errors: ParseError[] = []
+  const value: unknown = parse(text, errors, { allowTrailingComma: true })
+  return errors.length === 0 ? value : undefined
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
 }

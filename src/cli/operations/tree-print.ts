@@ -1,8 +1,7 @@
 import type { Resource } from '../../core/view.ts'
-import { type Colours, coloursFor } from '../terminal/colour.ts'
 import { formatSize, formatTime, resourceToJson } from '../terminal/format.ts'
 import type { Output } from '../terminal/output.ts'
-import { displayWidth, escapeText, padDisplay, readableUri } from '../terminal/text.ts'
+import { type Colours, coloursFor, displayWidth, escapeText, padDisplay, readableUri } from '../terminal/text.ts'
 import { nameOf } from './nearest-uri.ts'
 import type { Measured, Place, Totals, TreeVisitor } from './tree-walk.ts'
 

@@ -1,8 +1,6 @@
 import type { Secrets } from '../operations/secrets.ts'
-import { coloursFor } from './colour.ts'
-import { createOutput, type Output } from './output.ts'
-import { standardError, statusLine, writeError } from './status-line.ts'
-import { escapeLines } from './text.ts'
+import { createOutput, forTerminal, type Output } from './output.ts'
+import { coloursFor, displayWidth, escapeLines } from './text.ts'
 
 /** Input and output of a command: data goes to `out`, everything else to `say`. */
 export interface Io {
@@ -40,4 +38,69 @@ export function createIo(secrets: Secrets): ProcessIo {
 function cleared<T>(write: () => T): T {
   statusLine.clear()
   return write()
+}
+
+/** The last line of a terminal, which is written over again and again, and is gone before anything else is written. */
+export interface StatusLine {
+  show(text: string): void
+  clear(): void
+}
+
+export interface StatusLineOptions {
+  readonly write: (text: string) => void
+  /** How many columns the terminal has. */
+  readonly columns: () => number
+}
+
+export function createStatusLine({ write, columns }: StatusLineOptions): StatusLine {
+  let shown = ''
+  return {
+    show: (text) => {
+      // A line that is broken by the terminal cannot be written over.
+      const line = fitting(text, columns() - 1)
+      if (line === shown) return
+      shown = line
+      write(`\r${line}\u001b[K`)
+    },
+    clear: () => {
+      if (shown !== '') write('\r\u001b[K')
+      shown = ''
+    },
+  }
+}
+
+/** Returns the beginning of a text that fits into a number of columns. */
+function fitting(text: string, columns: number): string {
+  if (displayWidth(text) <= columns) return text
+  const characters = [...text]
+  let line = ''
+  for (const character of characters) {
+    if (displayWidth(line + character) > columns) return line
+    line += character
+  }
+  return line
+}
+
+let hasListener = false
+
+/** Returns standard error. Node makes a stream of it when it is first asked for, which takes a start a millisecond. */
+export function standardError(): typeof process.stderr {
+  // Without a reader there is no one to report to.
+  if (!hasListener) process.stderr.on('error', () => {})
+  hasListener = true
+  return process.stderr
+}
+
+/** That of standard error. A process has one, whoever writes there. */
+export const statusLine = createStatusLine({
+  write: (text) => void standardError().write(text),
+  // Some terminals report no size.
+  columns: () => process.stderr.columns || 80,
+})
+
+/** Writes whole lines to standard error. A terminal gets control characters in a visible form, and colours of ours. */
+export function writeError(text: string): void {
+  statusLine.clear()
+  const stream = standardError()
+  stream.write(stream.isTTY === true ? forTerminal(text, { isStyled: true }) : text)
 }

@@ -1,5 +1,4 @@
-import type { Io } from './io.ts'
-import { type StatusLine, statusLine } from './status-line.ts'
+import { type Io, type StatusLine, statusLine } from './io.ts'
 
 /** Shows progress on a terminal. It shows nothing in the first second, and erases itself at the end. */
 export interface Progress {

@@ -1,10 +1,10 @@
 import { defined } from '../../core/kit/defined.ts'
 import type { Resource } from '../../core/view.ts'
 import { toggledAll } from './budget.ts'
+import { bare } from './moves.ts'
 import { previewSize } from './places.ts'
 import { appended, endOf, previewOf, type Shown } from './preview.ts'
 import { unsearchable } from './prompts.ts'
-import { bare } from './reveal.ts'
 import { type Event, type FoundList, type Hits, type State, without } from './state.ts'
 import { folderAt, type Tree, withFolder, withOpen, withPage } from './tree.ts'
 
@@ -137,7 +137,7 @@ function gathered(state: State, uris: readonly string[], isAll: boolean): State 
     ? uris.length === 0
       ? { text: 'There is nothing in it.' }
       : undefined
-    : { text: `Only the first ${uris.length} below it were taken.` }
+    : { text: `Only ${uris.length} below it were taken: there are more, or a folder did not answer.` }
   const basket = toggledAll(state.basket, uris)
   return { ...state, basket, ...defined({ notice }) }
 }

@@ -1,4 +1,4 @@
-import { type Cluster, clustersOf } from './clusters.ts'
+import { displayWidth, escapeText } from '../terminal/text.ts'
 
 /** Meaning of a piece of text, which determines its style. */
 export type Style =
@@ -111,4 +111,127 @@ export function wrap(cells: Row, columns: number): readonly Row[] {
 /** Returns the text of a row without styles. */
 export function textOf(row: Row): string {
   return row.map(({ text }) => text).join('')
+}
+
+/** A grapheme cluster, drawn by a terminal as one character: a base with its marks, or an emoji of several parts. */
+interface Cluster {
+  readonly text: string
+  /** Columns: 1 or 2. */
+  readonly width: number
+  /** Part of the escape of a character that must not reach the terminal. */
+  readonly escaped?: true
+  /** Whether every terminal agrees about the width. Behind any other, the cursor is placed anew. */
+  readonly sure: boolean
+}
+
+/** More marks than this on one base are not drawn on it (UAX #15, stream-safe text). */
+const maxMarks = 30
+const tabStop = 4
+
+const mark = /[\p{Mn}\p{Me}\u1161-\u11ff]/u
+const skinTone = /[\u{1f3fb}-\u{1f3ff}]/u
+const joiners = /[\u200c\u200d]/
+const selector = /[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/u
+const pictograph = /\p{Extended_Pictographic}/u
+const regional = /[\u{1f1e6}-\u{1f1ff}]/u
+const agreed = /^[\x20-\x7e\u3041-\u3096\u30a1-\u30fa\u30fc\u3001-\u3003\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff5e]$/
+const plain = /^[\x20-\x7e]*$/
+const dotted = '\u25cc'
+
+const ascii: readonly Cluster[] = Array.from({ length: 128 }, (_, code) => ({
+  text: String.fromCharCode(code),
+  width: 1,
+  sure: true,
+}))
+
+/** A cluster that grows. */
+interface Open {
+  text: string
+  width: number
+  marks: number
+  last: string
+  readonly base: string
+}
+
+/**
+ * Splits a line of text into grapheme clusters, in linear time. Control and invisible characters become visible escapes; a tab
+ * becomes spaces to the next stop.
+ */
+export function clustersOf(text: string): readonly Cluster[] {
+  if (plain.test(text)) return Array.from(text, (character) => ascii[character.charCodeAt(0)] ?? escapeMark)
+  const clusters: Cluster[] = []
+  let column = 0
+  let open: Open | undefined
+  const add = (cluster: Cluster): void => {
+    clusters.push(cluster)
+    column += cluster.width
+  }
+  const end = (): void => {
+    if (open !== undefined) add(closed(open))
+    open = undefined
+  }
+  const show = (character: string): void => {
+    end()
+    for (const piece of escapeText(character)) add({ text: piece, width: 1, escaped: true, sure: true })
+  }
+  for (const character of text) {
+    if (open !== undefined && grows(open, character)) continue
+    if (character === '\t') {
+      end()
+      for (let left = tabStop - (column % tabStop); left > 0; left--) add(ascii[0x20] ?? escapeMark)
+    } else if (joiners.test(character) || selector.test(character)) showNumber(show, character)
+    else if (escapeText(character) !== character) show(character)
+    else {
+      end()
+      open = begun(character)
+    }
+  }
+  end()
+  return clusters
+}
+
+/** A mark without a base stands on a circle of dots, as Unicode does it. */
+function begun(character: string): Open {
+  if (mark.test(character)) return { text: dotted + character, width: 1, marks: 1, last: character, base: dotted }
+  const width = skinTone.test(character) ? 2 : Math.max(1, displayWidth(character))
+  return { text: character, width, marks: 0, last: character, base: character }
+}
+
+const escapeMark: Cluster = { text: '?', width: 1, sure: true }
+
+/** A joiner or a selector that has nothing to act on hides: it is shown by its number. */
+function showNumber(show: (character: string) => void, character: string): void {
+  const code = (character.codePointAt(0) ?? 0).toString(16)
+  for (const piece of code.length > 4 ? `\\u{${code}}` : `\\u${code}`) show(piece)
+}
+
+/** Whether a character is drawn with what stands before it. */
+function grows(open: Open, character: string): boolean {
+  const take = (width = open.width): true => {
+    open.text += character
+    open.width = width
+    open.marks++
+    open.last = character
+    return true
+  }
+  if (open.marks >= maxMarks) return false
+  if (selector.test(character)) {
+    // Selectors in a row are no text: data can be hidden in them.
+    if (selector.test(open.last)) return false
+    return take(character === '\ufe0f' && /\p{Emoji}/u.test(open.base) ? 2 : open.width)
+  }
+  if (joiners.test(character)) return plain.test(open.base) || joiners.test(open.last) ? false : take()
+  if (open.last === '\u200d' && pictograph.test(character) && pictograph.test(open.base)) return take()
+  if (regional.test(character)) return regional.test(open.base) && open.marks === 0 ? take(2) : false
+  if (skinTone.test(character)) return pictograph.test(open.base) ? take() : false
+  return mark.test(character) ? take() : false
+}
+
+function closed({ text, width }: Open): Cluster {
+  return { text, width, sure: agreed.test(text) }
+}
+
+/** How many columns a line takes, as it is drawn here. */
+export function widthOf(text: string): number {
+  return plain.test(text) ? text.length : clustersOf(text).reduce((sum, { width }) => sum + width, 0)
 }

@@ -1,13 +1,15 @@
+import { listAgain, walkBelow } from '../../browse/folders.ts'
 import { searchesOf } from '../../config/searches.ts'
 import { assemble } from '../../context/index.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import { parseFound, type SearchPlace } from '../../core/found.ts'
 import { defined } from '../../core/kit/defined.ts'
-import { directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
+import type { Resource, View } from '../../core/view.ts'
 import { placesOf, textAt } from '../commands/search.ts'
 import { countKey } from './budget.ts'
 import { readPart, readShown } from './reading.ts'
 import type { Basket, Count, Event, State } from './state.ts'
+import { isFolder } from './tree.ts'
 import type { Want } from './wants.ts'
 
 /** Fetches the contents, pages and counts that the state wants. */
@@ -147,34 +149,15 @@ async function countOne(
 
 /** Lists a directory again, with at least as many entries as were listed before. */
 async function relist(view: View, uri: string, least: number, signal: AbortSignal): Promise<Event> {
-  const items: Resource[] = []
-  let next: string | undefined
-  do {
-    const page: Page<Resource> = await view.directory({ uri, ...defined({ cursor: next }) }, { signal })
-    items.push(...page.items)
-    next = page.nextCursor === next ? undefined : page.nextCursor
-  } while (next !== undefined && items.length < least)
-  return { kind: 'relisted', uri, items, ...defined({ next }) }
+  const listed = await listAgain((cursor) => view.directory({ uri, ...defined({ cursor }) }, { signal }), least)
+  return { kind: 'relisted', uri, ...listed }
 }
 
 async function gather(view: View, top: string): Promise<Event> {
-  const uris: string[] = []
-  const waiting = [top]
-  const seen = new Set(waiting)
-  for (let folder = waiting.shift(); folder !== undefined; folder = waiting.shift()) {
-    let cursor: string | undefined
-    do {
-      const page: Page<Resource> = await view.directory({ uri: folder, ...defined({ cursor }) })
-      for (const { uri, mimeType } of page.items) {
-        if (mimeType !== directoryMimeType) uris.push(uri)
-        else if (!seen.has(uri)) waiting.push(uri)
-        seen.add(uri)
-      }
-      if (uris.length > maxGathered) return { kind: 'gathered', uris: uris.slice(0, maxGathered), isAll: false }
-      cursor = page.nextCursor === cursor ? undefined : page.nextCursor
-    } while (cursor !== undefined)
-  }
-  return { kind: 'gathered', uris, isAll: true }
+  // One more than there is room for tells that there is more.
+  const { files, isPart } = await walkBelow(view, top, { files: maxGathered + 1, isFolder })
+  const uris = files.slice(0, maxGathered).map(({ uri }) => uri)
+  return { kind: 'gathered', uris, isAll: !isPart && files.length === uris.length }
 }
 
 /** Returns the facts of a URI from the listings. */

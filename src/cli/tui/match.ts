@@ -1,3 +1,4 @@
+import { fold, wordsOf } from '../../browse/matching.ts'
 import type { Resource } from '../../core/view.ts'
 import { type Cell, cellsOf, type Row, span } from './cells.ts'
 
@@ -9,9 +10,7 @@ export interface Needle {
 
 /** Returns `undefined` for a text without words. */
 export function needleOf(text: string): Needle | undefined {
-  const words = fold(text)
-    .split(/\s+/)
-    .filter((word) => word !== '')
+  const words = wordsOf(text)
   return words.length === 0 ? undefined : { key: words.join(' '), words }
 }
 
@@ -21,10 +20,6 @@ export function matches(resource: Resource, { words }: Needle): boolean {
   const text = folded.get(resource) ?? fold(`${resource.name}\n${resource.title ?? ''}`)
   folded.set(resource, text)
   return words.every((word) => text.includes(word))
-}
-
-function fold(text: string): string {
-  return text.normalize('NFKC').toLowerCase()
 }
 
 /** Marks the cells in which the words occur. */

@@ -1,3 +1,4 @@
+import { lastSegment } from '../../client/wire.ts'
 import { piecesOf } from '../../core/found.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { formatSize } from '../terminal/format.ts'
@@ -5,7 +6,7 @@ import { readableUri } from '../terminal/text.ts'
 import { countOf, isPicked } from './budget.ts'
 import { blanks, type Cell, cellsOf, columnsOf, fitted, line, type Row, selected, sides, span } from './cells.ts'
 import { markedText, needleOf } from './match.ts'
-import { hitRows, nameIn, treeRows } from './places.ts'
+import { hitRows, treeRows } from './places.ts'
 import type { Picked, State } from './state.ts'
 import { isFolder, type TreeRow } from './tree.ts'
 
@@ -76,7 +77,7 @@ function foundPane(state: State, columns: number, height: number): readonly Row[
     const isChosen = top + index === at
     const pick = isPicked(state.basket, hit.uri) ? span('✓ ', 'picked') : span('')
     const titles = [...new Set([hit.title, hit.heading])].filter((text) => text !== undefined && text !== '')
-    const name = `${nameIn(hit.document)}:${hit.lines.start}`
+    const name = `${lastSegment(hit.document)}:${hit.lines.start}`
     const first = line(
       columns,
       span(' '),
@@ -127,5 +128,5 @@ function basketRow({ basket, changed }: State, item: Picked, columns: number): R
   const tokens = count === undefined ? '…' : count.failure === undefined ? count.tokens.toLocaleString('en') : 'fails'
   const end = [span(` ${level.padEnd(7)} `, level === item.level ? 'dim' : 'changed'), span(`${tokens.padStart(8)} `)]
   const mark = changed.has(item.uri) ? span('● ', 'changed') : span('  ')
-  return sides(columns, [mark, span(nameIn(item.uri))], end)
+  return sides(columns, [mark, span(lastSegment(item.uri))], end)
 }

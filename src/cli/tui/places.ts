@@ -1,3 +1,4 @@
+import { lastSegment } from '../../client/wire.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { Resource } from '../../core/view.ts'
 import { formatSize } from '../terminal/format.ts'
@@ -48,7 +49,7 @@ export function chosenRow(state: State): TreeRow | undefined {
 /** Returns the selected resource in any pane: the one that is shown, copied or picked. */
 export function chosen(state: State): Resource | undefined {
   const { visiting, list, found, basket } = state
-  if (visiting !== undefined) return { uri: visiting, name: nameIn(visiting) }
+  if (visiting !== undefined) return { uri: visiting, name: lastSegment(visiting) }
   if (list === 'tree') return chosenRow(state)?.resource
   if (list === 'basket') {
     const item = basket.items[basket.at]
@@ -60,7 +61,7 @@ export function chosen(state: State): Resource | undefined {
   const time = modified === undefined ? Number.NaN : Date.parse(modified)
   return {
     uri,
-    name: nameIn(uri),
+    name: lastSegment(uri),
     ...defined({ title, mimeType }),
     ...(Number.isNaN(time) ? {} : { modified: time }),
     ...defined({ priority, audience }),
@@ -77,20 +78,7 @@ function resourceAt({ tree }: State, uri: string): Resource {
     for (const { items } of tree.folders.values()) for (const item of items) known.set(item.uri, item)
     listed.set(tree, known)
   }
-  return known.get(uri) ?? { uri, name: nameIn(uri) }
-}
-
-/** The last segment of a URI, as a person reads it. */
-export function nameIn(uri: string): string {
-  const [path = ''] = uri.split(/[?#]/)
-  const bare = path.replace(/\/+$/, '')
-  const name = bare.slice(bare.lastIndexOf('/') + 1)
-  try {
-    // Texts are sanitised when they are drawn.
-    return decodeURIComponent(name) || uri
-  } catch {
-    return name
-  }
+  return known.get(uri) ?? { uri, name: lastSegment(uri) }
 }
 
 /** Returns the rows with facts of the selected resource, above its preview. Small screens have fewer of them. */

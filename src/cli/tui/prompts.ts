@@ -1,5 +1,4 @@
-import { edit, editorOf, insert } from './editor.ts'
-import { escapedless, type Input } from './input.ts'
+import { edit, editorOf, escapedless, type Input, insert } from './input.ts'
 import { matches, needleOf } from './match.ts'
 import { moved, movedTo } from './moves.ts'
 import { chosenRow, treeRows } from './places.ts'

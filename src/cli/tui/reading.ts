@@ -4,8 +4,7 @@ import { isText } from '../../core/kit/utf8.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { directoryMimeType, type Resource, type ResourceContent, type View } from '../../core/view.ts'
 import { formatSize } from '../terminal/format.ts'
-import { createFences, type Language, languageOf } from './highlight.ts'
-import type { PreviewLine, Shown } from './preview.ts'
+import { createFences, type Language, languageOf, type PreviewLine, type Shown } from './preview.ts'
 
 /** Size above which a text is read in parts, in bytes; lines of a part; and maximum number of bytes kept of a whole content. */
 const large = { size: 262_144, lines: 1000, whole: 1_048_576 }

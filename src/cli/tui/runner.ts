@@ -1,18 +1,16 @@
 import { piecesOf } from '../../core/found.ts'
 import { arrived, previewing } from './arrivals.ts'
-import { clustersOf } from './clusters.ts'
-import { helpHeight } from './help.ts'
+import { clustersOf } from './cells.ts'
 import type { Input } from './input.ts'
-import { askFile, keyed, typed } from './keys.ts'
-import type { Live } from './live.ts'
+import { askFile, helpHeight, keyed, typed } from './keys.ts'
 import type { Loader } from './loading.ts'
 import { wordsIn } from './match.ts'
+import { towards } from './moves.ts'
 import { chosen, chosenRow, hitRows, layoutOf, topFor, treeRows } from './places.ts'
 import { prompted } from './prompts.ts'
-import { towards } from './reveal.ts'
 import { type Screen, screenOf } from './screen.ts'
 import { type Effect, type Event, type State, type Step, without } from './state.ts'
-import { type Want, wantsOf, watchedBy } from './wants.ts'
+import { type Live, type Want, wantsOf, watchedBy } from './wants.ts'
 
 /** Runs the effects of states: fetches their wants, and draws their screens. */
 export interface Runner {

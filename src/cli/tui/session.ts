@@ -4,15 +4,15 @@ import type { ReadStream, WriteStream } from 'node:tty'
 import { defined } from '../../core/kit/defined.ts'
 import type { Source } from '../operations/source.ts'
 import { CommandError, exitCodes, explain } from '../terminal/exit.ts'
-import type { Io } from '../terminal/io.ts'
-import { standardError } from '../terminal/status-line.ts'
+import { type Io, standardError } from '../terminal/io.ts'
+
 import { escapeLines } from '../terminal/text.ts'
 import { createInputDecoder, type Input } from './input.ts'
-import { createLive } from './live.ts'
 import { createLoader } from './loading.ts'
-import { createPainter } from './paint.ts'
 import { createRunner, type Runner } from './runner.ts'
+import { createPainter } from './screen.ts'
 import { type Basket, begin, type Effect, type Size } from './state.ts'
+import { createLive } from './wants.ts'
 
 export interface SessionOptions {
   readonly title: string

@@ -1,6 +1,7 @@
+import type { View } from '../../core/view.ts'
 import { countOf } from './budget.ts'
+import { soughtIn } from './moves.ts'
 import { layoutOf, previewSize, treeRows } from './places.ts'
-import { soughtIn } from './reveal.ts'
 import type { Picked, State } from './state.ts'
 import { folderAt, isFolder } from './tree.ts'
 
@@ -87,4 +88,47 @@ export function watchedBy(state: State): readonly string[] {
   for (const { resource, says } of treeRows(state).slice(top, top + height))
     if (says === undefined && !isFolder(resource)) uris.add(resource.uri)
   return [...uris].slice(0, maxWatched)
+}
+
+/** Subscribes to changes of the resources on the screen. */
+export interface Live {
+  /** From now on these are listened to, and nothing else. */
+  watch(uris: readonly string[]): void
+  close(): void
+}
+
+/** Delay before a subscription, in milliseconds, so that scrolling does not subscribe to every line. */
+const patience = 250
+
+export function createLive(view: View, changed: (uris: readonly string[]) => void): Live {
+  const subscription = view.subscribe?.(({ uris }) => changed(uris))
+  if (subscription === undefined) return { watch: () => {}, close: () => {} }
+  let wanted: readonly string[] = []
+  let heard = new Set<string>()
+  let timer: NodeJS.Timeout | undefined
+  let work = Promise.resolve()
+
+  const sync = async (): Promise<void> => {
+    const next = new Set(wanted)
+    for (const uri of heard) if (!next.has(uri)) subscription.remove(uri)
+    const added = [...next].filter((uri) => !heard.has(uri))
+    heard = next
+    // If there are too many, or the server has no subscriptions, only the marks of changes are missing.
+    if (added.length > 0) await subscription.add(added).catch(() => [])
+  }
+
+  return {
+    watch: (uris) => {
+      if (uris.length === wanted.length && uris.every((uri, index) => wanted[index] === uri)) return
+      wanted = uris
+      clearTimeout(timer)
+      timer = setTimeout(() => {
+        work = work.then(sync)
+      }, patience)
+    },
+    close: () => {
+      clearTimeout(timer)
+      subscription.close()
+    },
+  }
 }

@@ -5,12 +5,11 @@ import { App } from './app.tsx'
 import { connect } from './mcp/connect.ts'
 import type { Endpoint } from './mcp/request.ts'
 import { followBrowse } from './state/browse.ts'
-import { keepChoices } from './state/choices.ts'
 import { followHealing } from './state/healing.ts'
 import { followChanges } from './state/live.ts'
 import { followAddress } from './state/place.ts'
-import { followAttention, start, wish } from './state/session.ts'
-import { takeTicket } from './state/ticket.ts'
+import { keepChoices } from './state/remembered.ts'
+import { followAttention, start, takeTicket, wish } from './state/session.ts'
 
 const page = document.getElementById('page')
 if (page === null) throw new Error('The page has no place to draw in.')

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
-import type { HttpUrl } from '../../core/http-url.ts'
-import { formatHttpUrl, httpUrlBelow, originOf, resolveHttpUrl } from '../../core/http-url.ts'
+import { formatHttpUrl, type HttpUrl, httpUrlBelow, originOf, resolveHttpUrl } from '../../core/http-url.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
 import type { Entry } from '../../core/provider.ts'
 import { unreachable } from '../http/client.ts'
 import type { Fetched } from '../http/fetched.ts'
-import { parsePointer } from '../settings/pointer.ts'
+import { parsePointer } from '../settings/tree.ts'
 import { encodeFrom, type Route } from './route.ts'
 
 /**

@@ -3,7 +3,7 @@ import { isPath } from '../../core/path.ts'
 import type { Description, Params } from '../../core/provider.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { encodePath } from '../../core/uri.ts'
-import { parsePointer } from '../settings/pointer.ts'
+import { parsePointer } from '../settings/tree.ts'
 
 /** Listing of the resources of a route. Positions in answers are JSON pointers. */
 export interface RouteList {

@@ -36,9 +36,7 @@ const never = new AbortController().signal
  * @throws ResourceError `invalid` when /proc does not work as this module needs it, so that nothing would be safe.
  */
 export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool, at?: string): Promise<Places> {
-  let root = await openTested(real, pool, at)
-  let reopening: Promise<void> | undefined
-  let closed = false
+  const keeper = createRootKeeper(await openTested(real, pool, at), real, pool)
   /** Names that were looked up. */
   const names = createHot()
   /** Files that were opened, and that were read to their end. */
@@ -48,6 +46,7 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
   /** Takes ownership of the descriptor: closes it when no place results. */
   const placeOf = async (descriptor: Descriptor, known: Known, signal: AbortSignal): Promise<Place> => {
     try {
+      const { root } = keeper
       // The mount is compared by its number, which the kernel knows without a call to a mount that may not answer.
       const mount = 'mount' in known || root.mount === undefined ? known.mount : mountOf(descriptor)
       if (!mounts && mount !== root.mount) throw notFound('another mount')
@@ -63,78 +62,23 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
   }
 
   const rootPlace = async (signal: AbortSignal): Promise<Place> => {
-    if (closed) throw new ResourceError('unavailable', 'The files provider is closed.')
+    const { root, isClosed } = keeper
+    if (isClosed) throw new ResourceError('unavailable', 'The files provider is closed.')
     root.descriptor.keep()
     return placeOf(root.descriptor, root, signal)
-  }
-
-  const reopen = async () => {
-    const next = await openTested(real, pool)
-    const last = closed ? next : root
-    if (!closed) root = next
-    last.descriptor.close()
-  }
-
-  const reopenOnce = () => {
-    reopening ??= reopen().finally(() => {
-      reopening = undefined
-    })
-    return reopening
-  }
-
-  let checkedAt = performance.now()
-  let checking: Promise<void> | undefined
-  /** Whether the root belongs to no mount any more, and could not be opened again. */
-  let detached = false
-
-  /** Opens the root again when another file system is mounted at its path, or its own is unmounted. */
-  const checkMount = async () => {
-    const there = await pool.run(() => fs.promises.lstat(real, { bigint: true }).catch(() => undefined), {
-      signal: never,
-    })
-    if (closed) return
-    const { descriptor, local, mount } = root
-    const own = await statOf(descriptor, local, pool, never)
-    const isSame = there !== undefined && there.dev === own.dev && there.ino === own.ino
-    const isGone = mount !== undefined && !isMounted(mount)
-    // A directory that was renamed has another path, and stays served.
-    const isCovered = there !== undefined && !isSame && fs.readlinkSync(pathOf(descriptor)) === real
-    if (closed || isSame || !(isGone || isCovered)) return
-    detached = isGone
-    await reopenOnce()
-    detached = false
-  }
-
-  /** Does not wait long for a path on a mount that does not answer: the open root stays usable. */
-  const checkSoon = async () => {
-    const ageMs = performance.now() - checkedAt
-    if (ageMs < mountCheckAgeMs) return
-    checking ??= checkMount()
-      .catch(() => {})
-      .finally(() => {
-        checking = undefined
-        checkedAt = performance.now()
-      })
-    if (ageMs < mountCheckMaxAgeMs) return
-    let timer: NodeJS.Timeout | undefined
-    const waited = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, mountWaitMs)
-    })
-    await Promise.race([checking, waited])
-    clearTimeout(timer)
   }
 
   return {
     real,
     root: async (signal) => {
       signal.throwIfAborted()
-      if (!closed) await checkSoon()
-      if (detached && !closed) throw gone()
+      if (!keeper.isClosed) await keeper.checkSoon()
+      if (keeper.isDetached && !keeper.isClosed) throw gone()
       const place = await rootPlace(signal)
       if (place.stats.nlink > 0n) return place
       place.close()
       try {
-        await reopenOnce()
+        await keeper.reopen()
       } catch {
         throw gone()
       }
@@ -168,7 +112,7 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
     where: async (place) => {
       try {
         // Both paths are current: the root may have been renamed meanwhile.
-        const base = fs.readlinkSync(pathOf(root.descriptor))
+        const base = fs.readlinkSync(pathOf(keeper.root.descriptor))
         const here = fs.readlinkSync(place.at)
         const prefix = base === '/' ? '/' : `${base}/`
         // The kernel appends " (deleted)" to the path of a deleted file, but a name can also end so: the link count decides.
@@ -201,17 +145,12 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       return { ...handle, read }
     },
 
-    close: () => {
-      if (closed) return
-      closed = true
-      root.descriptor.close()
-    },
+    close: keeper.close,
   }
 }
 
-function gone(): ResourceError {
-  return new ResourceError('unavailable', 'The root directory of the mount is gone. Create it again, or change `root`.')
-}
+const gone = () =>
+  new ResourceError('unavailable', 'The root directory of the mount is gone. Create it again, or change `root`.')
 
 /** The mount of a file, when it is already known. */
 type Known = { readonly mount?: string | undefined }
@@ -220,6 +159,94 @@ interface Root {
   readonly descriptor: Descriptor
   readonly mount: string | undefined
   readonly local: boolean
+}
+
+/** The open root. It is opened again when another file system is mounted at its path, or its own is unmounted. */
+interface RootKeeper {
+  readonly root: Root
+  readonly isClosed: boolean
+  /** Whether the root belongs to no mount any more, and could not be opened again. */
+  readonly isDetached: boolean
+  /** Opens the root again by its path. Calls at the same time share one opening. */
+  reopen(): Promise<void>
+  /** Checks the mount if the last check is old. Does not wait long for a mount that does not answer: the open root stays usable. */
+  checkSoon(): Promise<void>
+  close(): void
+}
+
+function createRootKeeper(first: Root, real: string, pool: Pool): RootKeeper {
+  let root = first
+  let isClosed = false
+  let isDetached = false
+  let reopening: Promise<void> | undefined
+  let checkedAt = performance.now()
+  let checking: Promise<void> | undefined
+
+  const replace = async () => {
+    const next = await openTested(real, pool)
+    const last = isClosed ? next : root
+    if (!isClosed) root = next
+    last.descriptor.close()
+  }
+
+  const reopen = () => {
+    reopening ??= replace().finally(() => {
+      reopening = undefined
+    })
+    return reopening
+  }
+
+  const check = async () => {
+    const there = await pool.run(() => fs.promises.lstat(real, { bigint: true }).catch(() => undefined), {
+      signal: never,
+    })
+    if (isClosed) return
+    const { descriptor, local, mount } = root
+    const own = await statOf(descriptor, local, pool, never)
+    const isSame = there !== undefined && there.dev === own.dev && there.ino === own.ino
+    const isGone = mount !== undefined && !isMounted(mount)
+    // A directory that was renamed has another path, and stays served.
+    const isCovered = there !== undefined && !isSame && fs.readlinkSync(pathOf(descriptor)) === real
+    if (isClosed || isSame || !(isGone || isCovered)) return
+    isDetached = isGone
+    await reopen()
+    isDetached = false
+  }
+
+  return {
+    get root() {
+      return root
+    },
+    get isClosed() {
+      return isClosed
+    },
+    get isDetached() {
+      return isDetached
+    },
+    reopen,
+    checkSoon: async () => {
+      const ageMs = performance.now() - checkedAt
+      if (ageMs < mountCheckAgeMs) return
+      checking ??= check()
+        .catch(() => {})
+        .finally(() => {
+          checking = undefined
+          checkedAt = performance.now()
+        })
+      if (ageMs < mountCheckMaxAgeMs) return
+      let timer: NodeJS.Timeout | undefined
+      const waited = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, mountWaitMs)
+      })
+      await Promise.race([checking, waited])
+      clearTimeout(timer)
+    },
+    close: () => {
+      if (isClosed) return
+      isClosed = true
+      root.descriptor.close()
+    },
+  }
 }
 
 async function openTested(real: string, pool: Pool, at?: string): Promise<Root> {

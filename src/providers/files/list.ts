@@ -7,7 +7,7 @@ import { createBreath } from './breath.ts'
 import { describeDirectory, type Headings } from './describe.ts'
 import { createEntries } from './entries.ts'
 import type { Route } from './kept.ts'
-import { createLookedCache, type Looked } from './looked.ts'
+import { createLookedCache, type Looked, type LookedCache } from './looked.ts'
 import type { NameCache, Names } from './names.ts'
 import { indexAfter } from './order.ts'
 import type { PermitOptions } from './permit.ts'
@@ -98,23 +98,6 @@ export function createLister({
   const cache = createLookedCache(keptMs)
   const entriesIn = createEntries({ walk, permit, rules, headings, pool })
 
-  /** Creates a function for one list that returns the known facts of a directory, if a watch vouches for them. */
-  const createKnown = () => {
-    let count = 0
-    let vouched: Vouched | undefined
-    let askedAt = Number.NEGATIVE_INFINITY
-    return async ({ identity, names, index }: Frame, more: number): Promise<Looked | undefined> => {
-      count += more
-      if (vouch === undefined || count < (cache.knows(names) ? unaskedAgain : unasked)) return undefined
-      if (performance.now() - askedAt > vouchedMs) {
-        askedAt = performance.now()
-        vouched = await vouch(names.names.length - index)
-      }
-      const state = vouched?.(identity)
-      return state === undefined ? undefined : cache.of(names, state)
-    }
-  }
-
   const stat = async (path: string, signal: AbortSignal, allows?: Allows, route?: Route): Promise<Entry> => {
     const position = await walk.to(path, signal, allows, route)
     if (position.place.stats.isFile()) return entriesIn.describe(position, signal)
@@ -139,7 +122,7 @@ export function createLister({
     }
     const breath = createBreath()
     let size = firstGroup
-    const lookedIn = createKnown()
+    const lookedIn = createKnown(vouch, cache)
     try {
       const start = await walk.to(prefix, signal, allows)
       try {
@@ -189,6 +172,23 @@ export function createLister({
   return {
     stat,
     list: (query, signal, allows) => inGroups(() => groups(query, signal, allows), signal),
+  }
+}
+
+/** Creates a function for one list that returns the known facts of a directory, if a watch vouches for them. */
+function createKnown(vouch: ListerOptions['vouch'], cache: LookedCache) {
+  let count = 0
+  let vouched: Vouched | undefined
+  let askedAt = Number.NEGATIVE_INFINITY
+  return async ({ identity, names, index }: Frame, more: number): Promise<Looked | undefined> => {
+    count += more
+    if (vouch === undefined || count < (cache.knows(names) ? unaskedAgain : unasked)) return undefined
+    if (performance.now() - askedAt > vouchedMs) {
+      askedAt = performance.now()
+      vouched = await vouch(names.names.length - index)
+    }
+    const state = vouched?.(identity)
+    return state === undefined ? undefined : cache.of(names, state)
   }
 }
 

@@ -6,18 +6,18 @@ import { createIgnoreFiles } from './ignore-files.ts'
 import { lookAt } from './look.ts'
 import { createNameCache } from './names.ts'
 import type { PermitOptions } from './permit.ts'
-import type { Place } from './place.ts'
+import type { Place, Places } from './place.ts'
 import { createPool } from './pool.ts'
 import { type OpenedRoot, openAgain } from './root.ts'
 import { createSpelling } from './spelling.ts'
 import { createVisibility, type VisibilityOptions } from './visibility.ts'
 import { createLedger, type Dues } from './vouching.ts'
 import { createWalk, identityOf } from './walk.ts'
-import { createDirectories, type Directory } from './watch-directories.ts'
+import { createDirectories, type Directories, type Directory } from './watch-directories.ts'
 import { createHandles } from './watch-handles.ts'
-import { createPending } from './watch-pending.ts'
-import { createSchedule } from './watch-schedule.ts'
-import { createTree, everythingHeard } from './watch-tree.ts'
+import { createPending, type Pending } from './watch-pending.ts'
+import { createRounds, createSchedule, type Rounds } from './watch-schedule.ts'
+import { createTree, everythingHeard, type Tree } from './watch-tree.ts'
 
 /** Options of a watch. Plain data: it is sent to another thread. */
 export interface WatchOptions extends VisibilityOptions, PermitOptions {
@@ -94,54 +94,7 @@ export async function watchFiles(
     // A round uses a fifth of the time at most.
     rest: 4,
   })
-  let root: Directory | undefined
-  let moved = false
-
-  const begin = async () => {
-    root = await tree.explore()
-    rounds.reset()
-  }
-
-  const forget = () => {
-    directories.clear()
-    root = undefined
-  }
-
-  /** Logs when the root was moved: it stays served there, which may surprise an operator who has put another directory in its place. */
-  const noteMove = ({ at }: Place) => {
-    if (portable) return
-    const here = readlinkSync(at)
-    if (here !== options.root.real && !moved)
-      log('warn', 'the root of a files mount was moved, and is served from there', { root: options.root.real, here })
-    moved = here !== options.root.real
-  }
-
-  const checkRoot = async () => {
-    let now: string | undefined
-    try {
-      const place = await places.root(signal)
-      now = identityOf(place)
-      noteMove(place)
-      place.close()
-    } catch {
-      signal.throwIfAborted()
-    }
-    if (now !== undefined && now === root?.identity) return
-    if (root !== undefined) {
-      log('warn', 'the root of a files mount is gone, or another one', { root: options.root.real })
-      pending.everything()
-    }
-    forget()
-    if (now === undefined) return
-    try {
-      await begin()
-      pending.everything()
-    } catch (error) {
-      signal.throwIfAborted()
-      if (!isResourceError(error, 'unavailable') && !isResourceError(error, 'not-found')) throw error
-      forget()
-    }
-  }
+  const root = createRootWatch({ options, places, tree, rounds, directories, pending, log, signal })
 
   const suspect = () => {
     suspected = false
@@ -152,7 +105,7 @@ export async function watchFiles(
 
   let reported: Degradation | undefined
   const assess = () => {
-    const degraded = root === undefined ? 'unavailable' : handles.limited ? 'limited' : undefined
+    const degraded = !root.isThere ? 'unavailable' : handles.limited ? 'limited' : undefined
     if (degraded !== reported) report(degraded)
     reported = degraded
   }
@@ -163,7 +116,7 @@ export async function watchFiles(
       if (suspected && performance.now() >= suspectAt) suspect()
       for (const directory of schedule.take()) await tree.refresh(directory, 'heard')
       if (performance.now() >= rootAt) {
-        await checkRoot()
+        await root.check()
         rootAt = performance.now() + rootEvery
       }
       if (performance.now() >= rounds.due) await rounds.go()
@@ -173,7 +126,7 @@ export async function watchFiles(
   }
 
   const close = () => {
-    forget()
+    root.forget()
     names.clear()
     places.close()
   }
@@ -185,7 +138,7 @@ export async function watchFiles(
   signal.addEventListener('abort', end, { once: true })
   try {
     signal.throwIfAborted()
-    await begin()
+    await root.begin()
     const place = await places.root(signal)
     place.close()
     if (!speaks(place))
@@ -215,61 +168,86 @@ function outward(error: unknown): ResourceError {
   return error.kind === 'unavailable' ? error : new ResourceError('unavailable', error.message, {}, { cause: error })
 }
 
-/** Rounds that scan every directory, with or without events. */
-interface Rounds {
-  /** Time at which the next round begins or continues. */
-  readonly due: number
-  /** Continues a round for one time slice, or begins one. */
-  go(): Promise<void>
-  /** Begins a new round at once. */
-  reset(): void
+/** The root of a watch: whether it is there, and what is known below it. */
+interface RootWatch {
+  readonly isThere: boolean
+  /** Finds the directories, and begins a round. */
+  begin(): Promise<void>
+  /** Forgets all directories. */
+  forget(): void
+  /** Forgets all directories if the root is gone or another one, and begins again when there is one. */
+  check(): Promise<void>
 }
 
-interface RoundsOptions {
-  readonly directories: ReadonlySet<Directory>
-  readonly look: (directory: Directory) => Promise<void>
-  readonly begun: () => void
-  /** Time from the end of one round to the beginning of the next, in milliseconds. */
-  readonly interval: number
-  /** Length of the pause after a time slice, as a multiple of the slice. The first round, which is urgent, has no pauses. */
-  readonly rest: number
+interface RootWatchOptions {
+  readonly options: WatchOptions
+  readonly places: Places
+  readonly tree: Tree
+  readonly rounds: Rounds
+  readonly directories: Directories
+  readonly pending: Pending
+  readonly log: Log
+  readonly signal: AbortSignal
 }
 
-/** Length of a time slice, in milliseconds. */
-const moment = 10
+function createRootWatch(watch: RootWatchOptions): RootWatch {
+  const { places, tree, rounds, directories, pending, log, signal } = watch
+  const { portable, root: opened } = watch.options
+  let root: Directory | undefined
+  let moved = false
 
-function createRounds({ directories, look, begun, interval, rest }: RoundsOptions): Rounds {
-  let round: Iterator<Directory> | undefined
-  let due = 0
-  let first = true
+  const begin = async () => {
+    root = await tree.explore()
+    rounds.reset()
+  }
+
+  const forget = () => {
+    directories.clear()
+    root = undefined
+  }
+
+  /** Logs when the root was moved: it stays served there, which may surprise an operator who has put another directory in its place. */
+  const noteMove = ({ at }: Place) => {
+    if (portable) return
+    const here = readlinkSync(at)
+    if (here !== opened.real && !moved)
+      log('warn', 'the root of a files mount was moved, and is served from there', { root: opened.real, here })
+    moved = here !== opened.real
+  }
+
+  const check = async () => {
+    let now: string | undefined
+    try {
+      const place = await places.root(signal)
+      now = identityOf(place)
+      noteMove(place)
+      place.close()
+    } catch {
+      signal.throwIfAborted()
+    }
+    if (now !== undefined && now === root?.identity) return
+    if (root !== undefined) {
+      log('warn', 'the root of a files mount is gone, or another one', { root: opened.real })
+      pending.everything()
+    }
+    forget()
+    if (now === undefined) return
+    try {
+      await begin()
+      pending.everything()
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!isResourceError(error, 'unavailable') && !isResourceError(error, 'not-found')) throw error
+      forget()
+    }
+  }
 
   return {
-    get due() {
-      return due
+    get isThere() {
+      return root !== undefined
     },
-    go: async () => {
-      if (round === undefined) {
-        begun()
-        round = [...directories].values()
-      }
-      const start = performance.now()
-      let ended = false
-      while (!ended && performance.now() - start < moment) {
-        const next = round.next()
-        if (next.done === true) ended = true
-        else await look(next.value)
-      }
-      const now = performance.now()
-      if (ended) {
-        round = undefined
-        due = now + interval
-        first = false
-      } else due = now + (first ? 0 : (now - start) * rest)
-    },
-    reset: () => {
-      round = undefined
-      due = 0
-      first = true
-    },
+    begin,
+    forget,
+    check,
   }
 }

@@ -42,7 +42,7 @@ const retry = 1000
 const long = 20
 
 export function createTree(options: TreeOptions): Tree {
-  const { directories, schedule, walk, names, permit, pool, log, signal } = options
+  const { directories, schedule, walk, log, signal } = options
   const troubled = new WeakSet<Directory>()
 
   /** Postpones a directory that cannot be scanned now. Its differences are notified later. */
@@ -82,6 +82,63 @@ export function createTree(options: TreeOptions): Tree {
       child?.place.close()
     }
   }
+
+  const { scan, leaveToEvents } = createScan(options, visit)
+
+  const lookAgain = async (directory: Directory, cause: 'heard' | 'round'): Promise<void> => {
+    const { heard, whole, parent } = directory
+    directory.heard = new Set()
+    directory.whole = false
+    let position: Position | undefined
+    try {
+      position = await walk.to(directory.path, signal)
+      if (identityOf(position.place) === directory.identity) {
+        if (heard === undefined || cause === 'round') directories.listen(directory, position.place)
+        await scan(directory, position, { heard, whole }, cause)
+        troubled.delete(directory)
+      } else if (parent !== undefined) {
+        directories.drop(directory)
+        directories.hear(parent, undefined)
+      }
+    } catch (error) {
+      if (!isResourceError(error, 'not-found')) putOff(directory, error)
+      else if (parent !== undefined) directories.drop(directory)
+      else {
+        // The root is unreadable: the directory counts as empty until it can be read again.
+        directories.empty(directory)
+        schedule.later(directory, retry)
+      }
+    } finally {
+      position?.place.close()
+    }
+  }
+
+  return {
+    explore: async () => {
+      const position = await walk.root(signal)
+      try {
+        return await add(undefined, position, 'first')
+      } finally {
+        position.place.close()
+      }
+    },
+    refresh: async (directory, cause) => {
+      if (directory.gone) return
+      if (cause === 'round' && schedule.has(directory)) return leaveToEvents(directory)
+      const start = performance.now()
+      await lookAgain(directory, cause)
+      const taken = performance.now() - start
+      if (taken > long) schedule.spare(directory, taken)
+    },
+  }
+}
+
+/** Adds a child directory if it is to be served and not known yet. */
+type Visit = (parent: Directory, position: Position, name: string, stats: Found, cause: Cause) => Promise<void>
+
+/** Compares directories with what the file system holds. `visit` is called for each directory in them. */
+function createScan(options: TreeOptions, visit: Visit) {
+  const { directories, schedule, walk, names, permit, pool, signal } = options
 
   /** Returns the stats of the served file at a name; for a symbolic link, those of its target. */
   const servedAt = async (directory: Directory, position: Position, name: string, stats: Found): Promise<Found> => {
@@ -165,7 +222,7 @@ export function createTree(options: TreeOptions): Tree {
       const first = all.filter((index) => urgent(found.names[index]))
       return look(directory, position, first, cause)
     }
-    if (cause === 'heard') await tellPassed(directory, position, found.names, heard)
+    if (cause === 'heard') await tellPassed(options, directory, position, found.names, heard)
     const sameRules = sameAliases(directory, position)
     directory.aliases = position.aliases
     if (found === directory.snapshot.names && heard !== undefined && !whole && cause === 'heard') {
@@ -173,83 +230,39 @@ export function createTree(options: TreeOptions): Tree {
       const indices = some.filter((index) => index !== -1)
       await look(directory, position, indices, cause)
     } else {
-      if (found !== directory.snapshot.names) rename(directory, found)
+      if (found !== directory.snapshot.names) rename(directories, directory, found)
       await look(directory, position, all, cause, cause === 'heard' ? heard : undefined)
     }
     // The rules below have changed too.
     if (!sameRules) for (const child of directory.children.values()) directories.hear(child, undefined)
   }
 
-  /** Notifies of names that were created and deleted again before the scan: a client may have read them. */
-  const tellPassed = async (
-    directory: Directory,
-    position: Position,
-    found: readonly string[],
-    heard: Directory['heard'] = new Set(),
-  ): Promise<void> => {
-    const lists = [found, directory.snapshot.names.names]
-    const isThere = (name: string) => lists.some((list) => [name, `${name}/`].some((one) => indexOf(list, one) !== -1))
-    const passed = [...heard].filter((name) => !isThere(name) && names.shows(position, name))
-    // A name that exists but is in no list is not served, for example a symbolic link.
-    const there = await lookAtAll(position.place, passed, pool, signal, createBreath())
-    // Not as a changed list: otherwise every client would list again whenever a file is replaced.
-    for (const [i, name] of passed.entries()) if (there[i] === undefined) directories.tell(directory, name, false)
-  }
+  return { scan, leaveToEvents }
+}
 
-  /** Handles new names in a directory, or names that could not be compared. */
-  const rename = (directory: Directory, found: Directory['snapshot']['names']): void => {
-    const { snapshot, gone } = directory.snapshot.renew(found)
-    directories.know(directory, snapshot)
-    for (const name of gone) directories.tell(directory, name, true)
-    for (const [name, child] of directory.children) if (indexOf(found.names, name) === -1) directories.drop(child)
-  }
+/** Notifies of names that were created and deleted again before the scan: a client may have read them. */
+async function tellPassed(
+  { directories, names, pool, signal }: TreeOptions,
+  directory: Directory,
+  position: Position,
+  found: readonly string[],
+  heard: Directory['heard'] = new Set(),
+): Promise<void> {
+  const lists = [found, directory.snapshot.names.names]
+  const isThere = (name: string) => lists.some((list) => [name, `${name}/`].some((one) => indexOf(list, one) !== -1))
+  const passed = [...heard].filter((name) => !isThere(name) && names.shows(position, name))
+  // A name that exists but is in no list is not served, for example a symbolic link.
+  const there = await lookAtAll(position.place, passed, pool, signal, createBreath())
+  // Not as a changed list: otherwise every client would list again whenever a file is replaced.
+  for (const [i, name] of passed.entries()) if (there[i] === undefined) directories.tell(directory, name, false)
+}
 
-  const lookAgain = async (directory: Directory, cause: 'heard' | 'round'): Promise<void> => {
-    const { heard, whole, parent } = directory
-    directory.heard = new Set()
-    directory.whole = false
-    let position: Position | undefined
-    try {
-      position = await walk.to(directory.path, signal)
-      if (identityOf(position.place) === directory.identity) {
-        if (heard === undefined || cause === 'round') directories.listen(directory, position.place)
-        await scan(directory, position, { heard, whole }, cause)
-        troubled.delete(directory)
-      } else if (parent !== undefined) {
-        directories.drop(directory)
-        directories.hear(parent, undefined)
-      }
-    } catch (error) {
-      if (!isResourceError(error, 'not-found')) putOff(directory, error)
-      else if (parent !== undefined) directories.drop(directory)
-      else {
-        // The root is unreadable: the directory counts as empty until it can be read again.
-        directories.empty(directory)
-        schedule.later(directory, retry)
-      }
-    } finally {
-      position?.place.close()
-    }
-  }
-
-  return {
-    explore: async () => {
-      const position = await walk.root(signal)
-      try {
-        return await add(undefined, position, 'first')
-      } finally {
-        position.place.close()
-      }
-    },
-    refresh: async (directory, cause) => {
-      if (directory.gone) return
-      if (cause === 'round' && schedule.has(directory)) return leaveToEvents(directory)
-      const start = performance.now()
-      await lookAgain(directory, cause)
-      const taken = performance.now() - start
-      if (taken > long) schedule.spare(directory, taken)
-    },
-  }
+/** Handles new names in a directory, or names that could not be compared. */
+function rename(directories: Directories, directory: Directory, found: Directory['snapshot']['names']): void {
+  const { snapshot, gone } = directory.snapshot.renew(found)
+  directories.know(directory, snapshot)
+  for (const name of gone) directories.tell(directory, name, true)
+  for (const [name, child] of directory.children) if (indexOf(found.names, name) === -1) directories.drop(child)
 }
 
 type Found = BigIntStats | undefined

@@ -1,11 +1,13 @@
 import { Agent as HttpAgent, get as httpGet, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, get as httpsGet } from 'node:https'
 import { Storage } from '@google-cloud/storage'
+import { invalid, notFound, ResourceError } from '../../core/errors.ts'
 import { sleep } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/defined.ts'
+import type { Log } from '../../core/log.ts'
 import { traceContext } from '../../core/trace.ts'
-import { type Endpoint, guardedLookup } from '../objects/endpoint.ts'
-import { mayAskMachine } from '../objects/machine.ts'
+import { type Endpoint, guardedLookup, mayAskMachine, silent, wayFault } from '../objects/endpoint.ts'
+import { ObjectFault } from '../objects/store.ts'
 
 export interface ClientOptions {
   readonly endpoint: Endpoint | undefined
@@ -30,7 +32,7 @@ type Params = Readonly<Record<string, string | number | undefined>>
 type Headers = Readonly<Record<string, string>>
 
 /** Thrown when Google's client finds no usable credentials. */
-export class NoCredentialsError extends Error {}
+class NoCredentialsError extends Error {}
 
 /**
  * Uses the official client for credentials, signed links and checksums only, and sends the requests here: the client's own methods cannot be
@@ -117,7 +119,7 @@ function isPassing(error: unknown): boolean {
 }
 
 /** Returns the system's error code. */
-export function codeOf(error: unknown): string | undefined {
+function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }
 
@@ -149,4 +151,50 @@ async function retrying<T>(
     if ('value' in outcome) release(outcome.value)
     await sleep(Math.random() * Math.min(firstWait * 2 ** attempt, longestWait), signal)
   }
+}
+
+const unavailable = (message: string, cause?: unknown) =>
+  new ResourceError('unavailable', message, {}, cause === undefined ? undefined : { cause })
+
+/** Converts an error of the connection to one for the caller. */
+export function translate(error: unknown): unknown {
+  if (error instanceof ObjectFault || error instanceof ResourceError) return error
+  if (error instanceof NoCredentialsError)
+    return unavailable(
+      'There are no credentials, or they cannot be used. Set GOOGLE_APPLICATION_CREDENTIALS, run gcloud auth application-default login, ' +
+        'name a "keyFile", or say "anonymous": true for a public bucket. Those of a machine of Google are only asked for with ' +
+        'METADATA_SERVER_DETECTION=assume-present.',
+    )
+  const code = codeOf(error)
+  return unavailable(wayFault(code) ?? silent, new Error(code ?? 'unknown'))
+}
+
+/**
+ * Converts a status other than success to an error for the caller. Facts that the operator needs and the caller must not see go to the log.
+ *
+ * @param reason The `reason` in the answer: a single word.
+ */
+export function refusal(status: number, reason: string | undefined, about: 'list' | 'object', log: Log): unknown {
+  if (status === 412) return new ObjectFault('replaced')
+  if (status === 416) return new ObjectFault('unsatisfiable')
+  if (reason === 'resourceIsEncryptedWithCustomerEncryptionKey')
+    return invalid('The object is encrypted with a key that only its owner has. It cannot be read here.', 'encrypted')
+  if (reason === 'userProjectMissing' || (status === 400 && reason === 'required'))
+    return unavailable('The reader of this bucket pays for it. Name the project that pays in "userProject".')
+  if (status === 401) return unavailable('The store does not know the credentials, or they have expired. Renew them.')
+  if (status === 403 && reason !== undefined && /ratelimit|quota/i.test(reason))
+    return unavailable('The store asks for fewer requests. Try again later.')
+  if (status === 403 || status === 404) {
+    if (about === 'list')
+      return status === 403
+        ? unavailable('The credentials may not list the bucket. Give them the right storage.objects.list.')
+        : unavailable('There is no such bucket. Correct "bucket".')
+    if (status === 403)
+      log('warn', 'the store refuses to give an object: it counts as absent', { code: reason ?? 'forbidden' })
+    return notFound()
+  }
+  if (status === 429 || status === 503) return unavailable('The store asks for fewer requests. Try again later.')
+  if (status >= 300 && status < 400)
+    return unavailable('The endpoint leads elsewhere. Nothing is followed there: correct "endpoint".')
+  return unavailable(silent, new Error(`status ${status}`))
 }

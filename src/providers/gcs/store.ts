@@ -7,8 +7,7 @@ import type { Log } from '../../core/log.ts'
 import type { ByteRange } from '../../core/provider.ts'
 import { createSeldom } from '../objects/seldom.ts'
 import { type GetQuery, type ObjectBody, type ObjectDetails, ObjectFault, type ObjectStore } from '../objects/store.ts'
-import { type GcsClient, release } from './client.ts'
-import { refusal, translate } from './errors.ts'
+import { type GcsClient, refusal, release, translate } from './client.ts'
 
 export interface GcsStoreOptions {
   readonly client: GcsClient

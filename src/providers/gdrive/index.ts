@@ -19,17 +19,15 @@ import type {
 import { directoryMimeType } from '../../core/view.ts'
 import { createLooking } from '../looking.ts'
 import { createClient } from './client.ts'
-import { isServed, mimeTypeOf } from './kinds.ts'
-import { titleOf } from './model.ts'
+import { isServed, mayRead, shownType, titleOf } from './model.ts'
 import { completeOptions, type GdriveOptions } from './options.ts'
 import { createFileReader, type Described } from './read.ts'
-import { mayRead } from './readers.ts'
 import { createScanner } from './scan.ts'
 import { createSnapshot, type Snapshot, type State } from './snapshot.ts'
 import { differences, type Placed, placedAt, seek, type Tree } from './tree.ts'
 
+export type { Credentials } from './credentials.ts'
 export type { GdriveOptions } from './options.ts'
-export type { Credentials } from './token-file.ts'
 
 const template: Template = {
   template: '{+path}{?form,sheet,lines,bytes}',
@@ -189,7 +187,7 @@ function entryOf({ path, name, file }: Placed): Entry {
   return {
     path,
     ...defined({ title }),
-    mimeType: mimeTypeOf(file),
+    mimeType: shownType(file),
     ...defined({ size, modified }),
     version,
     ...(Object.keys(origin).length === 0 ? {} : { meta: { [metaKeys.drive]: origin } }),

@@ -1,5 +1,7 @@
 import type { drive_v3 } from '@googleapis/drive'
 import { defined } from '../../core/kit/defined.ts'
+import { indexer } from '../../core/mount-reader.ts'
+import type { Principal } from '../../core/provider.ts'
 import { mimeTypeOf } from '../files/media.ts'
 
 /** A file, folder or shortcut of Drive, with only the fields that the listing needs: there may be very many. */
@@ -30,7 +32,7 @@ export interface DriveFile {
 }
 
 /** Names of those who may read a file: see `readers.ts`. Files shared in the same way have one object. */
-export type Readers = ReadonlySet<string>
+type Readers = ReadonlySet<string>
 
 export type RawFile = drive_v3.Schema$File
 
@@ -95,7 +97,7 @@ function versionOf({ md5Checksum, headRevisionId, version, modifiedTime }: RawFi
 }
 
 /** Whether Drive stores the bytes of a file: Google's own formats have none. */
-export function isStored(type: string): boolean {
+function isStored(type: string): boolean {
   return !type.startsWith('application/vnd.google-apps.')
 }
 
@@ -115,4 +117,138 @@ export function titleOf(name: string): string | undefined {
     .slice(0, 1000)
     .toWellFormed()
   return title === '' ? undefined : title
+}
+
+/** Export formats of one of Google's own document types, by the name of the form; the first is the default. */
+export interface Kind {
+  readonly forms: Readonly<Record<string, string>>
+  /** MIME type of the default form's content. */
+  readonly mimeType: string
+}
+
+const office = 'application/vnd.openxmlformats-officedocument.'
+const pdf = 'application/pdf'
+const sheet = `${office}spreadsheetml.sheet`
+
+const kinds: ReadonlyMap<string, Kind> = new Map(
+  Object.entries({
+    document: kind({
+      markdown: 'text/markdown',
+      text: 'text/plain',
+      docx: `${office}wordprocessingml.document`,
+      pdf,
+    }),
+    // Drive's CSV export has only the first sheet, so the workbook with all sheets is exported.
+    spreadsheet: { forms: { csv: sheet, xlsx: sheet, pdf }, mimeType: 'text/markdown' },
+    presentation: kind({ text: 'text/plain', pptx: `${office}presentationml.presentation`, pdf }),
+    drawing: kind({ png: 'image/png', svg: 'image/svg+xml', pdf }),
+  }).map(([name, value]) => [`application/vnd.google-apps.${name}`, value]),
+)
+
+function kind(forms: Readonly<Record<string, string>>): Kind {
+  return { forms, mimeType: Object.values(forms)[0] ?? '' }
+}
+
+export const spreadsheetType = 'application/vnd.google-apps.spreadsheet'
+
+/** Returns the export formats of a type; undefined when it is not one of Google's own formats, or has no content to read. */
+export function kindOf(type: string): Kind | undefined {
+  return kinds.get(type)
+}
+
+/** Names of all forms. */
+export const formNames: readonly string[] = [...new Set([...kinds.values()].flatMap(({ forms }) => Object.keys(forms)))]
+
+/** Whether a file has content to read: not folders, forms, sites and the like, and no file that may not be downloaded. */
+export function isServed({ type, readable, trashed, size }: DriveFile): boolean {
+  return readable && !trashed && (kinds.has(type) || (isStored(type) && size !== undefined))
+}
+
+/** Returns the MIME type for the listing. */
+export function shownType(file: DriveFile): string {
+  return kindOf(file.type)?.mimeType ?? storedTypeOf(file)
+}
+
+/** A permission as Drive returns it. */
+type Permission = NonNullable<RawFile['permissions']>[number]
+
+/** Returns the permissions of a file, with the names behind their ids. */
+export type LookUp = (fileId: string) => Promise<readonly Permission[]>
+
+/** Everyone: files shared so that anyone can find them. */
+const everybody = '*'
+const nobody: Readers = new Set()
+
+/** Maximum number of look-ups of permission ids for one listing. */
+const maxLookUps = 200
+
+/**
+ * Finds out who may read files: e-mail addresses of people and groups, names of domains, or everyone. Sharing by link alone does not count,
+ * because a person without the link could not find the file. Neither do expired permissions, or those for less than the content.
+ *
+ * For items in shared drives Drive returns only ids of permissions; unknown ids are looked up.
+ */
+export function createReaders() {
+  /** Names by the id of a permission; ids are the same for every file. */
+  const known = new Map<string, string | undefined>()
+  /** One set for all files that are shared in the same way. */
+  const sets = new Map<string, Readers>()
+
+  const learn = (permissions: readonly Permission[]): readonly string[] =>
+    permissions.flatMap((permission) => {
+      const name = nameOf(permission)
+      if (typeof permission.id === 'string') known.set(permission.id, name)
+      return name === undefined ? [] : [name]
+    })
+
+  const setOf = (names: readonly string[]): Readers => {
+    const sorted = [...new Set(names)].sort()
+    const key = sorted.join('\n')
+    const set = sets.get(key) ?? new Set(sorted)
+    if (sets.size > 10_000) sets.clear()
+    sets.set(key, set)
+    return set
+  }
+
+  return {
+    /** @param lookUp Throws when the credentials may not read the permissions: the file then has no readers. */
+    of: async (files: readonly RawFile[], lookUp: LookUp): Promise<readonly Readers[]> => {
+      let left = maxLookUps
+      const answers: Readers[] = []
+      for (const { id, permissions, permissionIds } of files) {
+        if (permissions !== undefined && permissions !== null) {
+          answers.push(setOf(learn(permissions)))
+          continue
+        }
+        const ids = permissionIds ?? []
+        if (typeof id === 'string' && ids.some((one) => !known.has(one)) && left-- > 0)
+          learn(await lookUp(id).catch(() => []))
+        answers.push(ids.length === 0 ? nobody : setOf(ids.flatMap((one) => known.get(one) ?? [])))
+      }
+      return answers
+    },
+  }
+}
+
+export type ReadersOf = ReturnType<typeof createReaders>['of']
+
+function nameOf({ type, emailAddress, domain, allowFileDiscovery, deleted, expirationTime, view }: Permission) {
+  const ends = Date.parse(expirationTime ?? '')
+  if (deleted === true || (view !== undefined && view !== null) || ends <= Date.now()) return undefined
+  if ((type === 'user' || type === 'group') && isName(emailAddress)) return emailAddress.toLowerCase()
+  if (allowFileDiscovery !== true) return undefined
+  if (type === 'domain' && isName(domain)) return domain.toLowerCase()
+  return type === 'anyone' ? everybody : undefined
+}
+
+function isName(text: unknown): text is string {
+  return typeof text === 'string' && text !== '' && text !== everybody && !text.includes('\n')
+}
+
+/** Whether a principal may read: one of its roles is the e-mail address of a reader, or the domain. False when the readers are unknown. */
+export function mayRead(principal: Principal, readers: Readers | undefined): boolean {
+  if (principal === indexer) return true
+  if (readers === undefined) return false
+  const { roles } = principal
+  return readers.has(everybody) || roles.some((role) => role !== everybody && readers.has(role.toLowerCase()))
 }

@@ -1,18 +1,28 @@
 import { createHash } from 'node:crypto'
+import { extname, join } from 'node:path'
 import { invalid, notFound, ResourceError } from '../../core/errors.ts'
+import { workerLimits } from '../../core/kit/child-limits.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { isText } from '../../core/kit/utf8.ts'
+import { createHost } from '../../core/kit/worker-host.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { ByteRange, Content, ContentFacts, Params } from '../../core/provider.ts'
-import type { SheetText } from '../../readings/formats.ts'
+import type { ReadingAnswer, ReadingJob, SheetText } from '../../readings/formats.ts'
 import { createReader } from '../objects/read.ts'
 import { ObjectFault, type ObjectStore } from '../objects/store.ts'
 import type { DriveClient } from './client.ts'
-import { exportLimit } from './errors.ts'
-import { formNames, type Kind, kindOf, spreadsheetType } from './kinds.ts'
-import { type DriveFile, type RawFile, revisionOf, storedTypeOf } from './model.ts'
-import { createSheets, markdownOf } from './sheets.ts'
+import {
+  type DriveFile,
+  formNames,
+  type Kind,
+  kindOf,
+  type RawFile,
+  revisionOf,
+  spreadsheetType,
+  storedTypeOf,
+} from './model.ts'
+import { exportLimit } from './transport.ts'
 
 /** A file with its current description in Drive. */
 export interface Described {
@@ -189,4 +199,44 @@ function metaOf(raw: RawFile, rest: Readonly<Record<string, unknown>>): Readonly
   }
   const known = Object.entries(told).filter(([, value]) => value !== undefined && value !== null)
   return { [metaKeys.drive]: Object.fromEntries(known) }
+}
+
+export interface Sheets {
+  /** Returns the sheets of a workbook, each as CSV. Throws `invalid` and `too-large`, as readings of documents do. */
+  read(workbook: Uint8Array, signal: AbortSignal): Promise<readonly SheetText[]>
+  close(): void
+}
+
+/** Limits of one workbook: characters of its text, and bytes of its unpacked content. */
+const limits = { characters: 8_000_000, unpacked: 256 * 2 ** 20 }
+
+/** Splits workbooks into their sheets, in the worker thread that reads documents. */
+function createSheets(): Sheets {
+  const file = join(import.meta.dirname, '../../readings', `worker${extname(import.meta.filename)}`)
+  const host = createHost<ReadingJob, ReadingAnswer>({ file, ...workerLimits.documents })
+  return {
+    read: async (bytes, signal) => {
+      const outcome = await host.run({ format: 'xlsx', form: 'csv', bytes, limits }, signal)
+      if ('failure' in outcome)
+        throw new ResourceError('too-large', 'The sheets take more time or memory than there is to read them.', {
+          reason: outcome.failure === 'late' ? 'time' : 'memory',
+        })
+      const { result } = outcome
+      if ('reading' in result) return result.reading.sheets ?? []
+      throw new ResourceError(result.kind, result.message, { reason: result.reason })
+    },
+    close: () => host.close(),
+  }
+}
+
+/** Formats all sheets as one document: a heading for each, and its values as CSV. */
+function markdownOf(sheets: readonly SheetText[]): string {
+  return sheets
+    .map(({ name, text }) => {
+      // A cell may contain the end of a code block.
+      const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length))
+      const fence = '`'.repeat(longest + 1)
+      return `# ${name.replace(/\s+/g, ' ')}\n\n${fence}csv\n${text}${fence}\n`
+    })
+    .join('\n')
 }

@@ -1,8 +1,16 @@
 import { ResourceError } from '../../core/errors.ts'
 import type { Corpus, DriveClient } from './client.ts'
-import { type DriveFile, fieldsOf, fileOf, folderType, type RawFile, shortcutType } from './model.ts'
+import {
+  createReaders,
+  type DriveFile,
+  fieldsOf,
+  fileOf,
+  folderType,
+  type LookUp,
+  type RawFile,
+  shortcutType,
+} from './model.ts'
 import type { Shortcuts } from './options.ts'
-import { createReaders, type LookUp } from './readers.ts'
 import type { Scope } from './scope.ts'
 
 export interface ScannerParts {

@@ -1,4 +1,4 @@
-import { invalid } from '../../core/errors.ts'
+import { invalid, notFound, ResourceError } from '../../core/errors.ts'
 import { isLoopback } from '../../core/host.ts'
 import { followFor } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/defined.ts'
@@ -32,7 +32,7 @@ export interface TransportOptions {
 }
 
 /** Error code of an answer above the limit. */
-export const tooLong = 'ETOOLONG'
+const tooLong = 'ETOOLONG'
 
 /** Sends the requests of Google's client, as its `fetchImplementation`. */
 export type Transport = (input: unknown, init?: unknown) => Promise<Response>
@@ -99,4 +99,140 @@ export function standInEndpoint(text: string): string {
       'endpoint',
     )
   return url
+}
+
+/** Facts of a failed request that are safe to show: never a text, which may hold parts of the request or the answer. */
+export interface Fault {
+  /** HTTP status; undefined: there was no answer. */
+  readonly status?: number
+  /** Google's error code, such as `userRateLimitExceeded`. */
+  readonly reason?: string
+  /** The wait that Google asks for, in milliseconds. */
+  readonly retryAfter?: number
+  /** Error code of the system when there was no answer. */
+  readonly code?: string
+}
+
+/** Maximum size of an export by Google, in bytes. */
+export const exportLimit = 10 * 1024 * 1024
+
+/** Reads an error of Google's client. */
+export function faultOf(error: unknown): Fault {
+  const response = memberOf(error, 'response')
+  const status = memberOf(response, 'status')
+  if (typeof status !== 'number') {
+    const code = codeOf(error)
+    return code === undefined ? {} : { code }
+  }
+  const reason = reasonIn(dataOf(memberOf(response, 'data')))
+  const headers = memberOf(response, 'headers')
+  const wait = headers instanceof Headers ? headers.get('retry-after') : memberOf(headers, 'retry-after')
+  const retryAfter = typeof wait === 'string' ? waitOf(wait) : undefined
+  return {
+    status,
+    ...defined({ reason, retryAfter }),
+  }
+}
+
+/** Parses `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3). Returns milliseconds. */
+function waitOf(text: string): number | undefined {
+  const ms = /^\d{1,6}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now()
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined
+}
+
+function dataOf(data: unknown): unknown {
+  const text = typeof data === 'string' ? data : data instanceof ArrayBuffer ? Buffer.from(data).toString() : undefined
+  if (text === undefined) return data
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Reads the reason from an API error (`error.errors[].reason`), or from an error of the token server (`error`). Accepts only a single word. */
+function reasonIn(data: unknown): string | undefined {
+  const error = memberOf(data, 'error')
+  const errors = memberOf(error, 'errors')
+  const reason = typeof error === 'string' ? error : memberOf(Array.isArray(errors) ? errors[0] : undefined, 'reason')
+  return typeof reason === 'string' && /^\w{1,64}$/.test(reason) ? reason : undefined
+}
+
+function codeOf(error: unknown): string | undefined {
+  for (let at: unknown = error, depth = 0; depth < 6 && at !== undefined; depth++) {
+    const code = memberOf(at, 'code')
+    if (typeof code === 'string' && /^[A-Z][A-Z0-9_]+$/.test(code)) return code
+    at = memberOf(at, 'cause')
+  }
+  return undefined
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
+}
+
+/** Whether Google asks for fewer requests. */
+export function isQuota({ status, reason }: Fault): boolean {
+  return status === 429 || (status === 403 && reason !== undefined && quota.has(reason))
+}
+
+const quota: ReadonlySet<string> = new Set(['userRateLimitExceeded', 'rateLimitExceeded', 'sharingRateLimitExceeded'])
+
+/** Whether a retry may succeed. */
+export function isPassing(fault: Fault): boolean {
+  const { status, code } = fault
+  if (status !== undefined) return status === 408 || status >= 500 || isQuota(fault)
+  return code !== 'EREFUSED' && code !== tooLong
+}
+
+/** Whether Google no longer knows the token in the feed of changes. */
+export function isExpired({ status = 0, reason }: Fault): boolean {
+  return [400, 404, 410].includes(status) && reason !== 'invalid_grant'
+}
+
+const unavailable = (message: string) => new ResourceError('unavailable', message)
+
+/** Subject of a request: a file, which may be gone; or the mounted folder or drive, which must exist. */
+export type About = 'file' | 'drive'
+
+/**
+ * Converts a fault to an error for the caller. Facts that the operator needs and the caller must not see are in the message of `unavailable`.
+ */
+export function errorOf(fault: Fault, about: About): ResourceError {
+  const { status, reason = '', code } = fault
+  if (isQuota(fault)) return unavailable('Google asks for fewer requests. Try again later, or raise the quota.')
+  if (reason === 'invalid_grant' || reason === 'unauthorized_client' || reason === 'invalid_client')
+    return unavailable(
+      'Google does not take the credentials any more: they were revoked, or have expired. Run: hikidashi auth gdrive. ' +
+        'Of a service account, look at its key, and at the delegation to "subject".',
+    )
+  if (status === 401) return unavailable('Google does not know the credentials. Run: hikidashi auth gdrive.')
+  if (reason === 'exportSizeLimitExceeded')
+    return new ResourceError(
+      'too-large',
+      `Google exports at most ${exportLimit} bytes of a document, and this one is larger. Split it, or open its link.`,
+      { reason: 'export-limit', limit: exportLimit },
+    )
+  if (reason === 'cannotDownloadAbusiveFile')
+    return invalid('Google takes this file for malware or spam, and does not give it out.', 'abusive')
+  if (status === 416) return invalid('The range begins behind the end.', 'range')
+  if (reason === 'accessNotConfigured')
+    return unavailable('The Google Drive API is not enabled for the project of the credentials. Enable it.')
+  if (reason === 'insufficientPermissions' || reason === 'insufficientScopes')
+    return unavailable(
+      'The credentials were given without the scope drive.readonly. Run: hikidashi auth gdrive, and allow what it asks for.',
+    )
+  if (reason === 'dailyLimitExceeded' || reason === 'domainPolicy')
+    return unavailable(
+      'Google refuses all requests just now: the quota of the day is used up, or a policy of the domain forbids it.',
+    )
+  if (status === 403 || status === 404)
+    return about === 'file'
+      ? notFound('Drive has no such file for these credentials')
+      : unavailable(
+          'There is no such folder or shared drive, or the credentials may not see it. Correct it, or share it with them.',
+        )
+  if (code === 'EREFUSED')
+    return unavailable('The credentials lead to another host than those of Google. It is not asked.')
+  return unavailable(`Google does not answer as it should (${status ?? code ?? 'no answer'}). Look at the way there.`)
 }

@@ -1,8 +1,7 @@
 import { comparePaths } from '../../core/path.ts'
 import type { Change } from '../../core/provider.ts'
 import { createBreath } from '../files/breath.ts'
-import { isServed } from './kinds.ts'
-import { type DriveFile, folderType, shortcutType } from './model.ts'
+import { type DriveFile, folderType, isServed, shortcutType } from './model.ts'
 import type { Shortcuts } from './options.ts'
 import type { Scope } from './scope.ts'
 

@@ -6,7 +6,7 @@ import { rangeWithin } from '../../core/range.ts'
 import { mimeTypeFor } from '../files/media.ts'
 import type { Launcher } from './launch.ts'
 import type { Objects } from './objects.ts'
-import type { TreeEntry } from './tree-format.ts'
+import type { TreeEntry } from './trees.ts'
 
 /** Number of bytes at the start of a file that decide whether it is text, when only a part of it is read. */
 const headBytes = 8192

@@ -9,8 +9,7 @@ import type { FileDates } from './dates-walk.ts'
 import type { Objects } from './objects.ts'
 import { type Item, type Items, itemsIn, type Place, type Places } from './places.ts'
 import type { Refs, RefTable } from './refs.ts'
-import type { TreeEntry } from './tree-format.ts'
-import { isTooDeep } from './trees.ts'
+import { isTooDeep, type TreeEntry } from './trees.ts'
 
 export interface Lister {
   list(query: ListQuery, signal: AbortSignal): AsyncGenerator<Entry>

@@ -1,7 +1,6 @@
 import { createRecent } from '../../core/kit/lru.ts'
 import { comparePaths } from '../../core/path.ts'
-import type { Ref } from './ref-list.ts'
-import { indexOfRef, type Range, type RefList, rangeBelow, refAt } from './ref-list.ts'
+import { indexOfRef, type Range, type Ref, type RefList, rangeBelow, refAt } from './ref-list.ts'
 import type { Slices } from './slices.ts'
 
 /** A node in the tree of ref names: a directory of names, a ref, or both. */

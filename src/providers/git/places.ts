@@ -7,8 +7,7 @@ import type { NameChildren, NameNode } from './names.ts'
 import { isMissing } from './objects.ts'
 import type { RefTable } from './refs.ts'
 import { createSlices, type Slices } from './slices.ts'
-import type { Tree, TreeEntry } from './tree-format.ts'
-import type { Trees } from './trees.ts'
+import type { Tree, TreeEntry, Trees } from './trees.ts'
 
 /** A directory of a tree, at a commit. */
 export interface TreePlace {

@@ -3,16 +3,21 @@ import { ResourceError } from '../../core/errors.ts'
 import type { PathTest } from '../../core/glob.ts'
 import { comparePaths } from '../../core/path.ts'
 import { entriesOf, type Folder, holdIn, LinkError, lookIn, openIn } from './folder.ts'
-import { isRefName, isServable, maxNameBytes, maxRefs, readPackedRefs, tooManyRefs } from './packed-refs.ts'
 import {
   compareRefs,
   createRefListWriter,
   indexOfRef,
   isAtNothing,
+  isRefName,
+  isServable,
+  maxNameBytes,
+  maxRefs,
   oidAt,
   type Range,
   type RefList,
   rangeBelow,
+  readPackedRefs,
+  tooManyRefs,
 } from './ref-list.ts'
 import { createSlices, type Slices, sortInSlices } from './slices.ts'
 

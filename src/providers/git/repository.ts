@@ -7,12 +7,11 @@ import { type Anchored, anchor } from './anchors.ts'
 import { type Folder, openFolder, readIn } from './folder.ts'
 import { type RepositoryConfig, readConfig } from './git-config.ts'
 import { createLauncher, type Launcher } from './launch.ts'
-import { type Location, locateRepository } from './locate.ts'
+import { type Location, locateRepository, openStores } from './locate.ts'
 import { createObjects, type Objects } from './objects.ts'
 import type { Settings } from './options.ts'
 import { createRefs, type Refs } from './refs.ts'
 import { createShadow, type Shadow } from './shadow.ts'
-import { openStores } from './stores.ts'
 import { createTrees, type Trees } from './trees.ts'
 
 /** An open repository, with the objects that read it. */

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ResourceError } from '../../core/errors.ts'
 import { codeOf } from '../files/pool.ts'
+import { lookAt } from './folder.ts'
 import { createLentObjects, type LentObjects } from './lent-objects.ts'
 import type { ObjectFormat } from './objects.ts'
-import { lookAt } from './small-file.ts'
 
 /**
  * The shadow repository: the folder in which git runs, and which it uses as its repository. Nothing in it comes from the served repository

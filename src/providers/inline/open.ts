@@ -1,6 +1,6 @@
 import { isDataUri } from '../../core/data-uri.ts'
 import { isResourceError } from '../../core/errors.ts'
-import type { Finding } from '../../schema/finding.ts'
+import type { Finding } from '../../schema/refusals.ts'
 import { sliced } from '../../wrap/sliced.ts'
 import type { OpenSource, OptionsOf } from '../source.ts'
 import type { inlineShape, source } from './config.ts'

@@ -1,5 +1,5 @@
+import { inWords } from './data.ts'
 import { element, escapeXml, fitted, pixels, timeMarks, type ValueAxis, valueAxis, widthOf } from './drawing.ts'
-import { inWords } from './json.ts'
 import { distinctLabels, formatLabels, type Shown, type ShownSeries } from './shown.ts'
 import { formatDuration, formatTime } from './time.ts'
 import { formatOf, type ValueFormat } from './units.ts'

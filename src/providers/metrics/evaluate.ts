@@ -1,6 +1,7 @@
-import type { OverTime } from './expression.ts'
+import { invalid } from '../../core/errors.ts'
+import { createReader, type Matcher, parseMatchers } from './selector.ts'
 import type { Series } from './source.ts'
-import type { Span } from './time.ts'
+import { parseDuration, type Span } from './time.ts'
 
 /**
  * Returns the points of a series in a span: the measured points when the step is no longer than their interval, otherwise the last point
@@ -85,4 +86,33 @@ function firstAtOrAfter(times: Float64Array, time: number): number {
 function firstAfter(times: Float64Array, time: number): number {
   const at = firstAtOrAfter(times, time)
   return times[at] === time ? at + 1 : at
+}
+
+/** A query to the measurements of this process: a selector, or one function of it over a time range. */
+export interface Expression {
+  readonly metric: string
+  readonly matchers: readonly Matcher[]
+  readonly over?: { readonly name: OverTime; readonly seconds: number }
+}
+
+const overTimeNames = ['rate', 'increase', 'delta', 'min_over_time', 'max_over_time', 'avg_over_time'] as const
+type OverTime = (typeof overTimeNames)[number]
+
+const advice =
+  'The measurements of this server take a metric, with or without matchers, and rate, increase, delta, min_over_time, max_over_time ' +
+  'or avg_over_time of one: rate(hikidashi_requests_total[5m]). For more, let Prometheus scrape /metrics.'
+
+/** @throws ResourceError `invalid` (reason `query`) for anything else in PromQL. */
+export function parseExpression(text: string): Expression {
+  const reader = createReader(text)
+  const name = reader.take(/[A-Za-z_:][A-Za-z0-9_:]*/y)
+  const over = overTimeNames.find((one) => one === name)
+  const isCall = over !== undefined && reader.take(/\(/y) !== undefined
+  const metric = isCall ? reader.take(/[A-Za-z_:][A-Za-z0-9_:]*/y) : name
+  if (metric === undefined) throw invalid(advice, 'query')
+  const matchers = parseMatchers(reader.take(/\{(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`|[^}"'`])*\}/y) ?? '')
+  const range = isCall ? reader.take(/\[\s*\w+\s*\]\s*\)/y) : undefined
+  const seconds = parseDuration(/\w+/.exec(range ?? '')?.[0] ?? '')
+  if (!reader.atEnd() || (isCall && !seconds)) throw invalid(advice, 'query')
+  return { metric, matchers, ...(isCall && seconds ? { over: { name: over, seconds } } : {}) }
 }

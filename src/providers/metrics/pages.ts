@@ -1,5 +1,5 @@
 import { defined } from '../../core/kit/defined.ts'
-import { noAnswer } from './faults.ts'
+import { noAnswer } from './request.ts'
 import type { PageName } from './source.ts'
 
 /**

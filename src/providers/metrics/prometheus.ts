@@ -1,7 +1,6 @@
 import { ResourceError } from '../../core/errors.ts'
-import { type ApiError, faultOf, noAnswer } from './faults.ts'
 import { createElementReader, pageOf } from './pages.ts'
-import { type Ask, type ClientOptions, createClient, type Fields } from './request.ts'
+import { type ApiError, type Ask, type ClientOptions, createClient, type Fields, faultOf, noAnswer } from './request.ts'
 import { formatLabel, formatSelector, type Selector } from './selector.ts'
 import type { Answer, Labels, Metric, MetricType, Series, Source } from './source.ts'
 import { type Moment, mostSteps, type Span } from './time.ts'

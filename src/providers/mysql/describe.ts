@@ -13,8 +13,7 @@ import type { Constraint } from './constraints.ts'
 import { hasRows, type PageOptions, tableFacts } from './page.ts'
 import { type RawColumn, type RawIndex, type RawTable, readRaw } from './raw.ts'
 import type { Session } from './session.ts'
-import { ended, nameOf, quoteName, quoteText } from './sql.ts'
-import { isKeyType } from './values.ts'
+import { ended, isKeyType, nameOf, quoteName, quoteText } from './sql.ts'
 
 /**
  * Describes tables and views of which the account may see a part. The number of queries does not depend on the number of names.

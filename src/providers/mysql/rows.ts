@@ -5,8 +5,20 @@ import type { KeyQuery, RowPage, RowQuery } from '../relational/source.ts'
 import { isUnusableValue } from './errors.ts'
 import { hasRows, type PageOptions, tableFacts } from './page.ts'
 import type { Session } from './session.ts'
-import { nameOf, type Query, quoteName, readableColumn } from './sql.ts'
-import { type ColumnType, jsonOf, keyOf, keyText, lengthOf, parameterFor, pieceOf, sizeOf } from './values.ts'
+import {
+  type ColumnType,
+  jsonOf,
+  keyOf,
+  keyText,
+  lengthOf,
+  nameOf,
+  parameterFor,
+  pieceOf,
+  type Query,
+  quoteName,
+  readableColumn,
+  sizeOf,
+} from './sql.ts'
 
 /**
  * Reads a page of rows, in one read-only snapshot. Statements contain only quoted names from the catalog; values of clients are

@@ -1,10 +1,12 @@
-import { type Connection, createConnection } from 'mysql2'
+import { connect, isIP, type Socket } from 'node:net'
+import { type Connection, type ConnectionOptions, createConnection } from 'mysql2'
+import { invalid } from '../../core/errors.ts'
+import { isLoopback } from '../../core/host.ts'
 import { defined } from '../../core/kit/defined.ts'
-import type { ServerSettings } from '../relational/server.ts'
+import type { ServerSettings, TlsOptions } from '../relational/open.ts'
 import { type Facts, readFacts, requireHarmless } from './account.ts'
 import { connectError, endedError, lateError, openingError, refused, statementError } from './errors.ts'
 import type { Cells, Query } from './sql.ts'
-import type { Target } from './target.ts'
 
 /** One connection. All its statements are read-only, with time-outs. */
 export interface Session {
@@ -34,7 +36,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
   let ended = false
   let isOurs = false
   const socket = target.open()
-  const connection = connect(target, connectTimeoutMs, () => socket)
+  const connection = openConnection(target, connectTimeoutMs, () => socket)
   const fail = (error: Error) => {
     ended = true
     for (const settle of [...waiting]) settle(error)
@@ -145,7 +147,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
   }
 }
 
-function connect(target: Target, connectTimeout: number, stream: () => unknown): Connection {
+function openConnection(target: Target, connectTimeout: number, stream: () => unknown): Connection {
   const { user, password, host, ssl } = target
   return createConnection({
     ...{ user, password, host, connectTimeout, stream },
@@ -194,7 +196,7 @@ async function requireSchema(run: Query, database: string | undefined): Promise<
 /** Kills a connection on the server, over another one, because its statement would continue. The result is not awaited. */
 function kill(target: Target, id: number): void {
   const socket = target.open()
-  const connection = connect(target, 2000, () => socket)
+  const connection = openConnection(target, 2000, () => socket)
   const over = () => {
     connection.destroy()
     socket.destroy()
@@ -203,4 +205,75 @@ function kill(target: Target, id: number): void {
   socket.setTimeout(2000, over)
   connection.on('error', over)
   connection.query(`KILL ${Number(id)}`, over)
+}
+
+/** Address of the database server and the account. */
+interface Target {
+  readonly user: string
+  readonly password: string
+  /** `undefined` where the URL names none: then schemas are named, or all are served. */
+  readonly database: string | undefined
+  /** The name that the certificate of the server has to have; of no account without encryption. */
+  readonly host: string
+  readonly ssl: NonNullable<Exclude<ConnectionOptions['ssl'], string>> | undefined
+  open(): Socket
+}
+
+const form =
+  /^(?:mysql|mariadb):\/\/([^:@/?#]+)(?::([^@/?#]*))?@(\[[0-9A-Fa-f:.]+\]|[^:@/?#[\]]+)(?::([0-9]{1,5}))?(?:\/([^/?#]*))?$/
+
+/**
+ * Parses the URL of a database. It takes no parameters, so a URL cannot weaken a setting.
+ *
+ * @throws ResourceError `invalid`, in words that hold nothing of the URL.
+ */
+export function targetOf(url: string, tls: TlsOptions | undefined): Target {
+  const match = form.exec(url)
+  if (match === null)
+    throw invalid(
+      'The URL of the database is not of the form mysql://account:password@host:3306/database, without parameters. Percent-encode what its password holds.',
+      'url',
+    )
+  const [, user, password = '', named = '', port = '3306', database = ''] = match
+  const [account, secret, place, schema] = [user ?? '', password, named, database].map(decoded)
+  if (account === undefined || secret === undefined || place === undefined || schema === undefined)
+    throw invalid('The URL of the database cannot be read. Percent-encode what its password holds.', 'url')
+  if (Number(port) < 1 || Number(port) > 65_535) throw invalid('The URL of the database has no such port.', 'url')
+  const host = place.replace(/^\[|\]$/g, '')
+  const isSocket = host.startsWith('/')
+  const mode = tls?.mode ?? (isSocket || isLoopback(host) ? 'off' : 'verify')
+  return {
+    ...{ user: account, password: secret, database: schema === '' ? undefined : schema },
+    ...(mode === 'off' ? { host, ssl: undefined } : { host: verifiedName(host, tls), ssl: sslOf(tls) }),
+    open: () => {
+      const socket = isSocket ? connect(host) : connect(Number(port), host)
+      return socket.setNoDelay(true).setKeepAlive(true, 10_000)
+    },
+  }
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    const plain = decodeURIComponent(text)
+    return plain.includes('\0') ? undefined : plain
+  } catch {
+    return undefined
+  }
+}
+
+/** The client looks for names in certificates, and for no addresses. */
+function verifiedName(host: string, tls: TlsOptions | undefined): string {
+  const name = tls?.serverName ?? host
+  if (isIP(name) === 0 && !name.startsWith('/')) return name
+  throw invalid(
+    'The connection is to be encrypted, and the URL has no name of a host that a certificate could be of: write the name, or "tls": { "serverName": … }.',
+    'tls',
+  )
+}
+
+function sslOf(tls: TlsOptions | undefined): NonNullable<Target['ssl']> {
+  return {
+    ...{ rejectUnauthorized: true, verifyIdentity: true, minVersion: 'TLSv1.2' },
+    ...(tls?.ca === undefined ? {} : { ca: tls.ca }),
+  }
 }

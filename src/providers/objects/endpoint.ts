@@ -4,7 +4,6 @@ import { guardedLookup as createLookup } from '../../core/address-guard.ts'
 import { invalid } from '../../core/errors.ts'
 import { isLoopback } from '../../core/host.ts'
 import { parseUri } from '../../core/uri.ts'
-import { refusedAddress } from './ways.ts'
 
 /** Endpoint of a store. */
 export interface Endpoint {
@@ -19,6 +18,9 @@ export function isMetadataAddress(address: string): boolean {
   const bytes = addressBytes(address.replace(/%.*$/, ''))
   return bytes !== undefined && isMetadata(bytes)
 }
+
+/** Error code of a host that resolves to a metadata service. */
+const refusedAddress = 'EMETADATA'
 
 /** DNS look-up for sockets that refuses a host when one of its addresses is {@link isMetadataAddress}. */
 export const guardedLookup = createLookup(isMetadataAddress, refusedAddress)
@@ -60,4 +62,42 @@ function parsed(text: string) {
       'endpoint',
     )
   }
+}
+
+/** Causes of failed connections to a store, by the system's error code, with the remedy. */
+const ways: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ECONNREFUSED: 'Nothing listens at the endpoint. Start the store, or correct "endpoint".',
+    ENOTFOUND: 'The host of the endpoint is not known. Correct "endpoint" or "region", or look at the DNS.',
+    EAI_AGAIN: 'The host of the endpoint cannot be looked up. Look at the DNS.',
+    EHOSTUNREACH: 'The endpoint cannot be reached. Look at the network.',
+    ENETUNREACH: 'The endpoint cannot be reached. Look at the network.',
+    [refusedAddress]: 'The host of the endpoint leads to where machines are given their credentials. It is not asked.',
+    EPROTO: 'The endpoint does not speak TLS. Correct "endpoint".',
+    ERR_TLS_CERT_ALTNAME_INVALID: 'The certificate of the endpoint is for another host. Correct "endpoint".',
+    CERT_HAS_EXPIRED: 'The certificate of the endpoint has expired. Renew it there.',
+  }),
+)
+
+const unsigned =
+  /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(?:VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT.*))$/
+
+/** Returns the cause of a failed connection and the remedy; undefined for an unknown code. */
+export function wayFault(system: string | undefined): string | undefined {
+  if (system === undefined) return undefined
+  if (unsigned.test(system))
+    return 'Nobody known has signed the certificate of the endpoint. Name who did in NODE_EXTRA_CA_CERTS.'
+  return ways.get(system)
+}
+
+/** Message for an unknown cause. */
+export const silent = 'The store does not answer as it should. Look at it, and at the way there.'
+
+/**
+ * Whether the metadata service of this machine may be asked for credentials, whose address leads nowhere on most machines: only if the
+ * operator enables it, in the variable of the official client.
+ */
+export function mayAskMachine(): boolean {
+  const { METADATA_SERVER_DETECTION: detection = '' } = process.env
+  return !/^(?:|none)$/i.test(detection.trim())
 }

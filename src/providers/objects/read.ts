@@ -3,10 +3,11 @@ import { defined } from '../../core/kit/defined.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import { metaKeys } from '../../core/meta.ts'
+import { baseName } from '../../core/path.ts'
 import type { ByteRange, Content } from '../../core/provider.ts'
 import { rangeWithin } from '../../core/range.ts'
+import { mimeTypeFor, mimeTypeOf } from '../files/media.ts'
 import { textOf } from '../files/read.ts'
-import { typeOf } from './media.ts'
 import { type ObjectBody, type ObjectDetails, ObjectFault, type ObjectStore } from './store.ts'
 
 /** Number of bytes at the start of an object that decide whether it is text, when only a part of it is read. */
@@ -173,4 +174,27 @@ function metaOf({ mimeType, encoding, storageClass, versionId, metadata = {} }: 
     ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
   }
   return Object.keys(told).length === 0 ? {} : { meta: { [metaKeys.object]: told } }
+}
+
+/**
+ * Returns the MIME type of an object: by its name and content. When these show only text or bytes, the stored type is used, unless it is
+ * executable in a browser.
+ */
+function typeOf(
+  path: string,
+  mimeType: string | undefined,
+  content: { readonly text: boolean; readonly head: Buffer },
+): string {
+  const own = mimeTypeFor(baseName(path), content)
+  const isVague = own === 'text/plain' || own === 'application/octet-stream'
+  const stored = isVague && mimeTypeOf(baseName(path)) === undefined ? storedType(mimeType) : undefined
+  const isStoredText = stored !== undefined && /^text\/|[+/]json$/.test(stored)
+  return stored !== undefined && isStoredText === content.text ? stored : own
+}
+
+/** Returns the stored type without its parameters, if it is valid and not executable. */
+export function storedType(mimeType: string | undefined): string | undefined {
+  const type = mimeType?.split(';')[0]?.trim().toLowerCase()
+  if (type === undefined || !/^[a-z]{1,20}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,100}$/.test(type)) return undefined
+  return /html|xml|script|svg|octet-stream|x-www-form-urlencoded/.test(type) ? undefined : type
 }

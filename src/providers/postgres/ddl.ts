@@ -1,5 +1,6 @@
-import type { Column, ObjectName, RelationKind } from '../relational/model.ts'
-import { quoteName, quoteText } from './sql.ts'
+import type { Column, EnumType, Extension, ObjectName, Overload, RelationKind, Routine } from '../relational/model.ts'
+import { ownRoutine } from './page.ts'
+import { openSchema, quoteName, quoteText, type Session, servedSchema } from './sql.ts'
 
 /** Input of a generated definition. It holds only parts that the role may see. */
 export interface ForDefinition extends ObjectName {
@@ -78,4 +79,86 @@ function commentOn(what: string, name: string, comment: string): string {
 /** A name with its schema, quoted. */
 export function nameOf({ schema, name }: ObjectName): string {
   return `${quoteName(schema)}.${quoteName(name)}`
+}
+
+type Schemas = readonly string[] | undefined
+
+const wanted = `ROWS FROM (pg_catalog.unnest($2::text[]), pg_catalog.unnest($3::text[])) AS w(schema, name)
+  JOIN pg_catalog.pg_namespace n ON n.nspname = w.schema`
+
+function parameters(names: readonly ObjectName[], schemas: Schemas): readonly unknown[] {
+  return [schemas ?? null, names.map(({ schema }) => schema), names.map(({ name }) => name)]
+}
+
+const enumsSql = `
+SELECT pg_catalog.json_build_object('schema', n.nspname, 'name', t.typname,
+    'owner', pg_catalog.pg_get_userbyid(t.typowner), 'comment', pg_catalog.obj_description(t.oid, 'pg_type'),
+    'values', (SELECT COALESCE(pg_catalog.json_agg(e.enumlabel ORDER BY e.enumsortorder), '[]'::json)
+                 FROM pg_catalog.pg_enum e WHERE e.enumtypid = t.oid))::text
+  FROM ${wanted} JOIN pg_catalog.pg_type t ON t.typnamespace = n.oid AND t.typname = w.name
+ WHERE t.typtype = 'e' AND ${servedSchema('$1')} AND ${openSchema} AND pg_catalog.has_type_privilege(t.oid, 'USAGE')`
+
+export async function describeEnums(
+  session: Session,
+  names: readonly ObjectName[],
+  schemas: Schemas,
+): Promise<readonly EnumType[]> {
+  const rows = await session.query({ text: enumsSql, fixed: true }, parameters(names, schemas))
+  return rows.map(([json]) => {
+    const { comment, values, ...rest } = JSON.parse(json ?? '') as Omit<EnumType, 'comment'> & {
+      comment: string | null
+    }
+    const type = nameOf(rest)
+    const labels = values.map((value) => quoteText(value).trim()).join(', ')
+    const said = comment === null ? '' : `\nCOMMENT ON TYPE ${type} IS ${quoteText(comment)};\n`
+    return {
+      ...rest,
+      values,
+      ...(comment === null ? {} : { comment }),
+      definition: `CREATE TYPE ${type} AS ENUM (${labels});\n${said}`,
+    }
+  })
+}
+
+const routinesSql = `
+SELECT pg_catalog.json_build_object('schema', n.nspname, 'name', p.proname, 'overloads',
+    pg_catalog.json_agg(pg_catalog.json_build_object(
+      'kind', CASE p.prokind WHEN 'p' THEN 'procedure' WHEN 'a' THEN 'aggregate' WHEN 'w' THEN 'window function' ELSE 'function' END,
+      'arguments', pg_catalog.pg_get_function_arguments(p.oid),
+      'returns', CASE WHEN p.prokind <> 'p' THEN pg_catalog.pg_get_function_result(p.oid) END,
+      'language', l.lanname, 'owner', pg_catalog.pg_get_userbyid(p.proowner),
+      'comment', pg_catalog.obj_description(p.oid, 'pg_proc'),
+      'volatility', CASE p.provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END,
+      'securityDefiner', p.prosecdef,
+      'definition', CASE WHEN p.prokind <> 'a' AND l.lanname <> 'c' AND l.lanname <> 'internal' THEN pg_catalog.pg_get_functiondef(p.oid) END
+    ) ORDER BY pg_catalog.pg_get_function_identity_arguments(p.oid)))::text
+  FROM ${wanted} JOIN pg_catalog.pg_proc p ON p.pronamespace = n.oid AND p.proname = w.name
+  JOIN pg_catalog.pg_language l ON l.oid = p.prolang
+ WHERE ${servedSchema('$1')} AND ${openSchema} AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE') AND ${ownRoutine}
+ GROUP BY n.nspname, p.proname`
+
+export async function describeRoutines(
+  session: Session,
+  names: readonly ObjectName[],
+  schemas: Schemas,
+): Promise<readonly Routine[]> {
+  const rows = await session.query({ text: routinesSql, fixed: true }, parameters(names, schemas))
+  return rows.map(([json]) => {
+    const found = JSON.parse(json ?? '') as ObjectName & { overloads: readonly Record<string, unknown>[] }
+    return { ...found, overloads: found.overloads.map((overload) => withoutNulls(overload) as unknown as Overload) }
+  })
+}
+
+const extensionsSql = `
+SELECT pg_catalog.json_build_object('name', e.extname, 'version', e.extversion, 'schema', n.nspname,
+    'comment', pg_catalog.obj_description(e.oid, 'pg_extension'))::text
+  FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace ORDER BY e.extname`
+
+export async function readExtensions(session: Session): Promise<readonly Extension[]> {
+  const rows = await session.query({ text: extensionsSql, fixed: true }, [])
+  return rows.map(([json]) => withoutNulls(JSON.parse(json ?? '') as Record<string, unknown>) as unknown as Extension)
+}
+
+function withoutNulls(value: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== null))
 }

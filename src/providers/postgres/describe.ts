@@ -1,11 +1,17 @@
 import { defined } from '../../core/kit/defined.ts'
-import type { Column, ForeignKey, Index, ObjectName, Reference, Relation, Trigger } from '../relational/model.ts'
-import { roundEstimate } from '../relational/model.ts'
+import {
+  type Column,
+  type ForeignKey,
+  type Index,
+  type ObjectName,
+  type Reference,
+  type Relation,
+  roundEstimate,
+  type Trigger,
+} from '../relational/model.ts'
 import { definitionOf, type ForDefinition } from './ddl.ts'
-import { kindOf } from './kinds.ts'
-import type { PageOptions } from './page.ts'
-import type { Session, Statement } from './query.ts'
-import { openSchema, readableRows, servedSchema, visibleRelation } from './sql.ts'
+import { kindOf, type PageOptions } from './page.ts'
+import { openSchema, readableRows, type Session, type Statement, servedSchema, visibleRelation } from './sql.ts'
 
 /** A column, as the statement writes it. */
 interface RawColumn {

@@ -1,13 +1,14 @@
+import type { RelationKind } from '../relational/model.ts'
 import { nameOf } from '../relational/names.ts'
 import type { Listed, PageQuery } from '../relational/source.ts'
-import { kindOf } from './kinds.ts'
-import type { Session, Statement } from './query.ts'
 import {
   bytesParameter,
   bytesValue,
   inBytes,
   openSchema,
   readableRows,
+  type Session,
+  type Statement,
   segmentSql,
   servedSchema,
   visibleRelation,
@@ -129,3 +130,17 @@ SELECT p.key, p.schema, p.name, p.relkind, p.rows, p.is_enum, p.is_routine,
 /** Whether the routine `p` is the database's own: those of extensions are many, and documented elsewhere. */
 export const ownRoutine = `NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
   WHERE d.classid = 'pg_catalog.pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')`
+
+/** Converts a letter of `pg_class.relkind` to a kind of relation. */
+export function kindOf(letter: string): RelationKind {
+  switch (letter) {
+    case 'p':
+      return 'partitioned table'
+    case 'v':
+      return 'view'
+    case 'm':
+      return 'materialized view'
+    default:
+      return 'table'
+  }
+}

@@ -5,8 +5,7 @@ import type { KeyQuery, Row, RowPage, RowQuery, SourceContext } from '../relatio
 import { nameOf } from './ddl.ts'
 import { isUnusableValue } from './errors.ts'
 import type { PageOptions } from './page.ts'
-import type { Query, Session } from './query.ts'
-import { openSchema, quoteName, readableRows, servedSchema, visibleRelation } from './sql.ts'
+import { openSchema, type Query, quoteName, readableRows, type Session, servedSchema, visibleRelation } from './sql.ts'
 
 export interface RowSettings extends PageOptions {
   readonly principalSetting: string | undefined

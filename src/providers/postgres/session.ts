@@ -3,10 +3,10 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import pg from 'pg'
 import { ResourceError } from '../../core/errors.ts'
-import type { ServerSettings } from '../relational/server.ts'
+import type { ServerSettings } from '../relational/open.ts'
 import { codeOf, connectError, endedError, statementError } from './errors.ts'
-import type { Cells, Session, Statement } from './query.ts'
 import { requireHarmless, sessionFacts } from './role.ts'
+import type { Cells, Session, Statement } from './sql.ts'
 import type { Target } from './target.ts'
 
 /** Additional time after the server's own time-out, in milliseconds, because the server may hang. */

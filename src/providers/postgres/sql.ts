@@ -1,5 +1,4 @@
-/** Fragments of SQL. They contain nothing from a client: values of clients are bound to parameters. */
-
+/** Fragments of SQL. Nothing in them comes from a client: what does is bound to parameters. */
 /** An identifier between quotes. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
@@ -69,3 +68,35 @@ export function bytesParameter(parameter: string, encoding: string): string {
 export function bytesValue(text: string, encoding: string): string {
   return encoding === utf8 ? text : Buffer.from(text).toString('hex')
 }
+
+/** A statement, always with its values apart. */
+export interface Statement {
+  readonly text: string
+  /** Whether it is the same each time: the server then plans it once. */
+  readonly fixed?: boolean
+}
+
+/** A row: its columns in order, as texts. */
+export type Cells = readonly (string | null)[]
+
+/** One connection. */
+export interface Session {
+  /** Whether something between us and the server shares its connections among clients (PgBouncer): nothing of a session lasts. */
+  readonly shared: boolean
+  /** The encoding of the database. */
+  readonly encoding: string
+  /** Rows of one statement. It reads only, and what it sets lasts no longer than it does. */
+  query(statement: Statement, values: readonly unknown[]): Promise<readonly Cells[]>
+  /** The same for several statements, in one transaction and one snapshot. */
+  transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
+  isUsable(): boolean
+  /** Ends the connection at once, and what it is doing. */
+  close(): void
+  /** Calls back for each notification; `ended` once the connection has ended. */
+  onNotification(told: () => void, ended: () => void): void
+}
+
+export type Query = Session['query']
+
+/** Channel that the event trigger notifies. Every role that can connect can notify it too, so a notification only triggers a check. */
+export const channel = 'hikidashi'

@@ -3,7 +3,8 @@ import pg from 'pg'
 import { invalid } from '../../core/errors.ts'
 import { isLoopback } from '../../core/host.ts'
 import { defined } from '../../core/kit/defined.ts'
-import type { TlsOptions } from './options.ts'
+import type { RowOptions } from '../relational/index.ts'
+import type { ServerOptions, TlsOptions } from '../relational/open.ts'
 
 /** Address of the database server and the role. */
 export interface Target {
@@ -63,4 +64,20 @@ function sslOf(host: string, asked: boolean | ConnectionOptions, tls: TlsOptions
     ...defined({ cert, key }),
     ...(tls?.ca !== undefined ? { ca: tls.ca } : ca === undefined ? {} : { ca }),
   }
+}
+
+export type { TlsOptions } from '../relational/open.ts'
+
+export interface PostgresOptions extends ServerOptions {
+  /** A URL of the scheme `postgres` with role, password, host, port and database. It never appears in anything that is told. */
+  readonly url: string
+  /** Which rows are served. Left out: none. */
+  readonly rows?: PostgresRowOptions
+}
+
+export interface PostgresRowOptions extends RowOptions {
+  /** Whether rows of views are served too: reading them runs whatever the views call. Default `false`. */
+  readonly views?: boolean
+  /** The name of a setting (`app.user`) that holds the id of who asks while rows are read, for row-level security. */
+  readonly principalSetting?: string
 }

@@ -4,7 +4,7 @@ import { invalid, isResourceError, type ResourceError } from '../../core/errors.
 import { defined } from '../../core/kit/defined.ts'
 import type { PromptArgument } from '../../core/provider.ts'
 import { compileTemplate } from '../../core/template.ts'
-import { deepNestingIn } from '../../text/yaml-nesting.ts'
+import { deepNestingIn } from '../../text/front-matter.ts'
 
 /** Front matter of a prompt, between `---` and `---`. */
 export interface Header {

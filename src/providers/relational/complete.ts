@@ -1,7 +1,7 @@
 import type { Completion, CompletionRequest } from '../../core/provider.ts'
+import { behind } from './documents.ts'
 import type { ObjectName } from './model.ts'
 import { nameOf, rowSegmentOf, segmentOf } from './names.ts'
-import { behind } from './overview.ts'
 import type { Table } from './rows.ts'
 import type { Listed, Source, SourceContext } from './source.ts'
 

@@ -1,8 +1,13 @@
 import { createHash } from 'node:crypto'
+import { invalid } from '../../core/errors.ts'
 import { rowsMimeType } from '../../core/found.ts'
 import { defined } from '../../core/kit/defined.ts'
-import type { Content } from '../../core/provider.ts'
+import { metaKeys } from '../../core/meta.ts'
+import type { Content, Params } from '../../core/provider.ts'
+import { identityOf } from './batch.ts'
 import type { EnumType, Extension, ObjectName, Relation, Routine } from './model.ts'
+import { segmentOf } from './names.ts'
+import type { Source, SourceContext } from './source.ts'
 
 /** The MIME types of what is served. The formats are described in docs/providers/postgres.md. */
 export const mimeTypes = {
@@ -64,7 +69,7 @@ export function relationDocument(relation: Relation) {
 }
 
 /** One end of a foreign key. */
-export function endOf({ schema, name, columns }: ObjectName & { readonly columns: readonly string[] }) {
+function endOf({ schema, name, columns }: ObjectName & { readonly columns: readonly string[] }) {
   return { ...schemaOf(schema), table: name, columns }
 }
 
@@ -83,4 +88,125 @@ export function extensionsDocument(extensions: readonly Extension[]) {
 /** A database without schemas does not say an empty one. */
 export function schemaOf(schema: string): { readonly schema?: string } {
   return schema === '' ? {} : { schema }
+}
+
+/** Maximum number of tables and views in the overview, and in the diagram. */
+const [maxRelations, maxDrawn] = [1000, 100]
+/** Maximum number of columns drawn per table, keys first. */
+const maxColumns = 30
+const chunk = 200
+
+/** All tables and views, of one schema or of the database, and how they refer to each other. */
+export async function readOverview(
+  source: Source,
+  schema: string | undefined,
+  params: Params,
+  context: SourceContext,
+): Promise<Content | undefined> {
+  const format = params.get('format')
+  if (format !== undefined && format !== 'mermaid')
+    throw invalid('An overview can be read as mermaid: write ?format=mermaid.', 'format')
+  const prefix = schema === undefined || source.schema !== undefined ? '' : `${segmentOf(schema)}/`
+  const { names, more, found } = await namesOf(source, prefix, context)
+  // Of a schema nothing of which may be seen, there is no overview.
+  if (!found && prefix !== '') return undefined
+  const relations: Relation[] = []
+  for (let at = 0; at < names.length; at += chunk)
+    relations.push(...(await source.relations(names.slice(at, at + chunk), context)))
+  const sorted = inOrder(names, relations)
+  const meta = more ? { [metaKeys.truncated]: true } : undefined
+  const mermaid = diagramOf(sorted, source.schema)
+  if (format === 'mermaid') return textContent(mermaid, mimeTypes.mermaid, meta)
+  return jsonContent({ ...overviewDocument(sorted, schema, more), mermaid }, mimeTypes.overview, meta)
+}
+
+async function namesOf(source: Source, prefix: string, context: SourceContext) {
+  const names: ObjectName[] = []
+  const limit = 1000
+  let found = false
+  for (let from = prefix; ; ) {
+    const page = await source.page({ from, prefix, limit }, context)
+    for (const item of page) {
+      found = true
+      if (!('name' in item) || item.relation === undefined) continue
+      if (names.length === maxRelations) return { names, more: true, found }
+      names.push({ schema: item.schema, name: item.name })
+    }
+    const last = page.at(-1)
+    if (last === undefined || page.length < limit) return { names, more: false, found }
+    from = behind(last.key)
+  }
+}
+
+/** The place in the order of keys right behind a key. */
+export function behind(key: string): string {
+  return `${key}\u0001`
+}
+
+function inOrder(names: readonly ObjectName[], relations: readonly Relation[]): readonly Relation[] {
+  const byName = new Map(relations.map((relation) => [identityOf(relation), relation]))
+  return names.flatMap((name) => byName.get(identityOf(name)) ?? [])
+}
+
+function overviewDocument(relations: readonly Relation[], schema: string | undefined, more: boolean) {
+  return {
+    ...(schema === undefined ? {} : schemaOf(schema)),
+    ...(more ? { truncated: true } : {}),
+    tables: relations.map(({ schema: own, name, kind, comment, rowEstimate, columns, primaryKey }) => ({
+      ...schemaOf(own),
+      table: name,
+      kind,
+      comment: comment ?? null,
+      columns: columns.length,
+      primaryKey: primaryKey?.columns ?? null,
+      rowEstimate: rowEstimate ?? null,
+    })),
+    relations: relations.flatMap(({ schema: own, name, foreignKeys }) =>
+      foreignKeys.map((key) => ({
+        name: key.name,
+        from: endOf({ schema: own, name, columns: key.columns }),
+        to: endOf(key.references),
+      })),
+    ),
+  }
+}
+
+/** An entity relationship diagram (Mermaid `erDiagram`). Names are quoted, and what no name there may hold is replaced. */
+export function diagramOf(relations: readonly Relation[], only: string | undefined): string {
+  const drawn = relations.slice(0, maxDrawn)
+  const ids = new Map(drawn.map((relation, index) => [identityOf(relation), `t${index}`]))
+  const label = ({ schema, name }: ObjectName) => quoted(only === undefined ? `${schema}.${name}` : name)
+  const lines = ['erDiagram']
+  for (const relation of drawn) {
+    lines.push(`  ${ids.get(identityOf(relation))}[${label(relation)}] {`)
+    const primary = new Set(relation.primaryKey?.columns)
+    const foreign = new Set(relation.foreignKeys.flatMap(({ columns }) => columns))
+    const isKey = (name: string) => primary.has(name) || foreign.has(name)
+    const columns = [...relation.columns].sort((a, b) => Number(isKey(b.name)) - Number(isKey(a.name)))
+    for (const { name, type } of columns.slice(0, maxColumns)) {
+      const keys = [...(primary.has(name) ? ['PK'] : []), ...(foreign.has(name) ? ['FK'] : [])].join(', ')
+      lines.push(`    ${word(type)} ${word(name)}${keys === '' ? '' : ` ${keys}`}`)
+    }
+    lines.push('  }')
+  }
+  for (const relation of drawn)
+    for (const { name, references, columns } of relation.foreignKeys) {
+      const [from, to] = [ids.get(identityOf(relation)), ids.get(identityOf(references))]
+      if (from === undefined || to === undefined) continue
+      const optional = columns.some((column) => relation.columns.find((one) => one.name === column)?.nullable)
+      lines.push(`  ${from} }o--${optional ? 'o|' : '||'} ${to} : ${quoted(name)}`)
+    }
+  if (relations.length > drawn.length) lines.push(`  %% ${relations.length - drawn.length} more tables are not drawn`)
+  return `${lines.join('\n')}\n`
+}
+
+/** A text between quotes, on one line. */
+function quoted(text: string): string {
+  return `"${text.replace(/["\p{Cc}\u2028\u2029]/gu, "'").replaceAll('%', '％')}"`
+}
+
+/** A type or a name of a column: Mermaid has no quotes for these. */
+function word(text: string): string {
+  const plain = text.replace(/[^\p{L}\p{N}_()[\]-]+/gu, '_')
+  return /^[\p{L}_]/u.test(plain) ? plain : `_${plain}`
 }

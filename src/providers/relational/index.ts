@@ -7,21 +7,19 @@ import {
   extensionsDocument,
   jsonContent,
   mimeTypes,
+  readOverview,
   relationDocument,
   routineDocument,
   textContent,
 } from './documents.ts'
 import { createLister } from './list.ts'
 import type { ObjectName, Relation } from './model.ts'
-import { keyOf } from './names.ts'
-import { readOverview } from './overview.ts'
-import { type Place, placeOf } from './places.ts'
-import { readRow, readRows, rowParts, type Table } from './rows.ts'
-import { createRowRules, type RowOptions } from './rules.ts'
+import { keyOf, type Place, placeOf } from './names.ts'
+import { createRowRules, type RowOptions, readRow, readRows, rowParts, type Table } from './rows.ts'
 import type { Source, SourceContext } from './source.ts'
 import { createWatch } from './watch.ts'
 
-export type { RowOptions } from './rules.ts'
+export type { RowOptions } from './rows.ts'
 export type { Source } from './source.ts'
 
 export interface RelationalOptions {

@@ -1,8 +1,7 @@
 import { comparePaths } from '../../core/path.ts'
 import type { Entry, ListQuery } from '../../core/provider.ts'
-import { mimeTypes } from './documents.ts'
-import { behind } from './overview.ts'
-import { depthOf, type Leaf, leaves } from './places.ts'
+import { behind, mimeTypes } from './documents.ts'
+import { depthOf, type Leaf, leaves } from './names.ts'
 import type { Listed, Source, SourceContext } from './source.ts'
 
 /** Number of objects per query: the maximum length of a list page. */

@@ -1,12 +1,12 @@
 import { invalid, notFound } from '../../core/errors.ts'
+import { compileGlobs } from '../../core/glob.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { Content, EntryPart, Params } from '../../core/provider.ts'
 import { mimeTypes, schemaOf, textContent } from './documents.ts'
 import type { Relation, RowAccess } from './model.ts'
-import { rowKeyOf, rowSegmentOf } from './names.ts'
-import type { RowRules } from './rules.ts'
-import type { Row, RowPage, RowSource, SourceContext } from './source.ts'
+import { rowKeyOf, rowSegmentOf, segmentOf } from './names.ts'
+import type { Row, RowPage, RowQuery, RowSource, SourceContext } from './source.ts'
 
 const defaultLimit = 100
 
@@ -27,18 +27,7 @@ export async function readRows(
   const limit = limitIn(params, rules.limit)
   const columns = columnsIn(params, access)
   const after = afterIn(params, access)
-  const { maxValueBytes, maxBytes } = rules
-  const page = await source.read(
-    {
-      relation: { ...relation, rows: access },
-      columns,
-      limit,
-      maxValueBytes,
-      maxBytes,
-      ...defined({ after }),
-    },
-    context,
-  )
+  const page = await readPage(source, { relation, access }, rules, { columns, limit, ...defined({ after }) }, context)
   const last = page.rows.at(-1)
   const next = page.more && last !== undefined && access.key.length > 0 ? rowSegmentOf(last.key) : undefined
   return contentOf(relation, access, columns, page, next)
@@ -52,22 +41,13 @@ export async function* rowParts(
   rules: RowRules,
   context: SourceContext,
 ): AsyncGenerator<EntryPart> {
-  const { limit, maxValueBytes, maxBytes } = rules
+  const { limit } = rules
   const types = new Map(relation.columns.map(({ name, type }) => [name, type]))
   const columns = access.readable.filter((column) => !bytesType.test(types.get(column) ?? ''))
   let after: readonly string[] | undefined
   for (;;) {
-    const page: RowPage = await source.read(
-      {
-        relation: { ...relation, rows: access },
-        columns,
-        limit,
-        maxValueBytes,
-        maxBytes,
-        ...defined({ after }),
-      },
-      context,
-    )
+    const query = { columns, limit, ...defined({ after }) }
+    const page: RowPage = await readPage(source, { relation, access }, rules, query, context)
     for (const row of page.rows)
       yield {
         path: `${path}/${rowSegmentOf(row.key)}`,
@@ -106,16 +86,23 @@ export async function readRow(
 ): Promise<Content> {
   const key = access.key.length === 0 ? undefined : rowKeyOf(segment, access.key.length)
   if (key === undefined) throw notFound('no such key')
-  const { maxValueBytes, maxBytes } = rules
   const columns = access.readable
-  const page = await source.read(
-    { relation: { ...relation, rows: access }, columns, key, limit: 1, maxValueBytes, maxBytes },
-    context,
-  )
+  const page = await readPage(source, { relation, access }, rules, { columns, key, limit: 1 }, context)
   const [row] = page.rows
   // Databases take several spellings for a key: `01` for `1`. Here each row has one.
   if (row === undefined || rowSegmentOf(row.key) !== segment) throw notFound('no such row')
   return contentOf(relation, access, columns, page, undefined)
+}
+
+/** Reads rows within the limits of their values. */
+function readPage(
+  source: RowSource,
+  { relation, access }: Table,
+  { maxValueBytes, maxBytes }: RowRules,
+  query: Omit<RowQuery, 'relation' | 'maxValueBytes' | 'maxBytes'>,
+  context: SourceContext,
+): Promise<RowPage> {
+  return source.read({ relation: { ...relation, rows: access }, maxValueBytes, maxBytes, ...query }, context)
 }
 
 function limitIn(params: Params, most: number): number {
@@ -182,4 +169,53 @@ function cutsOf({ values }: Row, row: number, columns: readonly string[]) {
     const bytes = values[i]?.cut
     return bytes === undefined ? [] : [{ row, column, bytes }]
   })
+}
+
+/** Which rows are served, and how much of them at once. */
+export interface RowOptions {
+  /** Globs over tables, as their paths have them: `customers`, `public/*`. By default all. */
+  readonly tables?: readonly string[]
+  /** Globs over columns, below the path of their table: `customers/email`, `public/customers/*_hash`. A denial wins. */
+  readonly columns?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] }
+  /** The most rows that one answer has. Default 1000. */
+  readonly limit?: number
+  /** The longest value, in bytes: of a longer one its beginning is answered. Default 16 KiB. */
+  readonly maxValueBytes?: number
+  /** About how many bytes of values one answer has. Default 1 MiB. */
+  readonly maxBytes?: number
+}
+
+interface RowRules {
+  readonly limit: number
+  readonly maxValueBytes: number
+  readonly maxBytes: number
+  /** Whether rows of a table are served, by its key. */
+  hasRows(key: string): boolean
+  /** Returns the row access that a table allows; `undefined` when its rows may not be read. */
+  accessTo(relation: Relation, key: string): RowAccess | undefined
+}
+
+/** @param options `undefined`: no rows are served. */
+export function createRowRules(options: RowOptions | undefined): RowRules {
+  const { tables, columns = {}, limit = 1000, maxValueBytes = 16 * 1024, maxBytes = 1024 * 1024 } = options ?? {}
+  const isTable = tables === undefined ? () => true : compileGlobs(tables)
+  const isAllowed = columns.allow === undefined ? () => true : compileGlobs(columns.allow)
+  const isDenied = columns.deny === undefined ? () => false : compileGlobs(columns.deny)
+  const hasRows = (key: string) => options !== undefined && isTable(key.slice(0, -1))
+  return {
+    limit,
+    maxValueBytes,
+    maxBytes,
+    hasRows,
+    accessTo: ({ rows }, key) => {
+      if (rows === undefined || !hasRows(key)) return undefined
+      const isOpen = (column: string) => {
+        const path = `${key}${segmentOf(column)}`
+        return isAllowed(path) && !isDenied(path)
+      }
+      const readable = rows.readable.filter(isOpen)
+      // A key tells of its columns.
+      return { readable, key: rows.key.every((column) => readable.includes(column)) ? rows.key : [] }
+    },
+  }
 }

@@ -1,11 +1,9 @@
 import { isResourceError } from '../../core/errors.ts'
 import { sleep } from '../../core/kit/abort.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
-import { enumDocument, relationDocument, routineDocument, versionOf } from './documents.ts'
+import { behind, enumDocument, relationDocument, routineDocument, versionOf } from './documents.ts'
 import type { ObjectName } from './model.ts'
-import { keyOf } from './names.ts'
-import { behind } from './overview.ts'
-import { depthOf } from './places.ts'
+import { depthOf, keyOf } from './names.ts'
 import type { Listed, Source, SourceContext } from './source.ts'
 
 export interface WatchOptions {

@@ -1,9 +1,9 @@
+import { parseUri } from '../../core/uri.ts'
 import * as z from '../../schema/builder.ts'
 import { path, program, secrets, service } from '../../schema/effects.ts'
 import { duration, interval, secret, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
 import { defineSource } from '../source.ts'
-import { isServerUrl } from './target.ts'
 
 const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, {
   error: refusal('This is not the name of a variable.', 'Write one such as "API_TOKEN".'),
@@ -159,3 +159,24 @@ export const source = defineSource({
     },
   },
 })
+
+/** Whether a text is a URL at which an MCP server may be: http or https, without a user or a fragment. */
+function isServerUrl(text: string): boolean {
+  return parsed(text) !== undefined
+}
+
+/** The host that a URL sends everything to in the clear. `undefined` where it does not. */
+export function cleartextHost(text: string): string | undefined {
+  const { scheme, authority } = parsed(text) ?? {}
+  if (scheme !== 'http' || authority === undefined) return undefined
+  return authority.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
+}
+
+function parsed(text: string) {
+  try {
+    const uri = parseUri(text)
+    return (uri.scheme === 'http' || uri.scheme === 'https') && uri.authority !== '' ? uri : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,9 +1,15 @@
-import { pathOfForeign } from '../../core/foreign.ts'
+import type { RemoteView } from '../../client/index.ts'
+import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { pathOfForeign, templateOfForeign } from '../../core/foreign.ts'
+import { type FoundHit, foundMimeType, parseFound } from '../../core/found.ts'
 import { defined } from '../../core/kit/defined.ts'
+import type { Log } from '../../core/log.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { baseName } from '../../core/path.ts'
 import { claimedPriority } from '../../core/priority.ts'
-import type { Description, Entry } from '../../core/provider.ts'
+import type { Content, Description, Entry, Template } from '../../core/provider.ts'
+import { compileTemplate } from '../../core/template.ts'
+import { formatUri, parseAddress } from '../../core/uri.ts'
 import type { Resource, ResourceTemplate } from '../../core/view.ts'
 
 /** Maximum length of the texts of one resource, in characters: a longer one is cut, or left out. */
@@ -47,8 +53,8 @@ export function knownOf({ uri, name, size, modified, version, ...facts }: Resour
   }
 }
 
-/** The same limits for a template. */
-export function describeTemplate({ uriTemplate: _, name, ...facts }: ResourceTemplate, mark: string) {
+/** The same of what is said of a template. */
+function describeTemplate({ uriTemplate: _, name, ...facts }: ResourceTemplate, mark: string) {
   const described = describe(facts, mark)
   return described && { name: cut(name, longest.name), ...described }
 }
@@ -102,4 +108,67 @@ function depthOf(value: unknown, left = deepestMeta + 1): number {
 
 export function cut(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`
+}
+
+/** A template of the mount, and the server's that it stands for. */
+export interface RelayedTemplate {
+  readonly template: Template
+  readonly uriTemplate: string
+}
+
+const maxTemplates = 5000
+const maxPages = 1000
+
+/** The templates of a server. Those that no template here can stand for are left out, which the log says. */
+export async function fetchTemplates(
+  view: RemoteView,
+  { mark, log, signal }: { readonly mark: string; readonly log: Log; readonly signal: AbortSignal },
+): Promise<readonly RelayedTemplate[]> {
+  const found = new Map<string, RelayedTemplate>()
+  let cursor: string | undefined
+  for (let pages = 0; pages < maxPages; pages++) {
+    const page = await view.templates(cursor === undefined ? {} : { cursor }, { signal })
+    for (const item of page.items) {
+      const template = templateOfForeign(item.uriTemplate)
+      const described = describeTemplate(item, mark)
+      if (described === undefined) continue
+      if (template === undefined || !isTemplate(template)) {
+        log('warn', 'a template of the server cannot be relayed', { template: item.uriTemplate.slice(0, 200) })
+        continue
+      }
+      if (!found.has(template))
+        found.set(template, { template: { template, ...described }, uriTemplate: item.uriTemplate })
+    }
+    if (found.size > maxTemplates)
+      throw new ResourceError('too-large', `The server has over ${maxTemplates} templates.`)
+    cursor = page.nextCursor
+    if (cursor === undefined) return [...found.values()]
+  }
+  throw new ResourceError('too-large', `The templates of the server have over ${maxPages} pages.`)
+}
+
+function isTemplate(text: string): boolean {
+  try {
+    compileTemplate(text)
+    return true
+  } catch (error) {
+    if (isResourceError(error)) return false
+    throw error
+  }
+}
+
+/** Rewrites the URIs in search results, so that they can be read here. Other content stays unchanged. */
+export function withFound(content: Content, address: string | undefined): Content {
+  if (address === undefined || content.mimeType !== foundMimeType || !('text' in content)) return content
+  const found = parseFound(content.text)
+  if (found === undefined) return content
+  const here = parseAddress(address)
+  const uriOf = (uri: string) => formatUri(here, pathOfForeign(uri))
+  const hitOf = (hit: FoundHit): FoundHit => {
+    const query = /\?.*$/s.exec(hit.uri)?.[0] ?? ''
+    // The part that was found is asked for by the parameters of the server.
+    const uri = hit.uri === `${hit.document}${query}` ? `${uriOf(hit.document)}${query}` : uriOf(hit.uri)
+    return { ...hit, uri, document: uriOf(hit.document), mount: uriOf(hit.mount) }
+  }
+  return { ...content, text: JSON.stringify({ ...found, hits: found.hits.map(hitOf) }) }
 }

@@ -5,8 +5,7 @@ import { requireSecret, type SecretSource } from '../../schema/secret.ts'
 import { resolveFolder } from '../../schema/values.ts'
 import { redacted } from '../../wrap/redacted.ts'
 import type { OpenSource, OptionsOf } from '../source.ts'
-import type { source } from './config.ts'
-import { cleartextHost } from './target.ts'
+import { cleartextHost, type source } from './config.ts'
 
 /** Opens another MCP server. It is started or connected to when it is first asked. */
 export const open: OpenSource<typeof source> = async (options, { address, folder, log, spill, redaction }) => {

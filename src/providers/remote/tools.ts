@@ -1,5 +1,5 @@
 import { isAnswer, type RemoteView } from '../../client/index.ts'
-import type { RemoteTool, RemoteToolResult } from '../../client/remote-tools.ts'
+import type { RemoteTool, RemoteToolResult } from '../../client/target.ts'
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { comparePaths } from '../../core/path.ts'

@@ -4,26 +4,33 @@ import { comparePaths } from '../../core/path.ts'
 import type { Completion, CompletionRequest, Content, Params, Provider, Template } from '../../core/provider.ts'
 import type { Recording } from '../../core/recording.ts'
 import type { Collection, Store } from '../../store/store.ts'
-import { type Analysis, type NewAnalysis, taskTypes } from './analysis.ts'
-import { findRecord, listEntries, recentEntry, recordEntry, reportEntry, tagEntry, voteEntry } from './list.ts'
+import {
+  createTags,
+  findRecord,
+  listEntries,
+  recentEntry,
+  recordEntry,
+  reportEntry,
+  type Tags,
+  tagEntry,
+  voteEntry,
+} from './list.ts'
 import { look, type Question } from './lookup.ts'
 import { nameFault, parsePlace, segmentOf } from './places.ts'
 import { type ComputeOptions, computeOnce, readPlace } from './read.ts'
-import { analysisJsonSchema } from './record.ts'
+import { type Analysis, analysisJsonSchema, type NewAnalysis, taskTypes } from './record.ts'
 import { reportLanguages } from './report.ts'
 import { parseRow, tagTerm } from './row.ts'
-import { createTags, type Tags } from './tags.ts'
 import { watchResults } from './watch.ts'
 import { createWriter, type Stored, type WriteOptions } from './write.ts'
 
 /** Store of the results. */
 export { openStore, type Store, type StoreOptions } from '../../store/index.ts'
-export { type Analysis, type NewAnalysis, type TaskType, taskTypes, type Vote } from './analysis.ts'
 export type { Question } from './lookup.ts'
 export type { ComputeOptions } from './read.ts'
-export { analysisJsonSchema } from './record.ts'
+export { type Analysis, analysisJsonSchema, type NewAnalysis, type TaskType, taskTypes, type Vote } from './record.ts'
 export { formatReport, type ReportLanguage } from './report.ts'
-export { hashPrompt, normalizePrompt } from './text.ts'
+export { hashPrompt, normalizePrompt } from './row.ts'
 export type { Keep, Stored } from './write.ts'
 
 export interface ResultsOptions extends WriteOptions {

@@ -1,9 +1,8 @@
 import { defined } from '../../core/kit/defined.ts'
 import type { Collection } from '../../store/store.ts'
-import type { Analysis, TaskType } from './analysis.ts'
 import { recordPath } from './places.ts'
-import { type Found, gramTerms, hashTerm, parseRow } from './row.ts'
-import { gramsOf, sampled, similarityOf } from './text.ts'
+import type { Analysis, TaskType } from './record.ts'
+import { type Found, gramsOf, gramTerms, hashTerm, parseRow, sampled, similarityOf } from './row.ts'
 
 /** Query of a look-up: the prompt as a person writes it. Without a task type, analyses of every task type match. */
 export interface Question {

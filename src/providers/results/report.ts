@@ -1,4 +1,4 @@
-import type { Analysis, Vote } from './analysis.ts'
+import type { Analysis, Vote } from './record.ts'
 
 export const reportLanguages = ['ja', 'en'] as const
 export type ReportLanguage = (typeof reportLanguages)[number]

@@ -4,10 +4,9 @@ import type { Log } from '../../core/log.ts'
 import type { Stored } from '../../core/recording.ts'
 import type { Scrubber } from '../../core/scrub.ts'
 import type { Collection } from '../../store/store.ts'
-import type { Analysis, NewAnalysis } from './analysis.ts'
-import { mapTexts, parseAnalysis, timeOf } from './record.ts'
+import type { Tags } from './list.ts'
+import { type Analysis, mapTexts, type NewAnalysis, parseAnalysis, timeOf } from './record.ts'
 import { digestOf, type Found, formatRow, idOf, parseRow, termsOf } from './row.ts'
-import type { Tags } from './tags.ts'
 
 export type { Stored } from '../../core/recording.ts'
 

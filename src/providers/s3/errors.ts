@@ -1,7 +1,7 @@
 import { invalid, notFound, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { silent, wayFault } from '../objects/endpoint.ts'
 import { ObjectFault } from '../objects/store.ts'
-import { silent, wayFault } from '../objects/ways.ts'
 
 /** The facts of a client error that may be passed on: never its text, which may come from the store. */
 interface Failure {

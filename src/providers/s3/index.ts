@@ -5,8 +5,7 @@ import { requireKeys } from '../../core/kit/required.ts'
 import type { Provider } from '../../core/provider.ts'
 import { traceContext } from '../../core/trace.ts'
 import { type Endpoint, guardedLookup, parseEndpoint } from '../objects/endpoint.ts'
-import { type BucketOptions, completeOptions } from '../objects/options.ts'
-import { createObjects } from '../objects/provider.ts'
+import { type BucketOptions, completeOptions, createObjects } from '../objects/provider.ts'
 import { createS3Store } from './store.ts'
 
 /** Keys that sign requests, as the store issues them. */

@@ -13,8 +13,7 @@ import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
 import type { ByteRange } from '../../core/provider.ts'
 import { createSeldom } from '../objects/seldom.ts'
-import type { GetQuery, ObjectBody, ObjectDetails, ObjectStore } from '../objects/store.ts'
-import { ObjectFault } from '../objects/store.ts'
+import { type GetQuery, type ObjectBody, type ObjectDetails, ObjectFault, type ObjectStore } from '../objects/store.ts'
 import { isMute, translate, translateBody } from './errors.ts'
 
 export interface S3StoreOptions {

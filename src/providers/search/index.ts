@@ -20,8 +20,7 @@ import { reads } from '../../search/feed-document.ts'
 import type { SearchHit, SearchIndex } from '../../search/search-index.ts'
 import type { Store } from '../../store/index.ts'
 import { allowsFor, findHits, formatFound, formatHit, formatMarkdown, knownMounts, type Parts } from './answer.ts'
-import { completeSearch } from './complete.ts'
-import { type Asked, maxAfter, parameters, parseAsked } from './query.ts'
+import { type Asked, completeSearch, maxAfter, parameters, parseAsked } from './query.ts'
 
 export type { FeedStatus, MountProgress } from '../../core/feed-status.ts'
 

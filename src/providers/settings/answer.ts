@@ -1,14 +1,12 @@
 import { createScanner, type Node as JsonNode, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
 import { type Layer, redactPhrase } from '../../secrets/find.ts'
-import { parseDotenv } from './dotenv.ts'
 import type { Format } from './formats.ts'
 import { judge, type Policy } from './judge.ts'
 import { type Budget, createBudget, type Fault, fault, isParseFault, type Limits } from './limits.ts'
-import { parseIni, parseProperties } from './lines.ts'
-import { escapeStep, unescapeStep } from './pointer.ts'
+import { parseDotenv, parseIni, parseProperties } from './lines.ts'
 import { showJson, showSource } from './shown.ts'
 import { parseToml } from './toml.ts'
-import { childOf, jsonNumber, type Node, type Scalar, type Tree } from './tree.ts'
+import { childOf, escapeStep, jsonNumber, type Node, type Scalar, type Tree, unescapeStep } from './tree.ts'
 import { parseYaml } from './yaml.ts'
 
 /** Reads JSON, with comments and trailing commas. Keys that are there twice are both in the tree. */

@@ -1,7 +1,7 @@
 import { invalid } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { baseName } from '../../core/path.ts'
-import { isVault } from '../../secrets/vaults.ts'
+import { isVault } from '../../secrets/credential-files.ts'
 
 /** The formats of settings. `json` may have comments and trailing commas; `yaml` may hold several documents. */
 export const formats = ['json', 'yaml', 'toml', 'ini', 'dotenv', 'properties'] as const

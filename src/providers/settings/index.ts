@@ -24,7 +24,7 @@ import { createDesk, type Desk } from './desk.ts'
 import { createFormats, type FormatOf, type FormatRules, mimeTypes } from './formats.ts'
 import type { Policy } from './judge.ts'
 import { defaultLimits, type Limits } from './limits.ts'
-import { parsePointer } from './pointer.ts'
+import { parsePointer } from './tree.ts'
 
 export type { Format } from './formats.ts'
 

@@ -1,10 +1,8 @@
 import { compileGlobs } from '../../core/glob.ts'
 import { redactPhrase } from '../../secrets/find.ts'
-import { type KeyKind, kindOfKey } from '../../secrets/keys.ts'
-import { looksOpaque } from '../../secrets/opaque.ts'
+import { type KeyKind, kindOfKey, looksOpaque } from '../../secrets/keys.ts'
 import { isNothing } from '../../secrets/values.ts'
-import { escapeStep } from './pointer.ts'
-import type { Entry, Node, Scalar, Table, Tree } from './tree.ts'
+import { type Entry, escapeStep, type Node, type Scalar, type Table, type Tree } from './tree.ts'
 
 export interface Policy {
   /** `safe`: values that look secret by no name and no look. `allowed`: only those that `allow` names. */

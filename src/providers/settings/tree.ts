@@ -1,3 +1,5 @@
+import { invalid } from '../../core/errors.ts'
+
 /**
  * How a value is written, which decides how the mark takes its place: `inside` quotes that stay; `quoted`, so that the mark
  * has to bring its own; `plain`, to the end of a line; `block`, a block scalar of YAML with the line end behind it.
@@ -60,4 +62,27 @@ export function jsonNumber(lexeme: string): string | undefined {
 /** A text as a value. */
 export function textNode(text: string, place: Omit<Scalar, 'kind' | 'text' | 'json'>): Scalar {
   return { kind: 'scalar', text, json: JSON.stringify(text), ...place }
+}
+
+/**
+ * The steps of a JSON pointer (RFC 6901).
+ *
+ * @throws ResourceError `invalid` (reason `pointer`) for a malformed one.
+ */
+export function parsePointer(pointer: string): readonly string[] {
+  if (pointer === '') return []
+  if (!pointer.startsWith('/'))
+    throw invalid('A pointer begins with "/": write ?pointer=/db/host, or leave it empty for all of it.', 'pointer')
+  if (/~(?![01])/.test(pointer))
+    throw invalid('In a pointer, "~" is written as "~0", and "/" within a name as "~1".', 'pointer')
+  return pointer.slice(1).split('/').map(unescapeStep)
+}
+
+/** One step of a pointer, or of what is typed of one: `~1` is `/`, `~0` is `~`. */
+export function unescapeStep(step: string): string {
+  return step.replaceAll('~1', '/').replaceAll('~0', '~')
+}
+
+export function escapeStep(step: string): string {
+  return step.replaceAll('~', '~0').replaceAll('/', '~1')
 }

@@ -10,7 +10,7 @@ import {
   type YAMLMap,
   type Scalar as YamlScalar,
 } from 'yaml'
-import { deepNestingIn } from '../../text/yaml-nesting.ts'
+import { deepNestingIn } from '../../text/front-matter.ts'
 import { type Budget, fault } from './limits.ts'
 import { type Entry, jsonNumber, type Node, type Scalar, type Tree, textNode } from './tree.ts'
 

@@ -7,14 +7,20 @@ import {
   type Affinity,
   affinityOf,
   type Cells,
+  checksOf,
   columnsOf,
+  folded,
+  foreignKeysOf,
+  generatedOf,
   type Item,
+  itemsOf,
   quoteName,
   type RawColumn,
   type Run,
+  referencesIn,
+  textOf,
   tryTo,
-} from './columns.ts'
-import { checksOf, folded, foreignKeysOf, generatedOf, itemsOf, referencesIn, textOf } from './definitions.ts'
+} from './definitions.ts'
 
 /** Key column of a table, with the facts that only statements need. */
 export interface KnownKey {

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
-import type { ObjectName, Relation } from '../relational/model.ts'
-import type { Listed, PageQuery, RowPage } from '../relational/source.ts'
-import type { Catalog } from './catalog.ts'
+import type { DatabaseSyncInstance } from '@photostructure/sqlite'
+import { invalid, notFound } from '../../core/errors.ts'
+import type { ObjectName, Relation, RowAccess } from '../relational/model.ts'
+import type { KeyQuery, Listed, PageQuery, Row, RowPage, RowQuery, Value } from '../relational/source.ts'
+import type { Catalog, Known, KnownKey } from './catalog.ts'
+import { type Affinity, quoteName } from './definitions.ts'
 import type { OpenFile } from './file.ts'
-import { createRowReader, type PlainKeyQuery, type PlainRowQuery } from './rows.ts'
 
 /** Operations on an open file, each in one snapshot of it. */
 export interface Operations {
@@ -89,4 +91,205 @@ function hashOf(catalog: Catalog): string {
   for (const row of catalog.statements())
     hash.update(JSON.stringify(row.map((cell) => (cell === null ? null : String(cell)))))
   return hash.digest('base64url')
+}
+
+/** Row query without the caller's description of the relation: the current description counts. */
+type PlainRowQuery = Omit<RowQuery, 'relation'> & Asked
+type PlainKeyQuery = Omit<KeyQuery, 'relation'> & Asked
+
+interface Asked {
+  readonly table: string
+  readonly access: RowAccess
+  /** Whether rows of views are served. */
+  readonly views: boolean
+}
+
+export interface RowReader {
+  read(query: PlainRowQuery): RowPage
+  keys(query: PlainKeyQuery): readonly (readonly string[])[]
+}
+
+/** Reads rows. Statements are made of names that the catalog told, quoted; whatever a client said is bound. */
+function createRowReader(database: DatabaseSyncInstance, catalog: Catalog): RowReader {
+  const [encoding] = database.prepare('pragma encoding').get() as readonly [string]
+  const decoder = createDecoder(encoding)
+
+  const find = ({ table, access, views }: Asked): { readonly known: Known; readonly key: readonly KnownKey[] } => {
+    const known = catalog.find(table)
+    const kind = known?.item.kind
+    if (known === undefined || kind === 'virtual table' || (kind === 'view' && !views)) throw notFound('no such table')
+    const names = new Set(known.relation.columns.map(({ name }) => name))
+    if ([...access.readable, ...access.key].some((column) => !names.has(column))) throw notFound('a column has gone')
+    const isSame = known.key.length === access.key.length && known.key.every(({ name }, i) => name === access.key[i])
+    if (access.key.length > 0 && !isSame) throw notFound('the key is another one')
+    return { known, key: access.key.length === 0 ? [] : known.key }
+  }
+
+  return {
+    read: (query) => {
+      const { columns, limit, maxValueBytes, maxBytes, key: only, after } = query
+      const { known, key } = find(query)
+      if (columns.length === 0) return { rows: [], more: false }
+      const told = only ?? after
+      const values = (told ?? []).map((text, i) => boundOf(text, key[i]?.affinity ?? 'none'))
+      const isUnusable = values.some((value, i) => key[i]?.isRowid === true && typeof value !== 'bigint')
+      if (isUnusable && only !== undefined) return { rows: [], more: false }
+      if (isUnusable) throw invalid('The parameter "after" is not the key of a row of this table.', 'after')
+      // Key values are needed in full.
+      const parts = new Map([
+        ...columns.map((name) => [name, maxValueBytes] as const),
+        ...key.map(({ name }) => [name, maxKey] as const),
+      ])
+      const selected = [...parts.keys()]
+      const where = told === undefined ? present(key) : `WHERE ${compared(key, only === undefined ? '>' : '=')}`
+      const sql = `SELECT ${selected.map((name) => pieceOf(name, parts.get(name) ?? 0)).join(', ')}
+        FROM ${sourceOf(known, selected, key)} ${where} ${orderOf(key)} LIMIT ${limit + 1}`
+      const at = new Map(selected.map((name, i) => [name, i]))
+      const cellOf = (cells: readonly Cell[], name: string) => cells[at.get(name) ?? -1] ?? null
+      const rows: Row[] = []
+      let bytes = 0
+      for (const cells of database.prepare(sql).iterate(...values) as Iterable<readonly Cell[]>) {
+        const row = {
+          key: key.map((part) => decoder.keyOf(cellOf(cells, part.name), part)),
+          values: columns.map((name) => shortened(decoder.valueOf(cellOf(cells, name)), maxValueBytes)),
+        }
+        bytes += row.values.reduce((sum, { json }) => sum + json.length, 0)
+        if (rows.length === limit || (rows.length > 0 && bytes > maxBytes)) return { rows, more: true }
+        rows.push(row)
+      }
+      return { rows, more: false }
+    },
+    keys: (query) => {
+      const { typed, limit } = query
+      const { known, key } = find(query)
+      const [first] = key
+      if (first === undefined) return []
+      const from = boundOf(typed, first.affinity)
+      const names = key.map(({ name }) => name)
+      const where =
+        typed === '' ? present(key) : `WHERE ${columnOf(first)} >= ?1 ${present(key.slice(1)).replace('WHERE', 'AND')}`
+      const sql = `SELECT ${names.map((name) => pieceOf(name, maxKey)).join(', ')}
+        FROM ${sourceOf(known, names, key)} ${where} ${orderOf(key)} LIMIT ${limit}`
+      const rows = database.prepare(sql).all(...(typed === '' ? [] : [from])) as readonly (readonly Cell[])[]
+      return rows.map((cells) => key.map((part, i) => decoder.keyOf(cells[i] ?? null, part)))
+    },
+  }
+}
+
+/** A key that is longer than this is in no URI. */
+const maxKey = 64 * 1024
+
+/** A column of a key is read whole, and shown as any other. */
+function shortened(value: Row['values'][number], most: number): Row['values'][number] {
+  if (value.cut !== undefined || value.json.length <= most) return value
+  const text: unknown = JSON.parse(value.json)
+  if (typeof text !== 'string' || Buffer.byteLength(text) <= most) return value
+  return { json: JSON.stringify(text.slice(0, Math.max(1, Math.floor(most / 4)))), cut: Buffer.byteLength(text) }
+}
+
+/** Rows without a key come as they lie in the table; a view is computed once for each of its rows. */
+function sourceOf({ item }: Known, columns: readonly string[], key: readonly KnownKey[]): string {
+  const name = quoteName(item.name)
+  if (item.kind === 'view') return `(SELECT ${columns.map(quoteName).join(', ')} FROM main.${name})`
+  return key.length === 0 ? `main.${name} NOT INDEXED` : `main.${name}`
+}
+
+function columnOf({ name, collation, isRowid }: KnownKey): string {
+  return isRowid ? quoteName(name) : `${quoteName(name)} COLLATE ${collation}`
+}
+
+/** Rows that have a key: where there is none, all. */
+function present(key: readonly KnownKey[]): string {
+  const parts = key.filter(({ isRowid }) => !isRowid).map(({ name }) => `${quoteName(name)} IS NOT NULL`)
+  return parts.length === 0 ? '' : `WHERE ${parts.join(' AND ')}`
+}
+
+function compared(key: readonly KnownKey[], comparison: '>' | '='): string {
+  const also = present(key.slice(1)).replace('WHERE', 'AND')
+  return `(${key.map(columnOf).join(', ')}) ${comparison} (${key.map((_, i) => `?${i + 1}`).join(', ')}) ${also}`
+}
+
+function orderOf(key: readonly KnownKey[]): string {
+  return key.length === 0 ? '' : `ORDER BY ${key.map(columnOf).join(', ')}`
+}
+
+/** A value as a statement answers it, and as one is bound. */
+type Cell = string | bigint | number | null | Uint8Array
+
+/** Of a longer value not even the beginning is read: SQLite would have to take in all of it. */
+const longest = 16 * 2 ** 20
+
+/**
+ * A column as a value of its own kind: numbers as they are; texts as bytes, in the encoding of the database, with a letter before
+ * them, since a text may have a NUL in it; bytes as hexadecimal digits, with another letter. Of one that is longer than so many
+ * bytes, its length and its beginning.
+ */
+function pieceOf(column: string, most: number): string {
+  const name = quoteName(column)
+  const start = (piece: string) => `CASE WHEN octet_length(${name}) > ${longest} THEN '' ELSE ${piece} END`
+  // A character has up to four bytes.
+  const letters = start(`substr(${name}, 1, ${Math.max(1, Math.floor(most / 4))})`)
+  const digits = start(`hex(substr(${name}, 1, ${most}))`)
+  return `CASE typeof(${name})
+    WHEN 'text' THEN CASE WHEN octet_length(${name}) > ${most}
+      THEN CAST('c' || octet_length(${name}) || ':' || ${letters} AS BLOB) ELSE CAST('t' || ${name} AS BLOB) END
+    WHEN 'blob' THEN CASE WHEN octet_length(${name}) > ${most}
+      THEN 'd' || octet_length(${name}) || ':' || ${digits} ELSE 'b' || hex(${name}) END
+    ELSE ${name} END`
+}
+
+/** Makes values out of what such a column answered. */
+function createDecoder(encoding: string) {
+  const decoder = new TextDecoder(encoding.toLowerCase())
+  return {
+    valueOf: (cell: Cell): Value => {
+      if (cell === null) return { json: 'null' }
+      if (typeof cell === 'bigint') return { json: isSafe(cell) ? String(cell) : JSON.stringify(String(cell)) }
+      if (typeof cell === 'number') return { json: Number.isFinite(cell) ? realOf(cell) : JSON.stringify(String(cell)) }
+      const isText = typeof cell !== 'string'
+      const told = isText ? decoder.decode(cell) : cell
+      const isCut = told[0] === 'c' || told[0] === 'd'
+      const from = isCut ? told.indexOf(':') + 1 : 1
+      const json = JSON.stringify(isText ? told.slice(from) : base64Of(told.slice(from)))
+      return isCut ? { json, cut: Number(told.slice(1, from - 1)) } : { json }
+    },
+    /** A part of a key as a text; no other part has the same one. */
+    keyOf: (cell: Cell, { affinity }: KnownKey): string => {
+      if (cell === null) return ''
+      if (typeof cell === 'bigint') return String(cell)
+      if (typeof cell === 'number') return realOf(cell)
+      if (typeof cell === 'string') return `x'${cell.slice(1)}'`
+      const text = decoder.decode(cell).slice(1)
+      return boundOf(text, affinity) === text ? text : `'${text.replaceAll("'", "''")}'`
+    },
+  }
+}
+
+function isSafe(whole: bigint): boolean {
+  return whole <= BigInt(Number.MAX_SAFE_INTEGER) && whole >= BigInt(Number.MIN_SAFE_INTEGER)
+}
+
+/** A real number, which shows that it is one. */
+function realOf(value: number): string {
+  const text = Object.is(value, -0) ? '-0' : String(value)
+  return /^-?\d+$/.test(text) ? `${text}.0` : text
+}
+
+function base64Of(digits: string): string {
+  return Buffer.from(digits, 'hex').toString('base64')
+}
+
+const [smallest, largest] = [-(2n ** 63n), 2n ** 63n - 1n]
+
+/** Parses a part of a key for a column: `x'00'` is bytes, `'7'` is a string, and `7` is a string when the column holds text. */
+function boundOf(text: string, affinity: Affinity): Cell {
+  if (/^x'(?:[0-9A-F]{2})*'$/.test(text)) return Uint8Array.from(Buffer.from(text.slice(2, -1), 'hex'))
+  if (/^'(?:[^']|'')*'$/.test(text)) return text.slice(1, -1).replaceAll("''", "'")
+  if (affinity === 'text') return text
+  if (/^-?(?:0|[1-9]\d{0,18})$/.test(text)) {
+    const whole = BigInt(text)
+    return whole >= smallest && whole <= largest ? whole : text
+  }
+  if (/^-?\d+(?:\.\d+)?(?:e[+-]\d+)?$/.test(text)) return Number(text)
+  return text
 }

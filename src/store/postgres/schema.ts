@@ -1,4 +1,4 @@
-import { failure, refused } from '../failure.ts'
+import { failure, refused } from '../rules.ts'
 import type { Ask } from './server.ts'
 import { textsMigration } from './texts-schema.ts'
 

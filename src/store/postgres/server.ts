@@ -1,17 +1,19 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
 import { isResourceError, type ResourceError } from '../../core/errors.ts'
-import { failure, fault, type Reason, refused } from '../failure.ts'
+import { sleep } from '../../core/kit/abort.ts'
 import type { PostgresStore } from '../index.ts'
+import { type Change, createNews } from '../news.ts'
+import { failure, fault, type Reason, refused } from '../rules.ts'
 
 export type Found = Readonly<Record<string, unknown>>
 
 /** Runs one statement. */
 export type Ask = (sql: string, values?: readonly unknown[]) => Promise<readonly Found[]>
 
-/** A server with a small pool of connections, each of which may be lost at any time. */
-export interface Server {
-  /** @throws ResourceError, and errors of the server that `failureOf` converts. */
+/** A server that is reached by a few connections, each of which may be lost at any time. */
+interface Server {
+  /** @throws ResourceError and errors of the server, which `failureOf` knows. */
   readonly ask: Ask
   /** Runs several statements in one transaction. */
   within(act: (ask: Ask) => Promise<void>): Promise<void>
@@ -164,4 +166,120 @@ function isAnswer(error: unknown): boolean {
 /** Whether the tables are gone. */
 export function isMissing(error: unknown): boolean {
   return error instanceof pg.DatabaseError && missing.has(error.code ?? '')
+}
+
+/** How long at first, and at most, until another connection is tried, in milliseconds. */
+const retryMs = { first: 100, most: 2000 }
+/** How often a connection on which nothing is said is asked whether it is still one, in milliseconds. */
+const beatMs = 10_000
+
+/** One connection that receives all notifications, as long as a listener exists. */
+export interface Listening {
+  watch(collection: string, signal: AbortSignal): Promise<AsyncIterable<Change>>
+  close(): Promise<void>
+}
+
+/** @param lost Told when the connection is lost, and when there is one again. */
+export function createListening(server: Server, channel: string, told: (connected: boolean) => void): Listening {
+  let running: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined
+  /** Resolves when there is a connection, or when the first attempt has failed: later writes are then reported late. */
+  let tried: Promise<void> = Promise.resolve()
+
+  const news = createNews(() => {
+    if (news.collections.length > 0 && running === undefined) begin()
+    if (news.collections.length === 0 && running !== undefined) {
+      running.stop.abort()
+      running = undefined
+    }
+  })
+
+  const begin = () => {
+    const stop = new AbortController()
+    let done = () => {}
+    tried = new Promise((resolve) => {
+      done = resolve
+    })
+    running = { stop, ended: run(stop.signal, done) }
+  }
+
+  const run = async (signal: AbortSignal, tried: () => void) => {
+    let wait: number = retryMs.first
+    for (let lost = false; !signal.aborted; ) {
+      const connected = await hear(signal, () => {
+        // Nobody knows what was said meanwhile.
+        if (lost) {
+          news.tellAll()
+          told(true)
+        }
+        wait = retryMs.first
+        tried()
+      })
+      tried()
+      if (signal.aborted) return
+      if (connected || !lost) told(false)
+      lost = true
+      await sleep(wait * (0.5 + Math.random()), signal)
+      wait = Math.min(wait * 2, retryMs.most)
+    }
+  }
+
+  /** Listens until the connection is lost. `false`: there was none. */
+  const hear = async (signal: AbortSignal, ready: () => void): Promise<boolean> => {
+    const client = server.connection()
+    const over = new AbortController()
+    const end = () => over.abort()
+    client.on('error', end)
+    client.on('end', end)
+    signal.addEventListener('abort', end, { once: true })
+    client.on('notification', ({ payload }) => tell(payload))
+    try {
+      await client.connect()
+      await client.query(`listen ${client.escapeIdentifier(channel)}`)
+      ready()
+      await beat(client, over.signal)
+      return true
+    } catch {
+      return false
+    } finally {
+      signal.removeEventListener('abort', end)
+      client.end().catch(() => {})
+    }
+  }
+
+  const tell = (payload: string | undefined) => {
+    const { collection, keys } = parse(payload)
+    if (collection === undefined) news.tellAll()
+    else news.tell(collection, keys)
+  }
+
+  return {
+    watch: async (collection, signal) => {
+      const heard = news.listen(collection, signal)
+      await tried
+      return heard
+    },
+    close: async () => {
+      const { ended } = running ?? {}
+      news.close()
+      await ended
+    },
+  }
+}
+
+async function beat(client: pg.Client, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await sleep(beatMs, signal)
+    if (!signal.aborted) await client.query('select 1').catch(() => {})
+  }
+}
+
+/** Parses the payload of a notification. Without a collection it is not from a store. */
+function parse(payload = ''): { readonly collection?: string; readonly keys: Change } {
+  try {
+    const news = JSON.parse(payload) as { collection?: unknown; keys?: unknown }
+    const keys = Array.isArray(news.keys) ? news.keys.map(String) : undefined
+    return typeof news.collection === 'string' ? { collection: news.collection, keys } : { keys: undefined }
+  } catch {
+    return { keys: undefined }
+  }
 }

@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { isResourceError, type ResourceError } from '../../core/errors.ts'
-import { failure, fault, type Reason, refused } from '../failure.ts'
+import { failure, fault, type Reason, refused } from '../rules.ts'
 import { codeOf, type Database, openDatabase } from './database.ts'
 import { createOperations, type SqliteOperations } from './operations.ts'
 import { migrate } from './schema.ts'

@@ -1,3 +1,6 @@
+import { isInSet } from '../text-set.ts'
+import type { TextSet } from '../texts.ts'
+
 /** Cache of look-ups in texts, valid until the texts change: common terms are queried repeatedly. */
 export interface Known {
   count(home: Version, token: string, find: () => number): number
@@ -6,8 +9,8 @@ export interface Known {
   chosen(home: Version, match: string, find: () => readonly number[]): readonly number[]
 }
 
-/** The set of texts, and its revision. */
-export interface Version {
+/** Which texts, and as of which change. */
+interface Version {
   readonly id: number
   readonly revision: number
 }
@@ -64,4 +67,73 @@ export function createKnown(): Known {
       return kept.lists.get(match) ?? keep(kept, match, find())
     },
   }
+}
+
+/** How many texts are looked up at once, and how many that were removed may be kept besides. */
+const limits = { rows: 50_000, removed: 20_000 }
+
+/** A text, the id of its first part, and how many parts it has: their ids follow each other. */
+export type Owner = readonly [text: number, first: number, count: number]
+
+/** Which text each part is of. It is read once, and then only what is new: ids are never used again. */
+export interface Owners {
+  /** Reads what is new. To be called before {@link Owners.within} whenever the texts may have changed. */
+  refresh(home: Version): void
+  /** Those parts whose text is in a set. The ids are in ascending order, and stay so. */
+  within(parts: readonly number[], set: TextSet): readonly number[]
+}
+
+/** @param read Texts after an id, in the order of their ids. */
+export function createOwners(read: (after: number, limit: number) => readonly Owner[], count: () => number): Owners {
+  const revisions = new Map<number, number>()
+  /** In the order of the texts' ids, which is that of their parts' ids too: one writer at a time makes both. */
+  let owners: Owner[] = []
+
+  const catchUp = () => {
+    for (;;) {
+      const some = read(owners.at(-1)?.[0] ?? 0, limits.rows)
+      for (const owner of some) owners.push(owner)
+      if (some.length < limits.rows) return
+    }
+  }
+
+  return {
+    refresh: ({ id, revision }) => {
+      if (revisions.get(id) === revision) return
+      catchUp()
+      if (owners.length > limits.removed && owners.length > 2 * count()) {
+        owners = []
+        catchUp()
+      }
+      revisions.set(id, revision)
+    },
+    within: (parts, set) => {
+      const found: number[] = []
+      let at = 0
+      for (const part of parts) {
+        at = lastNotAfter(owners, part, at)
+        const owner = owners[at]
+        if (owner !== undefined && part >= owner[1] && part < owner[1] + owner[2] && isInSet(set, owner[0]))
+          found.push(part)
+      }
+      return found
+    },
+  }
+}
+
+/** The place, at or after `from`, of the last text whose first part is not after a part: by steps that double, then by binary search. */
+function lastNotAfter(owners: readonly Owner[], part: number, from: number): number {
+  let low = from
+  let step = 1
+  while ((owners[low + step]?.[1] ?? Number.POSITIVE_INFINITY) <= part) {
+    low += step
+    step *= 2
+  }
+  let high = Math.min(low + step, owners.length)
+  while (high - low > 1) {
+    const middle = (low + high) >> 1
+    if ((owners[middle]?.[1] ?? Number.POSITIVE_INFINITY) <= part) low = middle
+    else high = middle
+  }
+  return low
 }

@@ -1,11 +1,10 @@
 import { crc32 } from 'node:zlib'
 import type { Bounds, Operations } from '../engine.ts'
-import { failure } from '../failure.ts'
-import { leases, type WholeRow } from '../rules.ts'
+import { failure, leases, type WholeRow } from '../rules.ts'
 import { listSql } from '../sql.ts'
 import type { Condition, Row } from '../store.ts'
 import { type Database, type Found, type Statement, transaction, type Value } from './database.ts'
-import { dialect, prepareRows, type RowStatements } from './rows-statements.ts'
+import { dialect, prepareRows, type RowStatements } from './statements.ts'
 
 /** Changes of a collection since a revision: some keys, or everything. */
 export interface Changed {

@@ -1,4 +1,4 @@
-import { refused } from '../failure.ts'
+import { refused } from '../rules.ts'
 import { type Database, transaction } from './database.ts'
 
 /** Application id that marks a file of hikidashi: "hiki". */

@@ -1,13 +1,12 @@
 import { crc32 } from 'node:zlib'
 import type { TextOperations } from '../engine.ts'
-import { failure } from '../failure.ts'
-import { endOf } from '../rules.ts'
+import { endOf, failure } from '../rules.ts'
 import { isInSet } from '../text-set.ts'
 import type { FoundPart, NewText, TextEntry } from '../texts.ts'
 import { bytesOf } from '../texts-rules.ts'
 import { type Database, type Found, listIn, transaction, type Value } from './database.ts'
+import { prepareTexts, type TextStatements } from './statements.ts'
 import { createFinding, type Home, tokenOf } from './texts-finding.ts'
-import { prepareTexts, type TextStatements } from './texts-statements.ts'
 
 /** Number of texts that one step of a removal removes. */
 const batch = 200

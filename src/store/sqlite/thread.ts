@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { ResourceError } from '../../core/errors.ts'
-import { failure } from '../failure.ts'
+import { failure } from '../rules.ts'
 import type { Message, Question } from './worker.ts'
 
 /** The worker thread that has a store's file open. SQLite blocks its caller: it waits for the disk, and for other processes. */

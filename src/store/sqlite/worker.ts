@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { isResourceError, type ResourceError } from '../../core/errors.ts'
-import { failure } from '../failure.ts'
+import { failure } from '../rules.ts'
 import { failureOf, looks, type OpenFile, openFile, reasonOf, type Warn } from './file.ts'
 import type { SqliteOperations } from './operations.ts'
 

@@ -2,9 +2,8 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
 import { isBinary } from './binary.ts'
 import { decodeBytes, isWhole, labelOf } from './decode.ts'
-import { byChance, likelihood, type Model } from './models.ts'
+import { byChance, likelihood, type Model, westernness } from './models.ts'
 import { guessUtf16, isDamagedUtf8, isMostlyUtf8, isUtf16, markOf } from './unicode.ts'
-import { westernness } from './western.ts'
 
 /** Language group that an encoding implies; `western` covers the languages of Windows-1252. */
 export type Language = 'ja' | 'zh' | 'ko' | 'western'

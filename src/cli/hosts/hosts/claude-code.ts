@@ -1,7 +1,15 @@
 import { joinCommand } from '../../operations/command-line.ts'
-import { inProject, joined, saying } from '../places.ts'
 import { type Spelling, spellAll, spellCommand, unlessEmpty } from '../spell.ts'
-import type { Entry, EntryContext, Host, Launch, Place } from '../types.ts'
+import {
+  type Entry,
+  type EntryContext,
+  type Host,
+  inProject,
+  joined,
+  type Launch,
+  type Place,
+  saying,
+} from '../types.ts'
 import { strings } from '../values.ts'
 
 const spelling: Spelling = { variable: (name) => `\${${name}}`, fills: /\$\{/ }

@@ -1,7 +1,6 @@
 import { misused } from '../../terminal/exit.ts'
-import { applicationFolder, joined } from '../places.ts'
 import { type Spelling, spellAll, spellCommand, unlessEmpty } from '../spell.ts'
-import type { Host, Place } from '../types.ts'
+import { applicationFolder, type Host, joined, type Place } from '../types.ts'
 import { claudeCode } from './claude-code.ts'
 
 const spelling: Spelling = {

@@ -1,9 +1,8 @@
 import { defined } from '../../../core/kit/defined.ts'
 import { joinCommand } from '../../operations/command-line.ts'
 import { misused } from '../../terminal/exit.ts'
-import { inProject, joined, saying } from '../places.ts'
 import { spell, spellAll, spellCommand, unlessEmpty } from '../spell.ts'
-import type { Host, Launch, Place, Value } from '../types.ts'
+import { type Host, inProject, joined, type Launch, type Place, saying, type Value } from '../types.ts'
 import { type JsonObject, strings } from '../values.ts'
 import { claudeCode } from './claude-code.ts'
 

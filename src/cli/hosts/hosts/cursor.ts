@@ -1,6 +1,5 @@
-import { inProject, joined } from '../places.ts'
 import { type Spelling, spellAll, spellCommand, unlessEmpty } from '../spell.ts'
-import type { Host, Place, Scope } from '../types.ts'
+import { type Host, inProject, joined, type Place, type Scope } from '../types.ts'
 import { claudeCode } from './claude-code.ts'
 
 const spellingFor = (scope: Scope): Spelling => ({

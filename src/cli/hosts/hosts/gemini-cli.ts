@@ -1,6 +1,5 @@
-import { inProject, joined, saying } from '../places.ts'
 import { type Spelling, spellAll, spellCommand, unlessEmpty } from '../spell.ts'
-import type { Host, Place } from '../types.ts'
+import { type Host, inProject, joined, type Place, saying } from '../types.ts'
 import { claudeCode } from './claude-code.ts'
 
 const spelling: Spelling = { variable: (name) => `\${${name}}`, fills: /\$[\w{]/ }

@@ -1,6 +1,5 @@
-import { applicationFolder, configFolder, joined } from '../places.ts'
 import { spell, spellAll, spellCommand, unlessEmpty } from '../spell.ts'
-import type { Host, Launch, Place, Value } from '../types.ts'
+import { applicationFolder, configFolder, type Host, joined, type Launch, type Place, type Value } from '../types.ts'
 import { type JsonObject, strings } from '../values.ts'
 
 const description = 'Resources of hikidashi'

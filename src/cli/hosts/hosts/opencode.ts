@@ -1,6 +1,5 @@
-import { configFolder, joined } from '../places.ts'
 import { type Spelling, spellAll, spellCommand, unlessEmpty } from '../spell.ts'
-import type { Host, Place } from '../types.ts'
+import { configFolder, type Host, joined, type Place } from '../types.ts'
 import { isObject, strings, valueAt } from '../values.ts'
 
 const spelling: Spelling = { variable: (name) => `{env:${name}}`, fills: /\{(?:env|file):/ }

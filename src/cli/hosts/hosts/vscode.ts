@@ -1,8 +1,7 @@
 import { defined } from '../../../core/kit/defined.ts'
 import { joinCommand } from '../../operations/command-line.ts'
-import { applicationFolder, inProject, joined } from '../places.ts'
 import { type Spelling, spellAll, spellCommand, unlessEmpty } from '../spell.ts'
-import type { Entry, EntryContext, Host, Way } from '../types.ts'
+import { applicationFolder, type Entry, type EntryContext, type Host, inProject, joined, type Way } from '../types.ts'
 import { claudeCode } from './claude-code.ts'
 
 const folderOf = (place: Parameters<typeof applicationFolder>[0]) => joined(place, applicationFolder(place), 'Code')

@@ -1,6 +1,5 @@
-import { applicationFolder, configFolder, inProject, joined } from '../places.ts'
 import { type Spelling, spellAll, spellCommand, unlessEmpty } from '../spell.ts'
-import type { Host, Place } from '../types.ts'
+import { applicationFolder, configFolder, type Host, inProject, joined, type Place } from '../types.ts'
 import { claudeCode } from './claude-code.ts'
 
 const spelling: Spelling = {

@@ -14,10 +14,8 @@ import { count } from '../../terminal/format.ts'
 import { type Planned, planLocal, storeOf } from '../local.ts'
 import type { Secrets } from '../secrets.ts'
 import { reasonsOf, trustCommand } from '../withheld.ts'
-import type { Case } from './case.ts'
-import { checkMounts } from './mounts.ts'
+import { type Case, checkMounts, checkStore } from './mounts.ts'
 import { checkPrograms, checkSecrets } from './needs.ts'
-import { checkStore } from './store.ts'
 
 /** Checks the local configuration, from the file itself to each mount in it. */
 export async function checkLocal(

@@ -1,15 +1,23 @@
-import { readFile } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { access, readFile, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import type { PlannedMount } from '../../../config/plan.ts'
+import type { Step } from '../../../config/problem.ts'
 import { createCatalog, type Mount } from '../../../core/catalog.ts'
+import { isResourceError } from '../../../core/errors.ts'
+import { parseSearchStatus, type SearchStatusMount } from '../../../core/found.ts'
 import { defined } from '../../../core/kit/defined.ts'
+import type { Log } from '../../../core/log.ts'
 import type { Degradation } from '../../../core/provider.ts'
+import { sourceNamed } from '../../../providers/index.ts'
 import type { LazyStore } from '../../../providers/mount-settings.ts'
 import { formatProblem } from '../../../testing/index.ts'
 import type { Diagnosis, Findings } from '../../commands/doctor.ts'
-import { counted } from '../../terminal/format.ts'
+import { placesOf, textAt } from '../../commands/search.ts'
+import { counted, formatSize } from '../../terminal/format.ts'
 import { checkMount, hiddenFrom, isWrong, type MountReport } from '../check-mounts.ts'
-import type { Case } from './case.ts'
-import { checkIndex } from './store.ts'
+import { type Local, openLocal, storeOf } from '../local.ts'
+import type { Secrets } from '../secrets.ts'
 
 /** Opens each complete mount, checks its answers, and watches it for a moment. */
 export async function checkMounts(
@@ -121,4 +129,115 @@ async function inotifyWatches(): Promise<number | undefined> {
   const text = await readFile('/proc/sys/fs/inotify/max_user_watches', 'utf8').catch(() => '')
   const number = Number.parseInt(text, 10)
   return Number.isNaN(number) ? undefined : number
+}
+
+/** Looks whether the store answers, where a mount needs it. Resolves to whether mounts can be opened with it. */
+export async function checkStore(
+  { local, mounts, placeOf }: Case,
+  store: LazyStore | undefined,
+  { tell, doing }: Findings,
+): Promise<boolean> {
+  const kept = storeOf(local)
+  if (kept === undefined || store === undefined) return false
+  if (!mounts.some(({ config: { provider } }) => sourceNamed(provider)?.keeps === true)) return true
+  doing('Opening the store')
+  const where = 'sqlite' in kept ? kept.sqlite.file : 'PostgreSQL'
+  const failed = (found: string, fix: string) => tell({ check: 'store', status: 'failed', found, fix })
+  const refused = 'sqlite' in kept ? await faultOfFile(kept.sqlite.file) : undefined
+  if (refused !== undefined) {
+    failed(refused, `Let this user write there, or keep it elsewhere: ${placeOf(['store', 'sqlite'])}`)
+    return false
+  }
+  try {
+    const size = 'sqlite' in kept ? await sizeOf(kept.sqlite.file) : undefined
+    // One that was not made yet need not be made by a question.
+    if ('sqlite' in kept && size === undefined) {
+      tell({ check: 'store', status: 'ok', found: `${where} is made when something is kept` })
+      return true
+    }
+    const opened = await store.open()
+    await opened.collection('hikidashi-doctor').size()
+    tell({ check: 'store', status: 'ok', found: `${where}${size === undefined ? '' : `, ${formatSize(size)}`}` })
+    return true
+  } catch (error) {
+    if (!isResourceError(error)) throw error
+    const fix =
+      'sqlite' in kept
+        ? `End what else uses ${where}, or move it away: it is made anew, and indexed again.`
+        : `Check that the database is up, and the URL at ${placeOf(['store', 'postgres'])}`
+    failed(`${where}: ${error.message}`, fix)
+    return false
+  }
+}
+
+async function faultOfFile(file: string): Promise<string | undefined> {
+  // The folders above it are made where they are missing.
+  for (let path = file; ; path = dirname(path)) {
+    const code = await access(path, constants.W_OK).then(
+      () => undefined,
+      (error: NodeJS.ErrnoException) => error.code ?? 'unknown',
+    )
+    if (code === undefined) return undefined
+    if (code !== 'ENOENT' || dirname(path) === path) return `${path} cannot be written (${code}).`
+  }
+}
+
+async function sizeOf(file: string): Promise<number | undefined> {
+  return stat(file).then(
+    ({ size }) => size,
+    () => undefined,
+  )
+}
+
+/** Tells how far each search has indexed what it searches. */
+async function checkIndex({ local, mounts, log, secrets, withConfig }: Case, findings: Findings): Promise<void> {
+  if (!mounts.some(({ config: { provider } }) => provider === 'search')) return
+  findings.doing('Asking the index')
+  const catalog = await openLocal(local, log, secrets)
+  try {
+    const view = catalog.view(local.principal)
+    for (const place of await placesOf(view)) {
+      const status = parseSearchStatus(await textAt(view, place.status))
+      if (status === undefined) continue
+      const { documents = 0, indexing, embedding } = status
+      const behind = status.mounts.filter(({ state }) => state !== 'current')
+      const failing = embedding?.failing
+      const about = `${place.address}: ${counted(documents, 'document')}`
+      if (failing !== undefined)
+        findings.tell({
+          check: 'index',
+          status: 'warning',
+          found: `${about}; there are no vectors: ${failing}`,
+          fix: `Check "embeddings" of ${place.address}; words are found all the same.`,
+        })
+      else if (behind.length > 0 && indexing === 'stopped' && documents === 0)
+        findings.tell({
+          check: 'index',
+          status: 'warning',
+          found: `${about}: nothing is indexed yet.`,
+          fix: `hikidashi serve${withConfig}, which indexes while it serves; or: hikidashi search WORDS${withConfig}`,
+        })
+      else findings.tell({ check: 'index', status: 'ok', found: `${about}${behind.map(formatBehind).join('')}` })
+    }
+  } finally {
+    await catalog.close()
+  }
+}
+
+function formatBehind({ address, state, looked, of }: SearchStatusMount): string {
+  const far = looked === undefined || of === undefined ? '' : ` ${looked} of ${of}`
+  return `; ${address} ${state === 'comparing' ? `is being compared${far}` : state}`
+}
+
+/** Shared facts of the checks of a configuration. */
+export interface Case {
+  readonly local: Local
+  readonly mounts: readonly PlannedMount[]
+  readonly limit: number
+  readonly log: Log
+  readonly secrets: Secrets
+  /** Returns a place in the configuration, such as `hikidashi.json:12: mounts["docs://a"].root`. */
+  placeOf(path: readonly Step[]): string
+  /** Arguments that make another command use the same configuration. */
+  readonly withConfig: string
 }

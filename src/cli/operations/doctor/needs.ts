@@ -8,7 +8,7 @@ import { resolveSecret, secretSourcesIn } from '../../../schema/secret.ts'
 import { resolveFolder } from '../../../schema/values.ts'
 import type { Findings } from '../../commands/doctor.ts'
 import { count } from '../../terminal/format.ts'
-import type { Case } from './case.ts'
+import type { Case } from './mounts.ts'
 
 /** Checks every secret that mounts name: whether it exists, and who may read it. Resolves to the mounts that lack one. */
 export async function checkSecrets(

@@ -1,7 +1,7 @@
 import './adding.css'
 import { useEffect, useRef } from 'preact/hooks'
+import { reasonOf } from '../state/announce.ts'
 import { mostPicked, removeBelow } from '../state/basket.ts'
-import { reasonOf } from '../state/reason.ts'
 import { shown } from '../state/shown.ts'
 import { type Adding, adding, cancelAdding, confirmAdding, offerOf } from './adding.ts'
 import { t } from './words.ts'

@@ -1,20 +1,10 @@
 import { signal } from '@preact/signals'
+import { type Below, isFolder, walkBelow } from '../../../browse/folders.ts'
 import type { Resource } from '../../../core/view.ts'
 import { announce } from '../state/announce.ts'
-import {
-  add,
-  basket,
-  isFolder,
-  isPicked,
-  markOf,
-  mostPicked,
-  rememberWholes,
-  removeBelow,
-  toggle,
-} from '../state/basket.ts'
-import { type Below, walkBelow } from '../state/below.ts'
+import { add, basket, isPicked, markOf, mostPicked, rememberWholes, removeBelow, toggle } from '../state/basket.ts'
 import { connected } from '../state/session.ts'
-import { estimateOf } from './estimate.ts'
+import { estimateOf } from './plan.ts'
 import { t } from './words.ts'
 
 /** Maximum number of pages of folders that are loaded before the dialog shows the number of files. */
@@ -127,6 +117,6 @@ function put({ files, counts }: Below): readonly string[] {
 }
 
 function below(folder: string, signal: AbortSignal): Promise<Below> {
-  // One resource beyond the limit shows that there are more.
-  return walkBelow(connected().view, folder, { files: mostPicked + 1, pages: maxPages }, signal)
+  // One more than there is room for tells that there is more.
+  return walkBelow(connected().view, folder, { files: mostPicked + 1, pages: maxPages, signal })
 }

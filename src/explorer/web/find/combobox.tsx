@@ -1,7 +1,10 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
+import { isResourceError } from '../../../core/errors.ts'
 import type { Completion } from '../../../core/provider.ts'
-import { reasonOf } from '../state/reason.ts'
+import { compileTemplate, type UriTemplate } from '../../../core/template.ts'
+import { parseTemplate } from '../../../core/template-syntax.ts'
+import { reasonOf } from '../state/announce.ts'
 import { shown } from '../state/shown.ts'
 import { t } from './words.ts'
 
@@ -173,4 +176,89 @@ function useQuestion(complete: ComboboxProps['complete'], onAnswer: (answer: Com
     }, wait)
   }
   return { ask, stop }
+}
+
+/** One variable of a template, as a field of a form. */
+export interface Field {
+  readonly name: string
+  /** Only behind `?`, `&` or `;` can a variable be left out without changing what the URI means. */
+  readonly isOptional: boolean
+  /** It takes several values (`{name*}`). */
+  readonly isList: boolean
+}
+
+/** A template as a form. `undefined`: it is malformed, which only a server of others can send. */
+export interface Form {
+  readonly template: UriTemplate
+  readonly fields: readonly Field[]
+}
+
+export function formOf(uriTemplate: string): Form | undefined {
+  try {
+    const template = compileTemplate(uriTemplate)
+    const fields = new Map<string, Field>()
+    for (const part of parseTemplate(uriTemplate)) {
+      if (typeof part === 'string') continue
+      const isOptional = ['?', '&', ';'].includes(part.operator.symbol)
+      for (const { name, explode } of part.variables) {
+        const known = fields.get(name)
+        fields.set(name, {
+          name,
+          isOptional: isOptional && (known?.isOptional ?? true),
+          isList: explode || (known?.isList ?? false),
+        })
+      }
+    }
+    return { template, fields: [...fields.values()] }
+  } catch (error) {
+    if (isResourceError(error)) return undefined
+    throw error
+  }
+}
+
+export type FieldValues = Readonly<Record<string, string>>
+
+/** The values as the permalink has them. */
+export function valuesOf(text: string | undefined): FieldValues {
+  return Object.fromEntries(new URLSearchParams(text ?? ''))
+}
+
+export function textOfValues(values: FieldValues): string | undefined {
+  const params = new URLSearchParams(Object.entries(values).filter(([, value]) => value !== ''))
+  return params.size === 0 ? undefined : params.toString()
+}
+
+/** The fields that have to be filled in and are not. */
+export function missingIn({ fields }: Form, values: FieldValues): readonly string[] {
+  return fields.filter(({ name, isOptional }) => !isOptional && (values[name] ?? '') === '').map(({ name }) => name)
+}
+
+/** The URI with what is filled in so far. A value of a list is split at its commas. `undefined`: these values make none. */
+export function uriOfForm({ template, fields }: Form, values: FieldValues): string | undefined {
+  const given = new Map<string, string | readonly string[]>()
+  for (const { name, isList } of fields) {
+    const value = values[name] ?? ''
+    if (value === '') continue
+    const members = value
+      .split(',')
+      .map((member) => member.trim())
+      .filter((member) => member !== '')
+    given.set(name, isList ? members : value)
+  }
+  try {
+    return template.expand(given)
+  } catch (error) {
+    if (isResourceError(error)) return undefined
+    throw error
+  }
+}
+
+/** Returns the values of the other fields, for the completion of one. */
+export function othersOf(form: Form, values: FieldValues, name: string): ReadonlyMap<string, string> {
+  return new Map(
+    form.fields.flatMap((field) => {
+      const value = values[field.name] ?? ''
+      return field.name === name || value === '' ? [] : [[field.name, value] as const]
+    }),
+  )
 }

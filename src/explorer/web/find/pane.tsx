@@ -1,13 +1,27 @@
 import './find.css'
 import { useEffect } from 'preact/hooks'
-import { linkTo, place } from '../state/place.ts'
+import { go, linkTo, place } from '../state/place.ts'
+import { loadPrompts, prompts } from '../state/prompts.ts'
 import { loadTemplates, templates } from '../state/templates.ts'
 import { SearchPane } from './search-pane.tsx'
-import { TemplatesPane } from './templates-pane.tsx'
 import './prompts.css'
-import { loadPrompts, prompts } from '../state/prompts.ts'
-import { reasonOf } from '../state/reason.ts'
+import { useSignal } from '@preact/signals'
+import { fold } from '../../../browse/matching.ts'
+import type { ResourceTemplate } from '../../../core/view.ts'
+import { copy, reasonOf } from '../state/announce.ts'
+import { connected } from '../state/session.ts'
 import { shown } from '../state/shown.ts'
+import {
+  Combobox,
+  type Field,
+  type Form,
+  formOf,
+  missingIn,
+  othersOf,
+  textOfValues,
+  uriOfForm,
+  valuesOf,
+} from './combobox.tsx'
 import { PromptForm } from './prompt-form.tsx'
 import { t } from './words.ts'
 
@@ -77,4 +91,147 @@ function PromptsPane() {
       )}
     </section>
   )
+}
+
+/** All templates, or the form of the one in the place. */
+function TemplatesPane() {
+  const filter = useSignal('')
+  const { state, items, error } = templates.value
+  const { template } = place.value
+  const chosen = items.find(({ uriTemplate }) => uriTemplate === template)
+  const needle = fold(filter.value)
+  const fitting = items.filter((item) => fold(`${item.title ?? ''} ${item.name} ${item.uriTemplate}`).includes(needle))
+  return (
+    <section class="find" aria-label={t('templates')} aria-busy={state === 'loading'}>
+      {state === 'failed' ? (
+        <p class="find-note find-bad">
+          {reasonOf(error)}{' '}
+          <button type="button" class="button" onClick={() => void loadTemplates()}>
+            {t('retry')}
+          </button>
+        </p>
+      ) : null}
+      {template === undefined ? (
+        <>
+          <h2 class="find-head">{t('templates')}</h2>
+          <p class="find-hint">
+            {state === 'loading' ? t('loading') : items.length === 0 ? t('noTemplates') : t('templatesHint')}
+          </p>
+          {items.length > 8 ? (
+            <input
+              type="search"
+              class="field find-filter"
+              aria-label={t('filterTemplates')}
+              placeholder={t('filterTemplates')}
+              value={filter.value}
+              onInput={({ currentTarget }) => {
+                filter.value = currentTarget.value
+              }}
+            />
+          ) : null}
+          <ul class="templates">
+            {fitting.map((item) => (
+              <TemplateRow key={item.uriTemplate} template={item} />
+            ))}
+          </ul>
+        </>
+      ) : (
+        <>
+          <p class="find-hint">
+            <a href={linkTo({ template: undefined, values: undefined })}>← {t('back')}</a>
+          </p>
+          {chosen === undefined ? (
+            <p class="find-count">{state === 'loading' ? t('loading') : t('unknownTemplate')}</p>
+          ) : (
+            <TemplateForm key={template} template={chosen} />
+          )}
+        </>
+      )}
+    </section>
+  )
+}
+
+function TemplateRow({ template: { uriTemplate, title, name, description } }: { readonly template: ResourceTemplate }) {
+  return (
+    <li class="template">
+      <a href={linkTo({ template: uriTemplate, values: undefined })}>
+        <bdi>{shown(title ?? name)}</bdi>
+      </a>
+      <code>{shown(uriTemplate)}</code>
+      {description === undefined ? null : <p>{shown(description)}</p>}
+    </li>
+  )
+}
+
+/** A template to fill in: its values stand in the permalink. */
+function TemplateForm({ template }: { readonly template: ResourceTemplate }) {
+  const form = formOf(template.uriTemplate)
+  const isCopied = useSignal(false)
+  if (form === undefined) return <p class="find-note find-bad">{shown(template.uriTemplate)}</p>
+  const values = valuesOf(place.value.values)
+  const missing = missingIn(form, values)
+  const uri = uriOfForm(form, values)
+  const set = (name: string, value: string) =>
+    go({ values: textOfValues({ ...values, [name]: value }) }, { replace: true })
+  const open = () => {
+    if (missing.length === 0 && uri !== undefined) go({ uri })
+  }
+  return (
+    <form
+      class="template-form"
+      onSubmit={(event) => {
+        event.preventDefault()
+        open()
+      }}
+    >
+      <h2>
+        <bdi>{shown(template.title ?? template.name)}</bdi>
+      </h2>
+      {template.description === undefined ? null : <p>{shown(template.description)}</p>}
+      {form.fields.map((field) => (
+        <Combobox
+          key={field.name}
+          label={field.name}
+          hint={hintOf(field)}
+          value={values[field.name] ?? ''}
+          isRequired={!field.isOptional}
+          complete={(value, signal) => completeField(template.uriTemplate, form, field.name, value, signal)}
+          onValue={(value) => set(field.name, value)}
+          onEnter={open}
+        />
+      ))}
+      <p class="template-uri">
+        <span>{t('opens')}</span>
+        <code>{shown(uri ?? template.uriTemplate)}</code>
+      </p>
+      {missing.length === 0 ? null : <p class="find-hint">{t('incomplete', { names: missing.join(', ') })}</p>}
+      <p class="template-acts">
+        <button type="submit" class="button button-main" disabled={missing.length > 0 || uri === undefined}>
+          {t('open')}
+        </button>
+        <button
+          type="button"
+          class="button"
+          disabled={missing.length > 0 || uri === undefined}
+          onClick={async () => {
+            isCopied.value = uri !== undefined && (await copy(uri))
+          }}
+        >
+          {isCopied.value ? t('copied') : t('copyUri')}
+        </button>
+      </p>
+    </form>
+  )
+}
+
+function hintOf({ isOptional, isList }: Field): string | undefined {
+  const hints = [...(isOptional ? [t('optional')] : []), ...(isList ? [t('list')] : [])]
+  return hints.length === 0 ? undefined : `(${hints.join('; ')})`
+}
+
+function completeField(uriTemplate: string, form: Form, name: string, value: string, signal: AbortSignal) {
+  const { view } = connected()
+  // The values that are there may have changed since it was drawn.
+  const given = othersOf(form, valuesOf(place.value.values), name)
+  return view.complete({ uriTemplate, argument: { name, value }, arguments: given }, { signal })
 }

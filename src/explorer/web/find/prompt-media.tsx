@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { useBlobUrl } from '../preview/picture.tsx'
+import { useBlobUrl } from '../preview/media.tsx'
 import { shown } from '../state/shown.ts'
 import { formatSize } from '../words/language.ts'
 import { t } from './words.ts'

@@ -4,11 +4,10 @@ import { useEffect } from 'preact/hooks'
 import type { Resource } from '../../../core/view.ts'
 import { Shape } from '../shell/icons.tsx'
 import { lazily } from '../shell/lazily.tsx'
-import { langOf } from '../state/lang.ts'
 import { onChange } from '../state/live.ts'
 import { linkTo } from '../state/place.ts'
 import { connected } from '../state/session.ts'
-import { shown } from '../state/shown.ts'
+import { langOf, shown } from '../state/shown.ts'
 
 const Markdown = lazily(async () => (await import('../preview/markdown.tsx')).Markdown)
 

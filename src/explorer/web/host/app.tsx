@@ -12,16 +12,14 @@ import { Preview } from '../preview/preview.tsx'
 import { Gate } from '../shell/gates.tsx'
 import { BasketButton, SearchField } from '../shell/header.tsx'
 import { Shape } from '../shell/icons.tsx'
-import { Guarded } from '../shell/pane.tsx'
+import { Guarded } from '../shell/lazily.tsx'
 import { t } from '../shell/words.ts'
 import { announced } from '../state/announce.ts'
 import { treeState } from '../state/browse.ts'
-import { peek } from '../state/peek.ts'
-import { go, place } from '../state/place.ts'
+import { go, peek, place } from '../state/place.ts'
 import { connection } from '../state/session.ts'
 import { BrowsePane } from '../tree/pane.tsx'
-import { toolInput } from './bridge.ts'
-import { FullscreenButton } from './fullscreen.tsx'
+import { ask, hostContext, isObject, toolInput } from './bridge.ts'
 import { givenAs } from './given.ts'
 import { t as own } from './words.ts'
 
@@ -114,5 +112,29 @@ function BackBar() {
         <span class="back-word">{t('back')}</span>
       </button>
     </p>
+  )
+}
+
+/** Asks the host for the whole window, or for the place in the conversation, where it has both. */
+function FullscreenButton() {
+  const { availableDisplayModes, displayMode } = hostContext.value
+  const mode = displayMode === 'fullscreen' ? 'inline' : 'fullscreen'
+  if (!Array.isArray(availableDisplayModes) || !availableDisplayModes.includes(mode)) return null
+  const label = own(mode)
+  const change = async () => {
+    const answer = await ask('ui/request-display-mode', { mode })
+    if (isObject(answer) && typeof answer.mode === 'string')
+      hostContext.value = { ...hostContext.value, displayMode: answer.mode }
+  }
+  return (
+    <button
+      type="button"
+      class="button button-quiet"
+      aria-label={label}
+      title={label}
+      onClick={() => void change().catch(() => {})}
+    >
+      <Shape name={mode === 'fullscreen' ? 'expand' : 'close'} />
+    </button>
   )
 }

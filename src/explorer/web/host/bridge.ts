@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
+import type { Wire } from '../../../client/wire.ts'
 import { ResourceError } from '../../../core/errors.ts'
-import { errorOf } from '../mcp/errors.ts'
-import type { Wire } from '../mcp/sse.ts'
+import { errorOf } from '../mcp/request.ts'
 
 /** Facts about the host around the page (MCP Apps, `HostContext`) that the page uses. */
 export const hostContext = signal<Wire>({})

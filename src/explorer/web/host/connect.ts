@@ -1,11 +1,11 @@
-import { cacheOf, contentsOf, cursorOf, malformed, resourcesOf, templatePageOf } from '../../../client/wire.ts'
+import { cacheOf, contentsOf, cursorOf, resourcesOf, templatePageOf, type Wire } from '../../../client/wire.ts'
 import { ResourceError } from '../../../core/errors.ts'
 import { defined } from '../../../core/kit/defined.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../../core/view.ts'
 import type { Changes, PageChange } from '../mcp/changes.ts'
 import type { Connection, ToolAnswer } from '../mcp/connect.ts'
-import type { Wire } from '../mcp/sse.ts'
+import { bytesOfBase64 } from '../mcp/request.ts'
 import { ask, hostCapabilities, isObject, listChanges, meetHost } from './bridge.ts'
 
 /** The tools that a client has together with `browse`. */
@@ -118,12 +118,6 @@ function withType(entry: unknown): unknown {
     ...(type === 'directory' ? { mimeType: directoryMimeType } : {}),
     ...(typeof lastModified === 'string' ? { annotations: { lastModified } } : {}),
   }
-}
-
-/** @throws ResourceError for a text that is not base64. */
-function bytesOfBase64(text: string): Uint8Array {
-  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) throw malformed('a blob is not base64')
-  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
 }
 
 /** Changes that the host passes on: added and removed entries. The host does not report changed contents. */

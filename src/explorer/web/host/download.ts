@@ -1,8 +1,7 @@
-import { announce } from '../state/announce.ts'
-import { fileNameOf } from '../state/file-name.ts'
-import { reasonOf } from '../state/reason.ts'
-import { base64Of } from './base64.ts'
+import { announce, reasonOf } from '../state/announce.ts'
+import { fileNameOf } from '../state/content-link.ts'
 import { ask, hostCapabilities, isObject } from './bridge.ts'
+import { base64Of } from './browser.ts'
 
 /** In a host, the host saves files, if it can. */
 export const canDownload: typeof import('../state/download.ts').canDownload = () =>

@@ -11,9 +11,9 @@ import { start } from '../state/session.ts'
 import { language } from '../words/language.ts'
 import { App } from './app.tsx'
 import { ask, hostCapabilities, hostContext, isObject, tell } from './bridge.ts'
+import { stepTo } from './browser.ts'
 import { connectThroughHost } from './connect.ts'
 import { followPicks } from './given.ts'
-import { stepTo } from './steps.ts'
 
 /** Height of the page in pixels, if the host lets the page decide. */
 const ownHeight = 560

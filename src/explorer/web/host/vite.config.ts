@@ -8,16 +8,16 @@ const web = resolve(import.meta.dirname, '..')
 const replaced: Readonly<Record<string, string>> = {
   'basket/export.tsx': 'export.tsx',
   'state/download.ts': 'download.ts',
-  'state/kept.ts': 'kept.ts',
-  'state/steps.ts': 'steps.ts',
-  'tree/facets-bar.tsx': 'facets-bar.tsx',
-  'preview/chart.tsx': 'chart.tsx',
-  'preview/content-url.ts': 'content-url.ts',
-  'preview/drawn.ts': 'drawn.ts',
-  'preview/highlight.ts': 'highlight.ts',
-  'preview/markdown-parse.ts': 'markdown-parse.ts',
-  'preview/page.tsx': 'source-page.tsx',
-  'preview/pdf.tsx': 'pdf.tsx',
+  'state/kept.ts': 'browser.ts',
+  'state/steps.ts': 'browser.ts',
+  'tree/facets-bar.tsx': 'views.tsx',
+  'preview/chart.tsx': 'views.tsx',
+  'preview/content-url.ts': 'browser.ts',
+  'preview/drawn.ts': 'texts.ts',
+  'preview/highlight.ts': 'texts.ts',
+  'preview/markdown-parse.ts': 'texts.ts',
+  'preview/page.tsx': 'views.tsx',
+  'preview/pdf.tsx': 'views.tsx',
 }
 
 function replacements(): Plugin {

@@ -1,21 +1,10 @@
-import { filledPromptOf, promptPageOf } from '../../../client/prompts.ts'
-import {
-  cacheOf,
-  completionOf,
-  contentsOf,
-  cursorOf,
-  directoryPageOf,
-  malformed,
-  mountsOf,
-  resourcePageOf,
-  templatePageOf,
-} from '../../../client/wire.ts'
+import { createRequests } from '../../../client/requests.ts'
+import type { Wire } from '../../../client/wire.ts'
 import { isResourceError } from '../../../core/errors.ts'
 import { defined } from '../../../core/kit/defined.ts'
-import { directoryMimeType, type Page, type Resource, type View } from '../../../core/view.ts'
+import type { PromptView, View } from '../../../core/view.ts'
 import { type Changes, type ChangesState, createChanges } from './changes.ts'
-import { type Endpoint, request } from './request.ts'
-import type { Wire } from './sse.ts'
+import { bytesOfBase64, type Endpoint, request } from './request.ts'
 
 /** A server, as the page sees it. */
 export interface Connection {
@@ -73,61 +62,24 @@ export async function connect(endpoint: Endpoint, { onChanges }: ConnectOptions 
 }
 
 function createView(endpoint: Endpoint, changes: Changes | undefined, hasPrompts: boolean): View {
-  const ask = (method: string, params: Wire, signal: AbortSignal | undefined) =>
-    request(endpoint, method, params, signal)
-  const pageOf = <T>(answer: Wire, page: Omit<Page<T>, 'nextCursor'>): Page<T> => {
-    const nextCursor = cursorOf(answer)
-    return nextCursor === undefined ? page : { ...page, nextCursor }
+  const requests = createRequests(
+    (method, params, options) => request(endpoint, method, params, options?.signal),
+    bytesOfBase64,
+  )
+  const prompts: PromptView = {
+    list: (query, options) => requests.prompts(query?.cursor, options),
+    get: ({ name, arguments: given }, options) => requests.prompt(name, given, options),
+    complete: ({ name, ...asked }, options) => requests.complete({ type: 'ref/prompt', name }, asked, options),
   }
-  const complete = async (
-    ref: Wire,
-    argument: Wire,
-    given: ReadonlyMap<string, string> | undefined,
-    signal?: AbortSignal,
-  ) => {
-    const context = given === undefined || given.size === 0 ? {} : { context: { arguments: Object.fromEntries(given) } }
-    return completionOf(await ask('completion/complete', { ref, argument, ...context }, signal))
-  }
-  const at = (cursor: string | undefined) => (cursor === undefined ? {} : { cursor })
   return {
-    mounts: async (options) => {
-      const mounts = mountsOf(await ask('resources/list', {}, options?.signal)) ?? []
-      return mounts.map((mount): Resource => ({ ...mount, mimeType: mount.mimeType ?? directoryMimeType }))
-    },
-    list: async (query, options) => {
-      const answer = await ask('resources/list', at(query?.cursor), options?.signal)
-      return pageOf(answer, resourcePageOf(answer))
-    },
-    templates: async (query, options) => {
-      const answer = await ask('resources/templates/list', at(query?.cursor), options?.signal)
-      return pageOf(answer, templatePageOf(answer))
-    },
-    directory: async ({ uri, cursor }, options) => {
-      const answer = await ask('resources/directory/read', { uri, ...at(cursor) }, options?.signal)
-      return pageOf(answer, directoryPageOf(answer))
-    },
-    read: async (uri, options) => {
-      const answer = await ask('resources/read', { uri }, options?.signal)
-      return { contents: contentsOf(answer, uri, bytesOfBase64), cache: cacheOf(answer) }
-    },
-    complete: ({ uriTemplate, argument, arguments: given }, options) =>
-      complete({ type: 'ref/resource', uri: uriTemplate }, argument, given, options?.signal),
-    ...(hasPrompts
-      ? {
-          prompts: {
-            list: async (query, options) => {
-              const answer = await ask('prompts/list', at(query?.cursor), options?.signal)
-              return pageOf(answer, promptPageOf(answer))
-            },
-            get: async ({ name, arguments: given = new Map() }, options) => {
-              const params = { name, arguments: Object.fromEntries(given) }
-              return filledPromptOf(await ask('prompts/get', params, options?.signal), bytesOfBase64)
-            },
-            complete: ({ name, argument, arguments: given }, options) =>
-              complete({ type: 'ref/prompt', name }, argument, given, options?.signal),
-          },
-        }
-      : {}),
+    mounts: async (options) => (await requests.resources(undefined, options)).mounts ?? [],
+    list: async (query, options) => (await requests.resources(query?.cursor, options)).page,
+    templates: (query, options) => requests.templates(query?.cursor, options),
+    directory: ({ uri, cursor }, options) => requests.directory(uri, cursor, options),
+    read: requests.read,
+    complete: ({ uriTemplate, ...asked }, options) =>
+      requests.complete({ type: 'ref/resource', uri: uriTemplate }, asked, options),
+    ...(hasPrompts ? { prompts } : {}),
     ...(changes === undefined ? {} : { live: true, subscribe: changes.open }),
   }
 }
@@ -151,10 +103,4 @@ function answerOf(answer: Wire): ToolAnswer {
 
 function objectOf(value: unknown): Wire {
   return typeof value === 'object' && value !== null ? (value as Wire) : {}
-}
-
-/** @throws ResourceError for text that is not base64. */
-function bytesOfBase64(text: string): Uint8Array {
-  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) throw malformed('a blob is not base64')
-  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
 }

@@ -1,6 +1,6 @@
+import type { Wire } from '../../../client/wire.ts'
 import { ResourceError } from '../../../core/errors.ts'
 import { type Endpoint, stream } from './request.ts'
-import type { Wire } from './sse.ts'
 
 /** A subscription: requested, or acknowledged by the server. */
 export interface Wanted {

@@ -1,6 +1,6 @@
-import { ResourceError } from '../../../core/errors.ts'
-import { errorOf } from './errors.ts'
-import { messagesOf, type Wire } from './sse.ts'
+import { type ByteStream, eventsOf } from '../../../client/events.ts'
+import { malformed, type Wire } from '../../../client/wire.ts'
+import { type ErrorDetail, type ErrorKind, ResourceError } from '../../../core/errors.ts'
 
 /** The only revision that the page speaks, because its server is always hikidashi. */
 export const revision = '2026-07-28'
@@ -198,4 +198,76 @@ function later(seconds: number, signal: AbortSignal | undefined): Promise<void> 
     if (signal?.aborted === true) end()
     signal?.addEventListener('abort', end, { once: true })
   })
+}
+
+/** Decodes base64 in a browser. Throws for other text, which `atob` may skip. */
+export function bytesOfBase64(text: string): Uint8Array {
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) throw malformed('a blob is not base64')
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+}
+
+/** The longest event that is taken, in characters: a server that never ends one does not fill the memory of the page. */
+const maxLength = 128 * 1024 * 1024
+
+/**
+ * The messages of an event stream (HTML, server-sent events), in order, until it ends.
+ *
+ * @param onSign Called with every piece that arrives, comments too: the server is still there.
+ * @throws ResourceError `unavailable` where the stream breaks off, or holds what is not JSON.
+ */
+export async function* messagesOf(body: ByteStream, onSign: () => void = () => {}): AsyncGenerator<Wire> {
+  for await (const data of eventsOf(body, { onPiece: onSign, maxLength })) if (data !== '') yield messageOf(data)
+}
+
+function messageOf(data: string): Wire {
+  const message = parsed(data)
+  if (typeof message === 'object' && message !== null && !Array.isArray(message)) return message as Wire
+  throw new ResourceError('unavailable', 'The server sends events that are no messages.')
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The codes of JSON-RPC and MCP that a server of ours answers with. */
+const kinds: Readonly<Record<number, ErrorKind>> = {
+  [-32700]: 'invalid',
+  [-32600]: 'invalid',
+  [-32601]: 'invalid',
+  [-32602]: 'invalid',
+  [-32002]: 'not-found',
+}
+
+/**
+ * Converts an error of the protocol. `-32602` with a URI alone means that nothing is there (2026-07-28).
+ *
+ * @param data The data of the error, which becomes the `cause`.
+ * @param status The status of the HTTP answer that it came with.
+ */
+export function errorOf(code: unknown, message: unknown, data: unknown, status = 200): ResourceError {
+  const detail = detailOf(data)
+  const text = typeof message === 'string' && message !== '' ? message : 'The server answered with an error.'
+  return new ResourceError(kindOf(code, detail, status), text, detail, { cause: data })
+}
+
+function kindOf(code: unknown, detail: ErrorDetail, status: number): ErrorKind {
+  if (code === -32602 && 'uri' in detail && detail.reason === undefined) return 'not-found'
+  if (detail.reason === 'too-large') return 'too-large'
+  if (detail.reason === 'unavailable' || detail.reason === 'ending') return 'unavailable'
+  // Errors below the protocol: the server is overloaded, or a proxy is at fault.
+  if (status === 429 || status >= 500) return 'unavailable'
+  return kinds[Number(code)] ?? 'internal'
+}
+
+function detailOf(data: unknown): ErrorDetail {
+  if (typeof data !== 'object' || data === null) return {}
+  return Object.fromEntries(
+    Object.entries(data).filter((entry): entry is [string, string | number] =>
+      ['string', 'number'].includes(typeof entry[1]),
+    ),
+  )
 }

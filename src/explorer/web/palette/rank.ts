@@ -1,4 +1,4 @@
-import { fold } from '../state/fold.ts'
+import { fold } from '../../../browse/matching.ts'
 
 /** An action or a resource of the palette. */
 export interface Option {

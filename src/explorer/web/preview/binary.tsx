@@ -1,5 +1,4 @@
 import { formatSize } from '../words/language.ts'
-import { bytesInRow, hexRow } from './model/hex.ts'
 import { VirtualRows } from './virtual.tsx'
 import { t } from './words.ts'
 
@@ -36,4 +35,25 @@ export function Binary({ bytes, size }: Props) {
       />
     </div>
   )
+}
+
+/** How many bytes stand in a row. */
+const bytesInRow = 16
+
+export interface HexRow {
+  readonly offset: string
+  readonly bytes: string
+  readonly text: string
+}
+
+/** Bytes as people look at them: where they are, in hexadecimal digits, and those that are ASCII as characters. */
+export function hexRow(bytes: Uint8Array, row: number): HexRow {
+  const start = row * bytesInRow
+  const part = bytes.subarray(start, start + bytesInRow)
+  const pairs = Array.from(part, (byte) => byte.toString(16).padStart(2, '0'))
+  return {
+    offset: start.toString(16).padStart(8, '0'),
+    bytes: [pairs.slice(0, 8).join(' '), pairs.slice(8).join(' ')].join('  ').padEnd(48),
+    text: String.fromCharCode(...part.map((byte) => (byte >= 0x20 && byte < 0x7f ? byte : 0x2e))),
+  }
 }

@@ -1,11 +1,11 @@
 import './chart.css'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { theme } from '../state/choices.ts'
+import { theme } from '../state/remembered.ts'
 import { shown } from '../state/shown.ts'
 import { language } from '../words/language.ts'
 import { createPlot, formatUnit, type Plot } from './chart-plot.ts'
+import { Region } from './controls.tsx'
 import type { Chart } from './model/series.ts'
-import { Region } from './region.tsx'
 import { t } from './words.ts'
 
 /** Maximum number of series that are drawn at first. With more, colours would repeat. */

@@ -2,14 +2,12 @@ import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { metaKeys } from '../../../core/meta.ts'
 import { originIn } from '../../../core/origin.ts'
-import { langOf } from '../state/lang.ts'
 import { linkTo } from '../state/place.ts'
-import { shown } from '../state/shown.ts'
+import { langOf, shown } from '../state/shown.ts'
 import { formatNumber, formatSize, language } from '../words/language.ts'
-import { copyText } from './copy-text.ts'
+import { copyText } from './controls.tsx'
 import { formatAgo } from './facts.ts'
 import { bare, type Reader } from './load.ts'
-import { commandFor } from './model/command.ts'
 import { resolveReference, withParameter } from './model/reference.ts'
 import { isRecord } from './model/series.ts'
 import { t } from './words.ts'
@@ -153,4 +151,14 @@ function exactTime(time: number): string {
 function isoOf(time: number): string {
   const date = new Date(time)
   return Number.isNaN(date.getTime()) ? '' : date.toISOString()
+}
+
+/** A word for a POSIX shell: within single quotes nothing means anything but the quote itself. */
+export function shellWord(text: string): string {
+  return /^[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+}
+
+/** The command that reads a resource. */
+export function commandFor(uri: string): string {
+  return `hikidashi read ${shellWord(uri)}`
 }

@@ -1,10 +1,9 @@
 import './schema.css'
 import { type Found, piecesOf } from '../../../core/found.ts'
-import { langOf } from '../state/lang.ts'
 import { linkTo } from '../state/place.ts'
-import { shown } from '../state/shown.ts'
+import { langOf, shown } from '../state/shown.ts'
+import { Region } from './controls.tsx'
 import { nameOf } from './facts.ts'
-import { Region } from './region.tsx'
 import { t } from './words.ts'
 
 /** Hits of a search: each opens at its lines. */

@@ -1,5 +1,5 @@
 import { useMemo, useState } from 'preact/hooks'
-import { Choice } from './choice.tsx'
+import { Choice } from './controls.tsx'
 import { DataTable } from './data-table.tsx'
 import { JsonTree } from './json-tree.tsx'
 import { parseLines, tableOf } from './model/json-rows.ts'

@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks'
 import { parseFound } from '../../../core/found.ts'
+import { lazily } from '../shell/lazily.tsx'
 import { JsonTree } from './json-tree.tsx'
-import { lazily } from './lazily.tsx'
 import { analysesOf } from './model/analyses.ts'
 import { boundedValue, maxColumns } from './model/bounds.ts'
 import { endingOf } from './model/kind.ts'
@@ -18,7 +18,7 @@ const DatabaseRows = lazily(async () => (await import('./database-rows.tsx')).Da
 const FoundList = lazily(async () => (await import('./found.tsx')).FoundList)
 const Notebook = lazily(async () => (await import('./notebook.tsx')).Notebook)
 const Analyses = lazily(async () => (await import('./analyses.tsx')).Analyses)
-const Analysis = lazily(async () => (await import('./analysis.tsx')).Analysis)
+const Analysis = lazily(async () => (await import('./analyses.tsx')).Analysis)
 
 interface Props {
   readonly text: string

@@ -1,12 +1,11 @@
 import './schema.css'
 import { useMemo } from 'preact/hooks'
-import { langOf } from '../state/lang.ts'
+import { defined } from '../../../core/kit/defined.ts'
 import { linkTo } from '../state/place.ts'
-import { shown } from '../state/shown.ts'
+import { langOf, shown } from '../state/shown.ts'
 import { formatTime } from '../words/language.ts'
-import { gitLogOf } from './model/git-log.ts'
+import { Region } from './controls.tsx'
 import { resolveReference } from './model/reference.ts'
-import { Region } from './region.tsx'
 import { t } from './words.ts'
 
 /** Maximum number of drawn commits: each is about ten elements. */
@@ -58,4 +57,37 @@ export function Log({ text, uri }: { readonly text: string; readonly uri: string
       ))}
     </Region>
   )
+}
+
+export interface LogLine {
+  readonly id: string
+  /** ISO 8601 with a zone. */
+  readonly date: string
+  readonly author: string
+  /** Branches and tags that it is the end of. */
+  readonly names?: string
+  readonly subject: string
+}
+
+export interface GitLog {
+  readonly title: string
+  readonly commits: readonly LogLine[]
+  /** Further lines, such as that there is more. */
+  readonly notes: readonly string[]
+}
+
+/** A log as the git provider writes it (docs/providers/git.md). `undefined`: the text is none. */
+export function gitLogOf(text: string): GitLog | undefined {
+  const [title = '', ...lines] = text.split('\n')
+  if (!/^Log of .+, newest first\.$/.test(title)) return undefined
+  const commits: LogLine[] = []
+  const notes: string[] = []
+  for (const line of lines) {
+    const [, id, date, author, names, subject] =
+      /^([0-9a-f]{7,64}) (\d{4}-\d\d-\d\dT[\d:]+(?:Z|[+-]\d\d:\d\d)) ([^:(]*?)(?: \(([^)]*)\))?: (.*)$/.exec(line) ?? []
+    if (id !== undefined && date !== undefined && author !== undefined && subject !== undefined)
+      commits.push({ id, date, author, subject, ...defined({ names }) })
+    else if (line !== '') notes.push(line)
+  }
+  return { title, commits, notes }
 }

@@ -1,11 +1,11 @@
 import './markdown.css'
 import createDOMPurify from 'dompurify'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { langOf } from '../state/lang.ts'
+import { langOf } from '../state/shown.ts'
+import { Region } from './controls.tsx'
 import { dressed, type Heading } from './dressed.ts'
 import { parseMarkdown } from './markdown-parse.ts'
 import type { MarkdownHtml } from './model/plain-html.ts'
-import { Region } from './region.tsx'
 import { t } from './words.ts'
 
 /** Maximum length of a rendered document, in characters: laying out a longer one takes the browser too long. */

@@ -2,10 +2,10 @@ import { createUrl, releaseUrl } from './content-url.ts'
 import './markdown.css'
 import { useEffect, useState } from 'preact/hooks'
 import { shown } from '../state/shown.ts'
+import { Region } from './controls.tsx'
 import { Markdown } from './markdown.tsx'
 import { imageTypeOf } from './model/kind.ts'
 import type { Notebook as NotebookModel, Output } from './model/notebook.ts'
-import { Region } from './region.tsx'
 import { t } from './words.ts'
 
 interface Props {

@@ -4,13 +4,13 @@ import workerUrl from 'pdfjs-dist/build/pdf.worker.min.mjs?url'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { metaKeys } from '../../../core/meta.ts'
 import { linkTo } from '../state/place.ts'
+import { Region } from './controls.tsx'
 import { readingsIn } from './details.tsx'
 import { bare } from './load.ts'
 import { withParameter } from './model/reference.ts'
 import { isRecord } from './model/series.ts'
-import { Region } from './region.tsx'
-import { startWorker } from './trusted.ts'
 import { t } from './words.ts'
+import { startWorker } from './worker-tasks.ts'
 
 interface Props {
   readonly bytes: Uint8Array

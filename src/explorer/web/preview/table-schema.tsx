@@ -1,11 +1,10 @@
 import './schema.css'
 import type { ComponentChildren } from 'preact'
-import { langOf } from '../state/lang.ts'
 import { linkTo } from '../state/place.ts'
-import { shown } from '../state/shown.ts'
+import { langOf, shown } from '../state/shown.ts'
+import { Region } from './controls.tsx'
 import { siblingTableUri, textsOf } from './model/schema.ts'
 import { isRecord } from './model/series.ts'
-import { Region } from './region.tsx'
 import { t } from './words.ts'
 
 type Wire = Readonly<Record<string, unknown>>

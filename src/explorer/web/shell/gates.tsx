@@ -1,10 +1,9 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { isResourceError } from '../../../core/errors.ts'
-import { reasonOf } from '../state/reason.ts'
-import { failure, retryNow, type Wish, wish } from '../state/session.ts'
+import { reasonOf } from '../state/announce.ts'
+import { dismissContinued, failure, isContinued, retryNow, type Wish, wish } from '../state/session.ts'
 import { shown } from '../state/shown.ts'
-import { dismissContinued, isContinued } from '../state/ticket.ts'
 import { t } from './words.ts'
 
 /** Screen before there is a connection. */

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useErrorBoundary, useState } from 'preact/hooks'
+import { reasonOf } from '../state/announce.ts'
 import { t } from './words.ts'
 
 type Component<P> = (props: P) => ComponentChildren
@@ -34,4 +35,20 @@ export function lazily<P extends object>(load: () => Promise<Component<P>>): Com
       </p>
     )
   }
+}
+
+/** A part of the page that may fail without the others. */
+export function Guarded({ children }: { readonly children: ComponentChildren }) {
+  const [error, again] = useErrorBoundary()
+  if (error === undefined) return <>{children}</>
+  return (
+    <div class="pane-failed" role="alert">
+      <p>
+        {t('paneFailed')} {reasonOf(error)}
+      </p>
+      <button type="button" class="button" onClick={again}>
+        {t('drawAgain')}
+      </button>
+    </div>
+  )
 }

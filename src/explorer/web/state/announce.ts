@@ -1,4 +1,6 @@
 import { signal } from '@preact/signals'
+import { isResourceError } from '../../../core/errors.ts'
+import { createWords } from '../words/language.ts'
 
 /** Current text of the live region. */
 export const announced = signal('')
@@ -45,4 +47,26 @@ function copyBySelection(text: string): boolean {
   field.remove()
   if (before instanceof HTMLElement) before.focus()
   return done
+}
+
+const t = createWords(
+  {
+    'not-found': 'There is nothing here, or it may not be seen.',
+    unavailable: 'The source does not answer just now.',
+    internal: 'The server has failed at this.',
+    unknown: 'Something went wrong.',
+  },
+  {
+    'not-found': 'ここには何もないか、見る権限がありません。',
+    unavailable: 'いまは応答がありません。',
+    internal: 'サーバーでエラーが起きました。',
+    unknown: '問題が起きました。',
+  },
+)
+
+/** Why something failed, in a sentence for the reader. For wrong requests the message of the server is the most precise one. */
+export function reasonOf(error: unknown): string {
+  if (!isResourceError(error)) return error instanceof Error && error.message !== '' ? error.message : t('unknown')
+  if (error.kind === 'invalid' || error.kind === 'too-large') return error.message
+  return t(error.kind)
 }

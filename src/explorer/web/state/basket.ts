@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals'
-import { directoryMimeType, type Resource } from '../../../core/view.ts'
-import { foldersOf } from './below.ts'
+import { foldersOf, isFolder } from '../../../browse/folders.ts'
+import type { Resource } from '../../../core/view.ts'
 
 /** The levels of a resource, as in `assemble_context`, the largest first. */
 export const levels = ['full', 'windows', 'outline', 'link'] as const
@@ -19,10 +19,6 @@ export const basket = signal<readonly BasketItem[]>([])
 
 /** Maximum number of items, as in `assemble_context`. */
 export const mostPicked = 500
-
-export function isFolder({ uri, mimeType }: Resource): boolean {
-  return mimeType === directoryMimeType || uri.endsWith('/')
-}
 
 /** Number of picked resources below each folder, by the URI of the folder with `/` at its end. */
 const pickedBelow = computed((): ReadonlyMap<string, number> => {

@@ -25,3 +25,21 @@ export function linkIn(data: unknown): string | undefined {
   const url = new URL(href, document.baseURI)
   return url.origin === location.origin ? url.href : undefined
 }
+
+/** Characters that file names may not contain on some system: separators, invisible and special characters. */
+const notInNames = /[\p{C}\p{Zl}\p{Zp}<>:"/\\|?*%]+/gu
+const reserved = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i
+
+/** A name for a file, out of any text: never a path, never hidden, never a device. At most 120 characters. */
+export function fileNameOf(text: string, otherwise = 'resource'): string {
+  const name = text
+    .normalize('NFC')
+    .replace(notInNames, '_')
+    .replace(/^[.\s]+|[.\s]+$/g, '')
+  const dot = name.lastIndexOf('.')
+  const end = dot > 0 && name.length - dot <= 12 ? name.slice(dot) : ''
+  const characters = [...name.slice(0, name.length - end.length)]
+  const short = `${characters.slice(0, 120 - end.length).join('')}${end}`
+  if (short === '' || short === '_') return otherwise
+  return reserved.test(short) ? `_${short}` : short
+}

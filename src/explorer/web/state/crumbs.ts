@@ -1,4 +1,4 @@
-import { isBelow } from '../tree/grown.ts'
+import { isBelow } from '../../../browse/folders.ts'
 import { browse, treeState } from './browse.ts'
 import { titleOfMount } from './kinds.ts'
 

@@ -1,4 +1,4 @@
-import { fileNameOf } from './file-name.ts'
+import { fileNameOf } from './content-link.ts'
 
 /** Whether the page can save files. */
 export const canDownload = (): boolean => true

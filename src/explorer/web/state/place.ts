@@ -104,3 +104,34 @@ export function followAddress(): void {
     place.value = placeOf(fragment)
   })
 }
+
+interface Lines {
+  readonly first: number
+  readonly last: number
+}
+
+/** The lines that a place marks: `12`, or `12-20`. */
+export function rangeOf(text: string | undefined): Lines | undefined {
+  const [, from, to] = /^(\d{1,9})(?:-(\d{1,9}))?$/.exec(text ?? '') ?? []
+  if (from === undefined) return undefined
+  const [first, last] = [Number(from), Number(to ?? from)]
+  return first <= last ? { first, last } : { first: last, last: first }
+}
+
+/** Returns the marked lines after a press on the number of a line. With Shift: from the line that was marked to this one. */
+export function lineFor(number: number, isExtended: boolean): string | undefined {
+  const now = rangeOf(place.value.line)
+  if (isExtended && now !== undefined) return `${Math.min(now.first, number)}-${Math.max(now.last, number)}`
+  return place.value.line === String(number) ? undefined : String(number)
+}
+
+/** The number of the line whose number was pressed. `undefined`: something else was. */
+export function numberAt({ target }: Event): number | undefined {
+  // The number stands before the code, which is an element of its own.
+  if (!(target instanceof HTMLElement) || !target.classList.contains('line')) return undefined
+  const number = Number(target.dataset.n)
+  return Number.isSafeInteger(number) ? number : undefined
+}
+
+/** The hit that is previewed while the reader goes through the results. It is no place of its own: it stands in no permalink. */
+export const peek = signal<string | undefined>(undefined)

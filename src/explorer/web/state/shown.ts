@@ -19,3 +19,8 @@ export function tailOf(text: string, most: number): string {
   const characters = [...text]
   return shown(characters.length <= most ? text : `…${characters.slice(1 - most).join('')}`)
 }
+
+/** The language of a text for `lang`, so that kanji get their Japanese forms. `undefined` where there is nothing to tell by. */
+export function langOf(text: string): 'ja' | undefined {
+  return /[\u3040-\u30ff\uff66-\uff9d]/.test(text) ? 'ja' : undefined
+}

@@ -1,6 +1,7 @@
-import type { Resource } from '../../../core/view.ts'
-import { fold } from '../state/fold.ts'
-import { isBelow } from './grown.ts'
+import { isBelow, isFolder } from '../../../browse/folders.ts'
+import { fold } from '../../../browse/matching.ts'
+import { isResourceError } from '../../../core/errors.ts'
+import type { Page, Resource, View } from '../../../core/view.ts'
 
 /**
  * Very many resources, in columns, prepared for filtering on every key. Each column has an item for each resource, in the order
@@ -83,4 +84,192 @@ export function readableUri(uri: string): string {
       return escaped
     }
   })
+}
+
+export const sorts = ['name', 'type', 'size', 'modified', 'priority'] as const
+export type Sort = (typeof sorts)[number]
+
+/** Parses `sort` of a place; undefined for the order of the server, by path. */
+export function sortOf(text: string | undefined): { readonly by: Sort; readonly down: boolean } | undefined {
+  const by = sorts.find((sort) => sort === text?.replace(/^-/, ''))
+  return by === undefined ? undefined : { by, down: text?.startsWith('-') === true }
+}
+
+/** Returns the indexes of all rows in an order. Rows without a value come last in both directions. */
+export function orderOf(columns: Columns, sort: string | undefined): Uint32Array {
+  const order = Uint32Array.from(columns.resources, (_, row) => row)
+  const wanted = sortOf(sort)
+  if (wanted === undefined) return order
+  const { by, down } = wanted
+  const sign = down ? -1 : 1
+  if (by === 'name' || by === 'type') {
+    const keys = columns.resources.map((resource) => (by === 'name' ? nameKey(resource.name) : resource.mimeType))
+    return order.sort((a, b) => compareTexts(keys[a], keys[b], sign) || a - b)
+  }
+  const keys = Float64Array.from(columns.resources, (resource) => resource[by] ?? Number.NaN)
+  return order.sort((a, b) => compareNumbers(keys[a], keys[b], sign) || a - b)
+}
+
+/** Numbers in names are ordered as numbers: `part 9` stands before `part 10`. */
+export function nameKey(name: string): string {
+  return fold(name).replace(/\d+/g, (digits) => {
+    const number = digits.replace(/^0+(?=\d)/, '')
+    // How many digits it has stands before them.
+    return `${String.fromCharCode(48 + Math.min(number.length, 70))}${number}`
+  })
+}
+
+function compareTexts(a: string | undefined, b: string | undefined, sign: number): number {
+  if (a === b) return 0
+  if (a === undefined) return 1
+  if (b === undefined) return -1
+  return a < b ? -sign : sign
+}
+
+function compareNumbers(a = Number.NaN, b = Number.NaN, sign: number): number {
+  if (Number.isNaN(a)) return Number.isNaN(b) ? 0 : 1
+  if (Number.isNaN(b)) return -1
+  return (a - b) * sign
+}
+
+/** Beyond so many entries a folder keeps the order of the server: with each page that comes, all of them would be ordered anew. */
+export const maxOrdered = 2000
+
+/** The entries of a folder as people look for them: folders first, then by name, with numbers as numbers and without regard to case. */
+export function natural(entries: readonly Resource[]): readonly Resource[] {
+  if (entries.length > maxOrdered) return entries
+  return entries
+    .map((entry) => ({ entry, rank: isFolder(entry) ? 0 : 1, key: nameKey(entry.name) }))
+    .sort((a, b) => a.rank - b.rank || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+    .map(({ entry }) => entry)
+}
+
+/** All resources of a view, as far as they have been loaded. */
+export interface Listed {
+  /** The listed resources. A new object for each list; it grows during the first load. */
+  readonly columns: Columns
+  /** Another number whenever there is something new in it. */
+  readonly version: number
+  readonly state: 'idle' | 'loading' | 'loaded' | 'failed'
+  readonly error: unknown
+  /** The addresses of mounts that did not answer. */
+  readonly unavailable: readonly string[]
+  /** Loads it, where nobody has yet, or where that failed: it goes on where it stopped. */
+  load(): void
+  /** Loads the list again. The former one is shown until the new one is complete. Resolves at the end. */
+  reload(): Promise<void>
+  stop(): void
+}
+
+export interface ListedOptions {
+  onChange(): void
+  onPage?(resources: readonly Resource[]): void
+  /** Lets the page draw and hear the reader between two pieces of work. */
+  breathe?(): Promise<void>
+}
+
+/** Number of resources added at once. */
+const piece = 1000
+
+export function createListed(view: View, options: ListedOptions): Listed {
+  const { onChange, onPage = () => {}, breathe = async () => {} } = options
+  let columns = createColumns([])
+  let version = 0
+  let state: Listed['state'] = 'idle'
+  let error: unknown
+  let unavailable: readonly string[] = []
+  let running: AbortController | undefined
+  /** Cursor at which the first load continues after a failure. */
+  let cursor: string | undefined
+  let isWhole = false
+
+  const tell = () => {
+    version++
+    onChange()
+  }
+
+  const startOver = () => {
+    cursor = undefined
+    if (!isWhole) columns = createColumns([])
+  }
+
+  const run = async (isAnew: boolean) => {
+    running?.abort()
+    const controller = new AbortController()
+    running = controller
+    const { signal } = controller
+    state = 'loading'
+    error = undefined
+    onChange()
+    try {
+      const mounts = isAnew || columns.mounts.length === 0 ? await view.mounts({ signal }) : columns.mounts
+      // A complete list is shown until the next one is complete; an incomplete one grows visibly.
+      const isHeldBack = isAnew && isWhole
+      const growing = isAnew || columns.mounts.length === 0 ? createColumns(mounts) : columns
+      if (!isHeldBack) columns = growing
+      let at = isAnew ? undefined : cursor
+      const missing = new Set(isAnew ? [] : unavailable)
+      do {
+        const page: Page<Resource> = await view.list(at === undefined ? {} : { cursor: at }, { signal })
+        for (let from = 0; from < page.items.length; from += piece) {
+          growing.add(page.items.slice(from, from + piece))
+          await breathe()
+          signal.throwIfAborted()
+        }
+        onPage(page.items)
+        for (const address of page.unavailable ?? []) missing.add(address)
+        at = page.nextCursor
+        if (isHeldBack) continue
+        cursor = at
+        unavailable = [...missing]
+        tell()
+      } while (at !== undefined)
+      columns = growing
+      unavailable = [...missing]
+      cursor = undefined
+      isWhole = true
+      state = 'loaded'
+    } catch (thrown) {
+      if (signal.aborted) return
+      error = thrown
+      // If the server is reachable, the cursor may be invalid.
+      if (!isResourceError(thrown, 'unavailable')) startOver()
+      // A complete list stays in place of the error.
+      state = isWhole ? 'loaded' : 'failed'
+    }
+    if (running === controller) running = undefined
+    tell()
+  }
+
+  return {
+    get columns() {
+      return columns
+    },
+    get version() {
+      return version
+    },
+    get state() {
+      return state
+    },
+    get error() {
+      return error
+    },
+    get unavailable() {
+      return unavailable
+    },
+    load: () => {
+      if (state === 'idle' || state === 'failed') void run(false)
+    },
+    reload: async () => {
+      if (state !== 'idle') await run(true)
+    },
+    stop: () => {
+      if (running === undefined) return
+      running.abort()
+      running = undefined
+      // A page may have been taken in by half.
+      startOver()
+      state = isWhole ? 'loaded' : 'idle'
+    },
+  }
 }

@@ -1,9 +1,19 @@
+import { isFolder, type Listed, listAgain } from '../../../browse/folders.ts'
 import { defined } from '../../../core/kit/defined.ts'
-import type { Page, Resource, View } from '../../../core/view.ts'
-import { bestRoot, type Growing, isFolder, isOnTheWay, isOther, isSame, rowsOf, type TreeNode } from './grown.ts'
-import { maxOrdered, natural } from './order.ts'
-import type { TreeRow } from './rows.ts'
-import { singleOf } from './single.ts'
+import { directoryMimeType, type Page, type Resource, type View } from '../../../core/view.ts'
+import { maxOrdered, natural } from './columns.ts'
+import {
+  bestRoot,
+  createNodes,
+  type Growing,
+  isOther,
+  type Load,
+  type Nodes,
+  openWay,
+  rowsOf,
+  type TreeNode,
+  type TreeRow,
+} from './rows.ts'
 
 /** The tree of a view: its mounts, and the loaded nodes below them. Directories are loaded page by page. */
 export interface Forest {
@@ -50,8 +60,6 @@ export function createForest(
   view: View,
   { onChange, onPage = () => {}, isDrawer = () => true, ...options }: ForestOptions,
 ): Forest {
-  const known = new Map<string, Growing>()
-  const top: { count: number } = { count: -1 }
   let roots: readonly Growing[] = []
   let state: Forest['state'] = 'loading'
   let error: unknown
@@ -63,81 +71,9 @@ export function createForest(
   }
 
   const isOpenable = (mount: Resource) => (isFolder(mount) || mount.mimeType === undefined) && isDrawer(mount)
-
-  const nodeFor = (resource: Resource, parent: Growing | undefined, position: number): Growing => {
-    const before = known.get(resource.uri)
-    if (before !== undefined && before.parent === parent) {
-      before.resource = resource
-      before.position = position
-      return before
-    }
-    const node: Growing = {
-      kind: 'node',
-      key: resource.uri,
-      resource,
-      parent,
-      level: parent === undefined ? 1 : parent.level + 1,
-      position,
-      siblings: parent?.brood ?? top,
-      brood: { count: -1 },
-      isDirectory: parent === undefined ? isOpenable(resource) : isFolder(resource),
-      isOpen: false,
-      children: [],
-      loaded: 'nothing',
-      error: undefined,
-      isStale: false,
-    }
-    known.set(resource.uri, node)
-    return node
-  }
-
-  const childrenOf = (entries: readonly Resource[], node: Growing) =>
-    natural(entries).map((resource, index) => nodeFor(resource, node, index + 1))
-
-  const forget = (nodes: readonly Growing[]) => {
-    for (const node of nodes) {
-      if (known.get(node.key) === node) known.delete(node.key)
-      forget(node.children)
-    }
-  }
-
-  const pageOf = async (uri: string, cursor: string | undefined): Promise<Page<Resource>> => {
-    const page = await view.directory({ uri, ...defined({ cursor }) })
-    onPage(page.items)
-    return page
-  }
-
-  const isThere = (node: Growing) => known.get(node.key) === node
-
-  /** One load of a directory at a time: a further load waits for it. */
-  const load = (node: Growing): Promise<void> => {
-    if (node.loading !== undefined) return node.loading
-    const run = async () => {
-      try {
-        const page = await pageOf(node.key, node.cursor)
-        const twins = new Set(node.children.map(({ key }) => key))
-        const fresh = page.items.filter(({ uri }) => uri !== node.key && !twins.has(uri) && twins.add(uri))
-        const at = node.children.length
-        node.children =
-          at + fresh.length > maxOrdered
-            ? [...node.children, ...fresh.map((resource, index) => nodeFor(resource, node, at + index + 1))]
-            : childrenOf([...node.children.map(({ resource }) => resource), ...fresh], node)
-        node.cursor = page.nextCursor
-        node.loaded = page.nextCursor === undefined ? 'all' : 'some'
-        node.brood.count = node.loaded === 'all' ? node.children.length : -1
-        node.error = undefined
-      } catch (thrown) {
-        node.error = thrown
-      } finally {
-        node.loading = undefined
-        if (isThere(node)) tell()
-      }
-    }
-    node.error = undefined
-    node.loading = run()
-    tell()
-    return node.loading
-  }
+  const nodes = createNodes(isOpenable)
+  const { known, top, isThere } = nodes
+  const { load, reload, reloadOpen } = createLoads({ view, nodes, onPage, tell })
 
   const open = (uri: string) => {
     const node = known.get(uri)
@@ -146,42 +82,6 @@ export function createForest(
     if (node.loaded === 'nothing') void load(node)
     else if (node.isStale) void reload(node).then(tell)
     tell()
-  }
-
-  /** Loads as much of a directory as before, and replaces it. Resolves to the new and changed entries. */
-  const reload = async (node: Growing): Promise<readonly string[]> => {
-    await node.loading
-    const least = node.children.length
-    const items: Resource[] = []
-    let cursor: string | undefined
-    const run = async () => {
-      do {
-        const page: Page<Resource> = await pageOf(node.key, cursor)
-        items.push(...page.items.filter(({ uri }) => uri !== node.key))
-        cursor = page.nextCursor
-      } while (cursor !== undefined && items.length < least)
-    }
-    const running = run()
-    node.loading = running.catch(() => {})
-    try {
-      await running
-    } catch (thrown) {
-      node.error = thrown
-      return []
-    } finally {
-      node.loading = undefined
-    }
-    const before = new Map(node.children.map((child) => [child.key, child.resource]))
-    const changed = items.filter((item) => isOther(before.get(item.uri), item)).map(({ uri }) => uri)
-    const left = new Set(items.map(({ uri }) => uri))
-    forget(node.children.filter(({ key }) => !left.has(key)))
-    node.children = childrenOf(items, node)
-    node.cursor = cursor
-    node.loaded = cursor === undefined ? 'all' : 'some'
-    node.brood.count = cursor === undefined ? items.length : -1
-    node.error = undefined
-    node.isStale = false
-    return changed
   }
 
   const start = async () => {
@@ -193,8 +93,8 @@ export function createForest(
       const isFirst = state === 'loading'
       onPage(mounts)
       const left = new Set(mounts.map(({ uri }) => uri))
-      forget(roots.filter(({ key }) => !left.has(key)))
-      roots = mounts.map((mount, index) => nodeFor(mount, undefined, index + 1))
+      nodes.forget(roots.filter(({ key }) => !left.has(key)))
+      roots = mounts.map((mount, index) => nodes.nodeFor(mount, undefined, index + 1))
       top.count = roots.length
       state = 'loaded'
       error = undefined
@@ -222,39 +122,14 @@ export function createForest(
   const refresh = async (): Promise<readonly string[]> => {
     await start()
     for (const node of known.values()) node.isStale = node.loaded !== 'nothing'
-    const changed: string[] = []
-    const visit = async (nodes: readonly Growing[]) => {
-      for (const node of nodes) {
-        if (!node.isOpen || !isThere(node)) continue
-        if (node.loaded !== 'nothing') changed.push(...(await reload(node)))
-        await visit(node.children)
-      }
-    }
-    await visit(roots)
+    const changed = await reloadOpen(roots)
     tell()
     return changed
   }
 
-  /** The child of a directory that is the resource or contains it. */
-  const towards = async (node: Growing, uri: string, signal: AbortSignal): Promise<Growing | undefined> => {
-    for (;;) {
-      if (node.loaded === 'nothing' || node.loading !== undefined) await load(node)
-      signal.throwIfAborted()
-      const next = node.children.find((child) => isOnTheWay(child, uri))
-      if (next !== undefined || node.error !== undefined || node.loaded === 'all') return next
-      await load(node)
-    }
-  }
-
   const reveal: Forest['reveal'] = async (uri, signal) => {
-    let node = bestRoot(roots, uri)
-    while (node !== undefined && !isSame(node.key, uri)) {
-      const next = await towards(node, uri, signal)
-      if (next === undefined) return false
-      node.isOpen = true
-      node = next
-    }
-    tell()
+    const node = await openWay(bestRoot(roots, uri), uri, load, signal)
+    if (node !== undefined) tell()
     return node !== undefined
   }
 
@@ -296,5 +171,119 @@ export function createForest(
     },
     refresh,
     reveal,
+  }
+}
+
+interface LoadOptions {
+  readonly view: View
+  readonly nodes: Nodes
+  readonly onPage: (resources: readonly Resource[]) => void
+  /** Called when a directory has changed. */
+  readonly tell: () => void
+}
+
+/** Loads the contents of directories, page by page. */
+function createLoads({ view, nodes, onPage, tell }: LoadOptions) {
+  const { nodeFor, forget, isThere } = nodes
+  const childrenOf = (entries: readonly Resource[], node: Growing) =>
+    natural(entries).map((resource, index) => nodeFor(resource, node, index + 1))
+  const pageOf = async (uri: string, cursor: string | undefined): Promise<Page<Resource>> => {
+    const page = await view.directory({ uri, ...defined({ cursor }) })
+    onPage(page.items)
+    return page
+  }
+
+  /** One load of a directory at a time: whoever wants another waits for it. */
+  const load: Load = (node) => {
+    if (node.loading !== undefined) return node.loading
+    const run = async () => {
+      try {
+        const page = await pageOf(node.key, node.cursor)
+        const twins = new Set(node.children.map(({ key }) => key))
+        const fresh = page.items.filter(({ uri }) => uri !== node.key && !twins.has(uri) && twins.add(uri))
+        const at = node.children.length
+        node.children =
+          at + fresh.length > maxOrdered
+            ? [...node.children, ...fresh.map((resource, index) => nodeFor(resource, node, at + index + 1))]
+            : childrenOf([...node.children.map(({ resource }) => resource), ...fresh], node)
+        node.cursor = page.nextCursor
+        node.loaded = page.nextCursor === undefined ? 'all' : 'some'
+        node.brood.count = node.loaded === 'all' ? node.children.length : -1
+        node.error = undefined
+      } catch (thrown) {
+        node.error = thrown
+      } finally {
+        node.loading = undefined
+        if (isThere(node)) tell()
+      }
+    }
+    node.error = undefined
+    node.loading = run()
+    tell()
+    return node.loading
+  }
+
+  /** Loads as much of a directory as was loaded before, and puts it in its place. Answers what is new or has changed. */
+  const reload = async (node: Growing): Promise<readonly string[]> => {
+    await node.loading
+    const least = node.children.length
+    const running = listAgain(async (cursor) => {
+      const page = await pageOf(node.key, cursor)
+      return { ...page, items: page.items.filter(({ uri }) => uri !== node.key) }
+    }, least)
+    node.loading = running.then(
+      () => {},
+      () => {},
+    )
+    let listed: Listed
+    try {
+      listed = await running
+    } catch (thrown) {
+      node.error = thrown
+      return []
+    } finally {
+      node.loading = undefined
+    }
+    const { items, next } = listed
+    const before = new Map(node.children.map((child) => [child.key, child.resource]))
+    const changed = items.filter((item) => isOther(before.get(item.uri), item)).map(({ uri }) => uri)
+    const left = new Set(items.map(({ uri }) => uri))
+    forget(node.children.filter(({ key }) => !left.has(key)))
+    node.children = childrenOf(items, node)
+    node.cursor = next
+    node.loaded = next === undefined ? 'all' : 'some'
+    node.brood.count = next === undefined ? items.length : -1
+    node.error = undefined
+    node.isStale = false
+    return changed
+  }
+
+  /** Reloads the open directories among some nodes and below them. */
+  const reloadOpen = async (those: readonly Growing[]): Promise<readonly string[]> => {
+    const changed: string[] = []
+    for (const node of those) {
+      if (!node.isOpen || !isThere(node)) continue
+      if (node.loaded !== 'nothing') changed.push(...(await reload(node)))
+      changed.push(...(await reloadOpen(node.children)))
+    }
+    return changed
+  }
+
+  return { load, reload, reloadOpen }
+}
+
+/** The resource that a mount is, where its listing holds nothing but itself. `undefined`: other resources lie in it, or it is a directory. */
+async function singleOf(view: View, mount: Resource): Promise<Resource | undefined> {
+  const { items, nextCursor } = await view.directory({ uri: mount.uri })
+  if (items.length > 1 || nextCursor !== undefined || (items[0]?.uri ?? mount.uri) !== mount.uri) return undefined
+  // A read of an empty listing tells whether the mount is something itself.
+  const [item = mount] = items
+  const [content] = items.length === 0 ? (await view.read(mount.uri)).contents : []
+  const mimeType = content?.mimeType ?? item.mimeType
+  if (mimeType === directoryMimeType) return undefined
+  const { title = item.title } = mount
+  return {
+    ...item,
+    ...defined({ mimeType, title }),
   }
 }

@@ -1,4 +1,4 @@
-import { fold } from '../state/fold.ts'
+import { fold } from '../../../browse/matching.ts'
 import { parentIndex, type TreeRow } from './rows.ts'
 
 /** Effect of a key in the tree (WAI-ARIA Authoring Practices, tree view): a row to go to, or an action on the active row. */

@@ -1,6 +1,7 @@
+import { isFolder } from '../../../browse/folders.ts'
 import type { Resource } from '../../../core/view.ts'
 import { addFolder } from '../basket/adding.ts'
-import { basket, isFolder, remove, toggle } from '../state/basket.ts'
+import { basket, remove, toggle } from '../state/basket.ts'
 
 /** Picks the rows from where Shift was first held to the current row. For a folder, everything below it. */
 export interface Range {

@@ -1,6 +1,6 @@
-import { fold } from '../state/fold.ts'
+import { isBelow } from '../../../browse/folders.ts'
+import { wordsOf } from '../../../browse/matching.ts'
 import type { Columns } from './columns.ts'
-import { isBelow } from './grown.ts'
 
 /** Filters of rows. An undefined filter does not filter. */
 export interface Selection {
@@ -34,13 +34,6 @@ export const priorities = ['1', '0.8', '0.5', '0.3'] as const
 export const ages = ['1d', '7d', '30d', '365d'] as const
 /** Value for resources without a type. */
 export const noType = 'none'
-
-/** The folded words of a filter. */
-export function wordsOf(filter: string | undefined): readonly string[] {
-  return fold(filter ?? '')
-    .split(/\s+/)
-    .filter((word) => word !== '')
-}
 
 export function isNarrowed(selection: Selection): boolean {
   return wordsOf(selection.filter).length > 0 || facets.some((facet) => selection[facet] !== undefined)

@@ -1,21 +1,28 @@
 import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
+import { type Below, isBelow, isFolder } from '../../../browse/folders.ts'
+import { wordsOf } from '../../../browse/matching.ts'
 import { askFor, pick } from '../basket/adding.ts'
 import { focusSearch } from '../palette/keys.ts'
-import { isFolder, markOf, mostPicked } from '../state/basket.ts'
-import type { Below } from '../state/below.ts'
-import { browse, closedInFilter, isFiltered, progress, selected, selection, treeRows } from '../state/browse.ts'
+import { markOf, mostPicked } from '../state/basket.ts'
+import {
+  browse,
+  closedInFilter,
+  isFiltered,
+  progress,
+  revealed,
+  selected,
+  selection,
+  treeRows,
+  unfold,
+} from '../state/browse.ts'
 import { isSearchMount } from '../state/kinds.ts'
 import { go, place } from '../state/place.ts'
-import { revealed, unfold } from '../state/reveal.ts'
-import { isBelow } from './grown.ts'
 import { createTypeAhead, isTyped, stepOf } from './keys.ts'
 import { createRange } from './range.ts'
 import { idOf, parentIndex, partOf, type TreeRow } from './rows.ts'
-import { wordsOf } from './select.ts'
 import { TreeRowView } from './tree-row.tsx'
-import { useNeighbours, useRows, useWatched } from './use-rows.ts'
-import type { Anchor } from './window.ts'
+import { type Anchor, useNeighbours, useRows, useWatched } from './use-rows.ts'
 import { t } from './words.ts'
 
 /** The key of the active row, and the scroll position. Both survive while the tree is hidden. */

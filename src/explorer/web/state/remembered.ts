@@ -1,0 +1,80 @@
+import { effect, signal } from '@preact/signals'
+import { language } from '../words/language.ts'
+import { keep, readKept } from './kept.ts'
+
+export type Theme = 'system' | 'light' | 'dark'
+
+/** The colours that the reader chose; by default those of the system. */
+export const theme = signal<Theme>('system')
+
+/** The widths of the side panes, in pixels. `undefined`: the default of the style sheet. */
+export const widths = signal<{ readonly left?: number; readonly right?: number }>({})
+
+const key = 'hikidashi-explorer'
+
+/** Restores the stored settings of the reader, and stores changes. Secrets are never among them. */
+export function keepChoices(): void {
+  const kept = stored()
+  if (kept.language === 'en' || kept.language === 'ja') language.value = kept.language
+  if (kept.theme === 'light' || kept.theme === 'dark') theme.value = kept.theme
+  widths.value = { ...widthOf('left', kept.left), ...widthOf('right', kept.right) }
+  const chosen = kept.language === 'en' || kept.language === 'ja'
+  const byBrowser = language.value
+  effect(() => {
+    document.documentElement.lang = language.value
+    if (theme.value === 'system') delete document.documentElement.dataset.theme
+    else document.documentElement.dataset.theme = theme.value
+    const isChosen = chosen || language.value !== byBrowser
+    keep(
+      key,
+      JSON.stringify({ theme: theme.value, ...widths.value, ...(isChosen ? { language: language.value } : {}) }),
+    )
+  })
+}
+
+function widthOf(side: 'left' | 'right', value: unknown): { readonly left?: number; readonly right?: number } {
+  return typeof value === 'number' && value >= 120 && value <= 4000 ? { [side]: value } : {}
+}
+
+function stored(): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(readKept(key) ?? '{}')
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+  } catch {
+    return {}
+  }
+}
+
+/** The key of the searches in the storage of the browser. */
+const recentKey = 'hikidashi.recent-searches'
+/** How many searches are kept, the latest first. */
+const maxKept = 8
+const maxCharacters = 200
+
+/** Searches in this browser, the latest first. */
+export const recent = signal<readonly string[]>(storedRecent())
+
+/** Puts a search at the head of the list. */
+export function remember(query: string): void {
+  const text = query.trim().slice(0, maxCharacters)
+  if (text === '') return
+  keepRecent([text, ...recent.value.filter((one) => one !== text)].slice(0, maxKept))
+}
+
+export function forgetAll(): void {
+  keepRecent([])
+}
+
+function keepRecent(queries: readonly string[]): void {
+  recent.value = queries
+  keep(recentKey, JSON.stringify(queries))
+}
+
+function storedRecent(): readonly string[] {
+  try {
+    const value: unknown = JSON.parse(readKept(recentKey) ?? '[]')
+    return Array.isArray(value) ? value.filter((one) => typeof one === 'string').slice(0, maxKept) : []
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,218 @@
+import { isUtf8 } from 'node:buffer'
+import { invalid, ResourceError } from '../../core/errors.ts'
+import { isText } from '../../core/kit/utf8.ts'
+import { decodeBytes } from '../../text/encoding/decode.ts'
+import { detectEncoding } from '../../text/encoding/detect.ts'
+import type { Launcher } from './launch.ts'
+import { cutMark, decodeLines, oneLine, type Page, shortId, wholeLines } from './text.ts'
+
+/** The difference of two trees: the changes of each file, and the patch. */
+export interface Difference {
+  readonly text: string
+  readonly cut: boolean
+}
+
+export interface DifferenceQuery {
+  /** Ids of commits or trees. */
+  readonly from: string
+  readonly to: string
+  /** Only this file or directory. */
+  readonly path?: string
+  /** Note after the numbers, such as `against the first parent`. */
+  readonly note?: string
+}
+
+interface FileChange {
+  readonly added?: number
+  readonly removed?: number
+  readonly path: string
+  /** The name before a rename. */
+  readonly before?: string
+}
+
+/** Maximum length of a patch, in bytes, and maximum number of files that are named. */
+const maxPatch = 256 * 1024
+const maxFiles = 300
+const maxNumbers = 4 * 1024 * 1024
+
+/** Lines of a patch that name files. (A removed line can look the same; it is then formatted the same.) */
+const named = /^(?:diff --git |--- |\+\+\+ |rename |copy |Binary files ).*$/gm
+
+/** Compares two trees, without any driver, filter or external program. */
+export async function readDifference(
+  launcher: Launcher,
+  { from, to, path, note }: DifferenceQuery,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<Difference> {
+  const ends = ['--end-of-options', from, to, '--', ...(path === undefined ? [] : [path])]
+  const plain = ['-r', '-M', '--no-ext-diff', '--no-textconv', '--no-color']
+  const limit = Math.min(maxPatch, maxBytes)
+  const [numbers, patch] = await Promise.all([
+    launcher.run({ args: ['diff-tree', ...plain, '--numstat', '-z', ...ends], limit: maxNumbers, signal }),
+    launcher.run({ args: ['diff-tree', ...plain, '--patch', ...ends], limit, signal }),
+  ])
+  const changes = parseNumbers(numbers.bytes.toString('utf8'))
+  const cut = numbers.cut || patch.cut || changes.length > maxFiles
+  const lines = [
+    ...(changes.length === 0 ? ['No changes.'] : [summaryOf(changes, numbers.cut, note)]),
+    ...changes.slice(0, maxFiles).map(formatChange),
+    ...(changes.length > maxFiles || numbers.cut
+      ? [cutMark(`more files changed than the ${Math.min(changes.length, maxFiles)} shown`)]
+      : []),
+  ]
+  const end = patch.cut
+    ? `${cutMark(`the patch is longer than ${limit} bytes; see one file with diff/FROM/TO?path=`)}\n`
+    : ''
+  // git appends a tab to a name that contains a space.
+  const shown = textOf(patch).replace(named, (line) => oneLine(line.replace(/\t$/, ''), Number.POSITIVE_INFINITY))
+  return { text: `${lines.join('\n')}\n${shown === '' ? '' : '\n'}${shown}${end}`, cut }
+}
+
+/** Decodes a patch as text. File names are UTF-8; the content of each file has its own encoding. */
+function textOf(patch: { readonly bytes: Buffer; readonly cut: boolean }): string {
+  if (isUtf8(patch.bytes) && !patch.bytes.includes(0x1b)) return wholeLines(patch)
+  const whole = patch.cut ? patch.bytes.subarray(0, patch.bytes.lastIndexOf(0x0a) + 1) : patch.bytes
+  const files = whole.toString('latin1').split(/^(?=diff --git )/m)
+  return files
+    .map((file) => {
+      const bytes = Buffer.from(file, 'latin1')
+      const lines = file.search(/^@@ /m)
+      if (lines === -1) return bytes.toString('utf8')
+      return bytes.subarray(0, lines).toString('utf8') + decodeLines(bytes.subarray(lines))
+    })
+    .join('')
+}
+
+function summaryOf(changes: readonly FileChange[], more: boolean, note: string | undefined): string {
+  const sum = (of: (change: FileChange) => number | undefined) => changes.reduce((all, one) => all + (of(one) ?? 0), 0)
+  const count = `${changes.length}${more ? ' or more' : ''} ${changes.length === 1 ? 'file' : 'files'}`
+  const numbers = `+${sum(({ added }) => added)} -${sum(({ removed }) => removed)}`
+  return `${count}, ${numbers}${note === undefined ? '' : `, ${note}`}`
+}
+
+function formatChange({ added, removed, path, before }: FileChange): string {
+  const numbers = added === undefined || removed === undefined ? 'binary' : `+${added} -${removed}`
+  return `${numbers} ${before === undefined ? '' : `${oneLine(before)} → `}${oneLine(path)}`
+}
+
+/** Parses `added TAB removed TAB path NUL`; for a rename, an empty path, then both names, each with a NUL. */
+function parseNumbers(text: string): readonly FileChange[] {
+  const fields = text.split('\0')
+  const changes: FileChange[] = []
+  for (let at = 0; at < fields.length; at++) {
+    const [added = '', removed = '', ...rest] = (fields[at] ?? '').split('\t')
+    if (rest.length === 0) continue
+    const counts = added === '-' ? {} : { added: Number(added), removed: Number(removed) }
+    const path = rest.join('\t')
+    if (path !== '') changes.push({ ...counts, path })
+    else {
+      changes.push({ ...counts, before: fields[at + 1] ?? '', path: fields[at + 2] ?? '' })
+      at += 2
+    }
+  }
+  return changes
+}
+
+/** Maximum size of a file to blame, in bytes. */
+const maxFile = 1024 * 1024
+const maxOutput = 64 * 1024 * 1024
+
+/** Checks that a file can be blamed: text, and not too large. Returns its encoding. */
+export function requireBlamable(bytes: Uint8Array | undefined, size: number): string {
+  if (bytes === undefined || size > maxFile)
+    throw new ResourceError('too-large', `The file has ${size} bytes, and files of at most ${maxFile} are blamed.`, {
+      reason: 'too-large',
+      size,
+      limit: maxFile,
+    })
+  if (isText(bytes)) return 'utf-8'
+  const encoding = detectEncoding(bytes)
+  // git splits lines by bytes, which fails for UTF-16.
+  if (encoding === undefined || encoding.startsWith('utf-16'))
+    throw invalid('The file is not text, so that it has no lines to blame.', 'binary')
+  return encoding
+}
+
+/**
+ * Reads the author of each line of a file, as text: the id, date and author of a commit precede its lines, with the subject the first time;
+ * each line has its number.
+ */
+export async function readBlame(
+  launcher: Launcher,
+  {
+    commit,
+    path,
+    title,
+    encoding,
+    maxBytes,
+  }: {
+    readonly commit: string
+    readonly path: string
+    readonly title: string
+    readonly encoding: string
+    readonly maxBytes: number
+  },
+  signal: AbortSignal,
+): Promise<Page> {
+  const output = await launcher.run({
+    // git blame has no --end-of-options; the id was resolved by this provider, and the argument after -- is a path.
+    args: ['blame', '--porcelain', '--no-textconv', '--encoding=UTF-8', commit, '--', path],
+    limit: maxOutput,
+    signal,
+  })
+  const lines = [title]
+  const named = new Set<string>()
+  let length = 0
+  let previous: string | undefined
+  for (const { oid, number, text, facts } of linesOf(output.bytes, encoding)) {
+    const heading = oid === previous ? [] : [headingOf(oid, facts, !named.has(oid))]
+    const shown = [...heading, `${String(number).padStart(6)}  ${text}`]
+    previous = oid
+    named.add(oid)
+    length += shown.reduce((sum, line) => sum + line.length + 1, 0)
+    if (length > maxBytes) return { text: `${[...lines, cutMark('the rest of the file')].join('\n')}\n`, cut: true }
+    lines.push(...shown)
+  }
+  return { text: `${lines.join('\n')}\n`, cut: output.cut }
+}
+
+interface BlamedLine {
+  readonly oid: string
+  readonly number: number
+  readonly text: string
+  /** The commit's headers in git's output. */
+  readonly facts: ReadonlyMap<string, string>
+}
+
+/** Parses `id original final [count]`, then headers of the commit if it is new, then a tab and the line. */
+function* linesOf(output: Buffer, encoding: string): Generator<BlamedLine> {
+  const decode = (line: string, label: string) => {
+    const bytes = Buffer.from(line, 'latin1')
+    return label === 'utf-8' ? bytes.toString('utf8') : (decodeBytes(bytes, label) ?? '')
+  }
+  const commits = new Map<string, Map<string, string>>()
+  let oid = ''
+  let number = 0
+  for (const line of output.toString('latin1').split('\n')) {
+    const head = /^([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?$/.exec(line)
+    if (line.startsWith('\t')) {
+      yield { oid, number, text: decode(line.slice(1), encoding), facts: commits.get(oid) ?? new Map() }
+    } else if (head !== null) {
+      oid = head[1] ?? ''
+      number = Number(head[2])
+      if (!commits.has(oid)) commits.set(oid, new Map())
+    } else {
+      const space = line.indexOf(' ')
+      if (space !== -1) commits.get(oid)?.set(line.slice(0, space), decode(line.slice(space + 1), 'utf-8'))
+    }
+  }
+}
+
+/** The subject is shown only at the first mention of the commit. */
+function headingOf(oid: string, facts: ReadonlyMap<string, string>, first: boolean): string {
+  const time = Number(facts.get('author-time')) * 1000
+  const date = Math.abs(time) <= 8.64e15 ? new Date(time).toISOString().slice(0, 10) : 'no date'
+  const subject = first ? `: ${oneLine(facts.get('summary') ?? '', 200)}` : ''
+  return `${shortId(oid)} ${date} ${oneLine(facts.get('author') ?? '', 100)}${subject}`
+}

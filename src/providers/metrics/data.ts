@@ -1,0 +1,167 @@
+import { defined } from '../../core/kit/defined.ts'
+import { type At, distinctLabels, formatLabels, type Gap, type Shown, type ShownSeries, type Summary } from './shown.ts'
+import { formatDuration, formatTime } from './time.ts'
+import { formatOf, type ValueFormat } from './units.ts'
+
+/** Maximum number of series described in the summary. */
+const maxWords = 10
+/** Maximum number of gaps listed per series, the longest first. */
+const maxGaps = 20
+/** Maximum length of the labels in the summary, in characters. */
+const maxLabels = 200
+
+/** Converts a value to JSON; non-finite numbers become strings, as Prometheus writes them. */
+function numberOf(value: number): number | string {
+  if (Number.isNaN(value)) return 'NaN'
+  if (Number.isFinite(value)) return value
+  return value > 0 ? '+Inf' : '-Inf'
+}
+
+/** Formats series as JSON: a summary in words, then each series with its labels, its own summary, gaps and points. */
+export function formatJson(shown: Shown): string {
+  const { query, type, help, unit, start, end, step, series, total, notes } = shown
+  const isThinned = series.some((one) => one.points > one.times.length)
+  const head = {
+    summary: inWords(shown),
+    query,
+    ...defined({ type, help, unit }),
+    ...(step === 0 ? { time: formatTime(end) } : { start: formatTime(start), end: formatTime(end), step }),
+    ...(total > series.length ? { omitted: { series: total - series.length, of: total } } : {}),
+    ...(notes.length === 0 ? {} : { notes }),
+    ...(isThinned
+      ? { sampling: 'the smallest and largest of each interval, the first, the last, the edges of gaps' }
+      : {}),
+    format: 'points are [Unix seconds, value]',
+  }
+  const lines = Object.entries(head).map(([key, value]) => `  ${JSON.stringify(key)}: ${JSON.stringify(value)},\n`)
+  // One line per series, so that a long text is cut between series.
+  const rows = series.map((one) => `    ${formatSeries(one, step)}`).join(',\n')
+  return `{\n${lines.join('')}  "series": [${rows === '' ? '' : `\n${rows}\n  `}]\n}\n`
+}
+
+function formatSeries({ labels, summary, gaps, points, times, values }: ShownSeries, step: number): string {
+  const told = {
+    labels: Object.fromEntries(labels),
+    ...(summary === undefined || step === 0 ? {} : { summary: summaryOf(summary) }),
+    ...(gaps.length === 0 ? {} : { gaps: gapsIn(gaps) }),
+    ...(gaps.length > maxGaps ? { gapsInAll: gaps.length } : {}),
+    ...(points > times.length ? { pointsInAll: points } : {}),
+  }
+  const pairs = Array.from(times, (time, index) => [round(time), numberOf(values[index] ?? Number.NaN)])
+  return JSON.stringify({ ...told, points: pairs })
+}
+
+/** Rounds a time to milliseconds. */
+const round = (time: number) => Math.round(time * 1000) / 1000
+
+function summaryOf({ min, max, first, last, mean, trend, increase, perSecond }: Summary) {
+  const at = ({ value, time }: At) => ({ value: numberOf(value), time: formatTime(round(time)) })
+  return {
+    min: at(min),
+    max: at(max),
+    mean: short(mean),
+    first: at(first),
+    last: at(last),
+    trend,
+    ...(increase === undefined ? {} : { increase: short(increase) }),
+    ...(perSecond === undefined ? {} : { perSecond: short(perSecond) }),
+  }
+}
+
+/** Rounds a computed value to its significant digits. */
+const short = (value: number) => Number(value.toPrecision(6))
+
+function gapsIn(gaps: readonly Gap[]) {
+  const longest = [...gaps].sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, maxGaps)
+  return longest
+    .sort((a, b) => a.from - b.from)
+    .map(({ from, to }) => ({ from: formatTime(round(from)), to: formatTime(round(to)) }))
+}
+
+/** Describes the series in a few sentences: their number, and the current value and trend of each. */
+export function inWords(shown: Shown): string {
+  const { query, type, series, total, start, end, step } = shown
+  const when =
+    step === 0
+      ? `at ${formatTime(round(end))}`
+      : `from ${formatTime(round(start))} to ${formatTime(round(end))}, every ${formatDuration(step)}`
+  const kind = type === undefined || type === 'unknown' ? '' : ` (${type})`
+  const some =
+    total > series.length ? `${series.length} of ${total} series` : total === 1 ? '1 series' : `${total} series`
+  const head = `${query}${kind}: ${total === 0 ? 'no samples' : some} ${when}.`
+  const { own } = distinctLabels(series)
+  const format = formatOf(shown.unit)
+  const each = series.slice(0, maxWords).map((one, index) => sentence(one, own[index] ?? [], format, step === 0))
+  const rest = series.length > maxWords ? [`${series.length - maxWords} more series are below.`] : []
+  return [head, ...each, ...rest, ...adviceOn(shown)].join(' ')
+}
+
+function sentence(
+  { summary, gaps }: ShownSeries,
+  labels: readonly (readonly [string, string])[],
+  { format }: ValueFormat,
+  isMoment: boolean,
+): string {
+  const name = labels.length === 0 ? '' : `${cut(formatLabels(labels))}: `
+  if (summary === undefined) return `${name}no finite value.`
+  const { last, min, max, trend, perSecond } = summary
+  if (isMoment) return `${name}${format(last.value)}.`
+  const clock = (time: number) => formatTime(Math.round(time))
+  const facts = [
+    `last ${format(last.value)}`,
+    ...(perSecond === undefined
+      ? [`min ${format(min.value)} at ${clock(min.time)}`, `max ${format(max.value)} at ${clock(max.time)}`, trend]
+      : [`grew by ${format(summary.increase ?? 0)}, ${format(perSecond)} a second`]),
+    ...(gaps.length === 0 ? [] : [gaps.length === 1 ? '1 gap' : `${gaps.length} gaps`]),
+  ]
+  return `${name}${facts.join(', ')}.`
+}
+
+function adviceOn({ total, series, step, type, notes }: Shown): readonly string[] {
+  return [
+    ...(total === 0 && step > 0 ? ['Ask for an earlier or longer time: ?start=-7d.'] : []),
+    ...(total > series.length
+      ? [`${total - series.length} series are left out: narrow it down with ?match=, or aggregate in a query.`]
+      : []),
+    ...(type === 'counter' && total > 0 ? ['It is a counter: rate(…[5m]) in a query shows how fast it grows.'] : []),
+    ...notes,
+  ]
+}
+
+function cut(text: string): string {
+  return text.length > maxLabels ? `${text.slice(0, maxLabels).toWellFormed()}…` : text
+}
+
+/**
+ * Formats series as CSV (RFC 4180): a line for each point, with its time, its value, and a column for each label.
+ *
+ * A spreadsheet would run a text that begins like a formula: such a label value gets a `'` in front.
+ */
+export function formatCsv({ series }: Shown): string {
+  const { common } = distinctLabels(series)
+  // The name of the metric is a column only if there are several.
+  const isOne = common.some(([name]) => name === '__name__')
+  const all = new Set(series.flatMap(({ labels }) => [...labels.keys()]))
+  const names = [...all].filter((name) => !(isOne && name === '__name__')).sort()
+  const own = ['time', 'value']
+  const head = [...own, ...names.map((name) => (own.includes(name) ? `label_${name}` : name))]
+  const rows = series.flatMap(({ labels, times, values }) => {
+    const cells = names.map((name) => field(labels.get(name) ?? ''))
+    const end = cells.length === 0 ? '' : `,${cells.join(',')}`
+    return Array.from(
+      times,
+      (time, index) => `${formatTime(Math.round(time * 1000) / 1000)},${numberIn(values[index])}${end}`,
+    )
+  })
+  return `${[head.map(field).join(','), ...rows].join('\r\n')}\r\n`
+}
+
+function numberIn(value = Number.NaN): string {
+  if (Number.isFinite(value) || Number.isNaN(value)) return String(value)
+  return value > 0 ? '+Inf' : '-Inf'
+}
+
+function field(text: string): string {
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}

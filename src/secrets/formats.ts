@@ -1,0 +1,228 @@
+import { looksOpaque } from './keys.ts'
+import type { Span } from './spans.ts'
+import { isNothing, secretValues } from './values.ts'
+
+/** Without braces (YAML, TOML), a member this close to a `kty` belongs to the same key, in characters. */
+const maxDistance = 8 * 1024
+
+/** The shortest private member that is known without a `kty` beside it, in characters: 15 bytes in base64url. */
+const minAlone = 20
+
+/**
+ * A brace, or the name of a member. Of `kty`, `oth` and the private members of RFC 7518, section 6: `d`, `p`, `q`, `dp`,
+ * `dq`, `qi` and `k`; and `r` and `t`, which are private in an item of `oth`. Quotes may be escaped, at any depth.
+ */
+const token =
+  /[{}]|(?<![\w$.?&-])(?<name>kty|oth|dp|dq|qi|[dpqkrt])\\{0,15}["']?\s{0,16}(?:=>|[:=](?![:=>]))[ \t]{0,16}(?:[|>][+-]?\d?[+-]?[ \t]{0,16}\r?\n)?\s{0,80}\\{0,15}["']?/g
+
+/** A value in base64url or base64, which YAML may fold over indented lines. */
+const value = /[\w+/-]+={0,2}(?:\r?\n[ \t]+[\w+/-]+={0,2}(?=[ \t]*\\{0,15}(?:["',}]|\r?\n|$)))*/y
+
+/** The data of an SVG path, which has the name `d` as well. */
+const svgPath = /^m[mzlhvcsqtae\d.-]*$/i
+
+/** The deepest pair of braces that is looked at on its own; deeper ones count as a part of it. */
+const maxDepth = 1000
+
+interface Member extends Span {
+  readonly name: string
+}
+
+/** Members found so far in one pair of braces. */
+interface Frame {
+  readonly members: Member[]
+  readonly kinds: number[]
+  /** Whether it has a list `oth`, or is an item of one. */
+  hasOthers: boolean
+  readonly isOther: boolean
+}
+
+const newFrame = (isOther: boolean): Frame => ({ members: [], kinds: [], hasOthers: false, isOther })
+
+/**
+ * The private members of JSON Web Keys (RFC 7517), as JSON, as JSON in a string, as YAML and as an object of JavaScript. Beside
+ * a `kty` every value counts; where the object is cut or has none, one that looks random. Time is linear in the length.
+ */
+export function findJwkSecrets(text: string): readonly Span[] {
+  if (!text.includes('=') && !text.includes(':')) return []
+  const found: Span[] = []
+  const stack: Frame[] = []
+  let base = newFrame(false)
+  let deeper = 0
+  const close = (frame: Frame, hasBraces: boolean) => {
+    for (const member of privateMembers(text, frame, hasBraces)) found.push(member)
+  }
+  for (const match of text.matchAll(token)) {
+    const frame = stack.at(-1) ?? base
+    const name = match.groups?.name
+    if (match[0] === '{') {
+      if (stack.length < maxDepth) stack.push(newFrame(frame.hasOthers))
+      else deeper++
+    } else if (match[0] === '}' && deeper > 0) deeper--
+    else if (match[0] === '}') {
+      close(frame, true)
+      if (stack.pop() === undefined) base = newFrame(false)
+    } else if (name === 'kty') frame.kinds.push(match.index)
+    else if (name === 'oth') frame.hasOthers = true
+    else if (name !== undefined) {
+      value.lastIndex = match.index + match[0].length
+      const length = value.exec(text)?.[0].length ?? 0
+      const start = match.index + match[0].length
+      if (length > 0) frame.members.push({ name, start, end: start + length, key: match.index })
+    }
+  }
+  for (const frame of stack) close(frame, true)
+  close(base, false)
+  return found
+}
+
+function privateMembers(text: string, frame: Frame, hasBraces: boolean): readonly Member[] {
+  let next = 0
+  return frame.members.filter(({ name, start, end, key = start }) => {
+    if (/^[rt]$/.test(name) && !frame.isOther && !(frame.hasOthers && !hasBraces)) return false
+    if (/^[rt]$/.test(name) || frame.isOther) return true
+    if (hasBraces && frame.kinds.length > 0) return true
+    while (next < frame.kinds.length && (frame.kinds[next] ?? 0) < key - maxDistance) next++
+    const kind = frame.kinds[next]
+    if (!hasBraces && kind !== undefined && kind < key + maxDistance) return true
+    if (end - start < minAlone) return false
+    const whole = text.slice(start, end)
+    return !svgPath.test(whole) && looksOpaque(whole.replace(/\s+/g, ''))
+  })
+}
+
+/** Headers of HTTP whose value is secret. Others (`X-Api-Key`) are found as keys are. */
+const header = /(?<![\w-])(?:(?:proxy-)?authorization|(?:set-)?cookie2?)(?![\w-])/gi
+
+/** How much of a value is looked at to tell what it is. */
+const maxProbe = 256
+
+/** Text allowed between a header's name and its value: quotes, brackets, a colon or another sign. */
+const separator = /^\\?["'`]?\]?\s{0,4}(?:=>|:=|[:=,])\s{0,4}(?:[a-z]{0,2}\\?["'`]{1,3})?/i
+
+/** An authentication scheme in front of the credentials stays. */
+const scheme =
+  /^(?:bearer|basic|digest|token|apikey|api-key|negotiate|ntlm|hawk|aws4-hmac-sha256|hoba|mutual|vapid|dpop|splunk|key)\s+/i
+
+/**
+ * The values of the headers `Authorization`, `Proxy-Authorization`, `Cookie` and `Set-Cookie`, however they are written
+ * (HTTP, curl, JSON, code), and credentials that follow the name of a scheme: `Bearer …`, `Basic …`.
+ */
+export function findHeaderSecrets(text: string): readonly Span[] {
+  // One of these follows the name of a header or of a scheme.
+  if (!/[:=,\s%+]/.test(text)) return []
+  const found: Span[] = []
+  let until = 0
+  for (const { 0: name, index } of text.matchAll(header)) {
+    if (index < until) continue
+    const start = index + name.length
+    const between = separator.exec(text.slice(start, start + 24))?.[0]
+    if (between === undefined) continue
+    const from = start + between.length
+    const quoted = /["'`]$/.exec(between)?.[0]
+    const head = text.slice(from, from + 40)
+    const skipped = /cookie/i.test(name) ? 0 : (scheme.exec(head)?.[0].length ?? 0)
+    // The beginning tells what it is: so no text makes every header in a line look at all that follows.
+    const probe = text.slice(from + skipped, endOfValue(text, from, quoted, maxProbe))
+    if (!isCredential(probe.trim(), skipped > 0 || quoted !== undefined)) continue
+    until = endOfValue(text, from, quoted, text.length)
+    found.push({ start: from + skipped, end: until })
+  }
+  for (const { 0: match, 1: head = '', index } of text.matchAll(
+    /(?<![\w-])((?:bearer|basic|token)(?:[ \t]{1,4}|%20|\+))[\w.~+/%-]{12,}=*/gi,
+  )) {
+    const value = match.slice(head.length)
+    if (/\d/.test(value) || (/[A-Z]/.test(value.slice(1)) && /[a-z]/.test(value)))
+      found.push({ start: index + head.length, end: index + match.length })
+  }
+  return found
+}
+
+/** To the quote that closes it, else to the end of the line or to a quote around the whole header. */
+function endOfValue(text: string, from: number, quote: string | undefined, most: number): number {
+  const stop = Math.min(text.length, from + most)
+  for (let at = from; at < stop; at++) {
+    const character = text[at]
+    if (character === '\n' || character === '\r') return at
+    if (quote === undefined ? character === '"' || character === "'" || character === '`' : character === quote)
+      return at
+    // `\"` closes what `\"` opened, and `\n` is a line's end in a text that is quoted once more.
+    if (character === '\\' && (text[at + 1] === 'n' || text[at + 1] === 'r' || text[at + 1] === quote)) return at
+  }
+  return stop
+}
+
+/** Whether it is the value of such a header at all: prose and code are not, nor what only refers to one. */
+function isCredential(value: string, marked: boolean): boolean {
+  if (value.length < 4 || isNothing(value)) return false
+  if (marked) return !/^(?:required|optional|string|headers?)$/i.test(value)
+  if (/^[A-Za-z_$][\w$]*(?:[.?!]+[\w$]+)*(?:\(.*)?[,;)]*$/.test(value))
+    return value.length >= 16 && /\d/.test(value) && !/[.(]/.test(value)
+  return /=/.test(value) || !/\s/.test(value)
+}
+
+/** The longest part of a file that is looked through for the values of one Secret, in characters. */
+const maxSecret = 1024 * 1024
+
+/** Every value below `data` and `stringData` of a Kubernetes Secret, in YAML or JSON. */
+export function findKubernetesSecrets(text: string): readonly Span[] {
+  if (!text.includes(':')) return []
+  if (!/["']?kind["']?\s{0,4}:\s{0,4}["']?Secret(?:List)?["']?\s*(?:[,}\r\n]|$)/.test(text)) return []
+  const found: Span[] = []
+  let from = 0
+  for (const document of text.split(/^(?=---)/m)) {
+    if (/kind["']?\s{0,4}:\s{0,4}["']?Secret/.test(document))
+      found.push(...valuesIn(text, from, from + document.length))
+    from += document.length
+  }
+  return found
+}
+
+function valuesIn(text: string, from: number, to: number): readonly Span[] {
+  const found: Span[] = []
+  const heads = text
+    .slice(from, to)
+    .matchAll(
+      /^([ \t]*(?:-[ \t]+)?)["']?(?:data|stringData)["']?[ \t]*:[ \t]*(\{)?|["'](?:data|stringData)["']\s*:\s*(\{)/gm,
+    )
+  let until = 0
+  for (const head of heads) {
+    const at = from + head.index + head[0].length
+    if (at < until) continue
+    const braces = head[2] ?? head[3]
+    const spans = braces === undefined ? indented(text, at, to, head[1]?.length ?? 0) : inBraces(text, at, to)
+    found.push(...spans)
+    until = spans.at(-1)?.end ?? at
+  }
+  return found
+}
+
+/** The values of all lines that are indented further than their head. */
+function indented(text: string, from: number, to: number, indent: number): readonly Span[] {
+  const found: Span[] = []
+  let at = text.indexOf('\n', from) + 1
+  while (at > 0 && at < Math.min(to, from + maxSecret)) {
+    const next = text.indexOf('\n', at)
+    const end = next === -1 ? text.length : next
+    const line = text.slice(at, end)
+    const own = /^[ \t]*/.exec(line)?.[0].length ?? 0
+    if (line.trim() !== '' && own <= indent) break
+    const name = /^[ \t]*(?:"[^"]*"|'[^']*'|[^\s#:"'][^:]*?)[ \t]*:(?=\s|$)/.exec(line.slice(0, 1024))?.[0]
+    const value = { kind: 'strong', style: 'config', first: true, indent: own, quotedOnly: false } as const
+    if (name !== undefined)
+      for (const span of secretValues(text, { ...value, from: at + name.length })) found.push({ ...span, key: at })
+    at = end + 1
+  }
+  return found
+}
+
+/** All texts behind a colon up to the brace that closes. */
+function inBraces(text: string, from: number, to: number): readonly Span[] {
+  const stop = text.slice(from, Math.min(to, from + maxSecret)).indexOf('}')
+  const inside = text.slice(from, stop === -1 ? to : from + stop)
+  return Array.from(inside.matchAll(/:\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s,"'{}]+))/g), (match) => {
+    const value = match[1] ?? match[2] ?? match[3] ?? ''
+    const end = from + match.index + match[0].length - (match[3] === undefined ? 1 : 0)
+    return { start: end - value.length, end, key: from + match.index }
+  })
+}
