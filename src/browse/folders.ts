@@ -3,12 +3,12 @@ import { directoryMimeType, type Page, type Resource, type View } from '../core/
 
 export const isFolder = ({ uri, mimeType }: Resource) => mimeType === directoryMimeType || uri.endsWith('/')
 
-/** Whether a URI lies in a directory. */
+/** Whether a URI is below a directory. */
 export function isBelow(uri: string, directory: string): boolean {
   return uri.startsWith(directory.endsWith('/') || directory.endsWith(':') ? directory : `${directory}/`)
 }
 
-/** The folders that a URI lies in, each with `/` at its end. */
+/** The folders above a URI, each with `/` at its end. */
 export function foldersOf(uri: string): readonly string[] {
   const end = uri.search(/[?#]/)
   const bare = end === -1 ? uri : uri.slice(0, end)
@@ -22,14 +22,14 @@ export function foldersOf(uri: string): readonly string[] {
 /** Resources below a folder, at any depth. */
 export interface Below {
   readonly files: readonly Resource[]
-  /** How many files lie below each folder that was looked into to its end, by the URI of the folder. */
+  /** Number of files below each folder that was listed completely, by the URI of the folder. */
   readonly counts: ReadonlyMap<string, number>
   /** Whether there may be more: a limit was reached, or a folder did not answer. */
   readonly isPart: boolean
 }
 
 export interface BelowOptions {
-  /** The most files. */
+  /** Maximum number of files. */
   readonly files: number
   /** The most pages of folders that are asked for. Default: no limit. */
   readonly pages?: number
@@ -37,10 +37,10 @@ export interface BelowOptions {
   readonly signal?: AbortSignal
 }
 
-/** Folders that are looked into at the same time. */
+/** Number of folders listed concurrently. */
 const atOnce = 4
 
-/** Looks into a folder and all folders in it, until there is nothing more or a limit is reached. */
+/** Lists a folder and all folders in it, until everything is listed or a limit is reached. */
 export async function walkBelow(view: View, folder: string, options: BelowOptions): Promise<Below> {
   const { files: maxFiles, pages: maxPages = Number.POSITIVE_INFINITY, isFolder: enters = isFolder, signal } = options
   const files = new Map<string, Resource>()
@@ -68,7 +68,7 @@ export async function walkBelow(view: View, folder: string, options: BelowOption
     const looked = await Promise.allSettled(some.map(({ uri, items }) => look(uri, items)))
     signal?.throwIfAborted()
     const failed = looked.filter((one) => one.status === 'rejected')
-    // A folder that cannot be looked into at all is an error; one of many in it is a gap.
+    // If the folder itself cannot be listed, that is an error; a folder in it that cannot be listed is a gap.
     if (failed[0] !== undefined && seen.size === 1) throw failed[0].reason
     if (failed.length > 0) isPart = true
     // In the order of the folders, whichever answered first.

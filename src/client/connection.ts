@@ -261,7 +261,7 @@ export function createLink(first: Connection, open: (signal: AbortSignal) => Pro
         throw unavailable('The connection was closed.')
       }
       connection = next
-      // Nobody waits for the server of the lost connection to learn that it is over.
+      // The lost connection is closed without waiting for its server.
       lost.close().catch((error: unknown) => log('debug', 'a lost connection cannot be closed', { error }))
       return next
     },

@@ -42,14 +42,14 @@ function isSchema(value: object): value is Schema<unknown> {
   return 'step' in value && 'safeParse' in value
 }
 
-/** The JSON Schema (draft-07, which every editor knows) of `hikidashi.json`, made from the schema that validates it. */
+/** The JSON Schema of `hikidashi.json` (draft-07, which every editor supports), made from the schema that validates it. */
 export async function configJsonSchema(): Promise<Readonly<Record<string, unknown>>> {
   const { $schema, ...schema } = z.toJSONSchema(toZod(await loadConfigSchema()), { target: 'draft-7', io: 'input' })
   return {
     $schema,
     title: 'hikidashi.json',
     description: 'What hikidashi serves, and how.',
-    // Editors that know these two accept what our own parser does.
+    // Settings for editors that support them: comments and trailing commas are allowed.
     allowComments: true,
     allowTrailingCommas: true,
     ...schema,

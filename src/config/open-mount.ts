@@ -133,7 +133,7 @@ export function observed(
   return { observe: (outcome) => void counts.set(outcome, (counts.get(outcome) ?? 0) + 1) }
 }
 
-/** Opens the provider of a mount, in the wrappers that belong to it. */
+/** Opens the provider of a mount, with its wrappers. */
 async function openProvider(
   address: string,
   config: MountConfig,
@@ -141,12 +141,12 @@ async function openProvider(
   settings: MountSettings,
 ): Promise<Provider> {
   const { open } = await sources[config.provider].open()
-  // The compiler cannot see that a source and its own options belong together.
+  // TypeScript cannot see that a source and its options belong together.
   const openSource = open as (options: MountConfig, context: OpenContext) => Promise<Provider>
   return openSource(config, openContext(address, config, folder, settings))
 }
 
-/** Returns what a source is given to open a mount. */
+/** Returns the context with which a source opens a mount. */
 function openContext(
   address: string,
   config: MountConfig,
@@ -164,7 +164,7 @@ function openContext(
   }
 }
 
-/** @throws ResourceError `invalid` for a source that needs no polling, or that never changes. */
+/** @throws ResourceError `invalid` for a source that reports changes by itself, or never changes. */
 async function withPolling(provider: Provider, config: MountConfig): Promise<Provider> {
   const { poll } = config
   // These providers poll by themselves: their list has no versions to compare.
@@ -181,7 +181,7 @@ async function withPolling(provider: Provider, config: MountConfig): Promise<Pro
 
 type DocumentOptions = Partial<z.output<z.Members<typeof documentsShape>>> & Pick<MountOptions, 'access'>
 
-/** Makes documents of the files of a provider, as its mount says. */
+/** Adds the document wrappers to a provider, as its mount configures them. */
 async function withDocuments(
   provider: Provider,
   options: DocumentOptions,
@@ -190,7 +190,7 @@ async function withDocuments(
 ): Promise<Provider> {
   const { language, encodings, frontMatter = usual, readings = true, redact = 'off' } = options
   const languages = languagesOf(options, findsTwins)
-  // Loaded where secrets are looked for: the detectors are much code.
+  // Loaded only with redaction, because the detectors are large.
   const redacting = redact === 'off' ? undefined : await import('../wrap/redacted.ts')
   const hidden = redacting === undefined ? {} : { ...(await redaction()), ...defined({ except }) }
   const limits = typeof readings === 'boolean' ? {} : readings
@@ -206,15 +206,14 @@ async function withDocuments(
       ? {}
       : { through: (whole) => redacting.redacted(whole, { ...hidden, mode: redact }) }),
   })
-  // It parses front matter: loaded where there are skills.
+  // Loaded only with skills, because it parses front matter.
   if (options.skills === undefined || options.skills === false) return made
   return (await import('../skills/index.ts')).describedSkills(made)
 }
 
 /**
- * The languages that documents are told apart by. None, where rules hide some paths: a document would name what not everybody may see.
- * Elsewhere than in files there are none either, unless the mount names
- * some: looking for twins takes a request for each.
+ * The languages of documents. None if rules hide some paths, because a document would name hidden ones. Outside of files also
+ * none by default, because looking for twins takes a request for each.
  */
 function languagesOf({ languages, access = [] }: DocumentOptions, findsTwins: boolean): readonly string[] | undefined {
   if (hidesPaths(access)) return []

@@ -166,12 +166,12 @@ export function plainText(text: string): string {
   return cleanText(text).replace(/[\\`*_[\]<>|#]/g, '\\$&')
 }
 
-/** How many mounts are listed. */
+/** Maximum number of listed mounts. */
 const maxMounts = 1000
 
 /**
- * Writes `/llms.txt` (llmstxt.org) for a principal: the mounts that the principal may see something of, with their addresses. It opens
- * no mount.
+ * Writes `/llms.txt` (llmstxt.org) for a principal: the mounts in which the principal may see something, with their addresses. It
+ * opens no mount.
  *
  * @param endpoint URL of the MCP endpoint.
  */

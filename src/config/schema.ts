@@ -63,16 +63,16 @@ const names = z.union([text, z.array(text).min(1)], {
 
 const profile = z.strictObject({
   name: names.describe(
-    'What the client calls itself, such as "Zed" or "cursor-*": "*" stands for anything, capitals make no difference.',
+    'The name that the client sends, such as "Zed" or "cursor-*": "*" stands for any text, and case makes no difference.',
   ),
-  version: names.exactOptional().describe('Its version, likewise: "1.*". By default any.'),
+  version: names.exactOptional().describe('The version that the client sends, such as "1.*". By default any.'),
   tools: z
     .union([z.boolean(), z.literal('chatgpt')], {
-      error: refusal('This does not say which tools a client gets.', 'Write true, false or "chatgpt".'),
+      error: refusal('This is not a choice of tools.', 'Write true, false or "chatgpt".'),
     })
     .exactOptional()
     .describe(
-      'Whether it is given the tools that read resources; "chatgpt": the tools search and fetch alone. By default as `clients.tools` says.',
+      'true: the client gets the tools that read resources; "chatgpt": it gets only the tools search and fetch. By default as `clients.tools`.',
     ),
   list: z
     .strictObject({
@@ -80,20 +80,20 @@ const profile = z.strictObject({
         .array(text)
         .min(1)
         .exactOptional()
-        .describe('The addresses of the mounts that it is shown. By default all.'),
-      match: globs.exactOptional().describe('The paths that it is shown. By default all.'),
+        .describe('The addresses of the mounts that the client sees. By default all.'),
+      match: globs.exactOptional().describe('Globs of the paths that the client sees. By default all.'),
       most: z
         .union([z.int().min(1), z.literal('all')], {
           error: refusal('This is not a number of resources.', 'Write a whole number, at least 1, or "all".'),
         })
         .exactOptional()
         .describe(
-          'How many resources it is listed at most, the most important ones first; "all" lifts the limit that a host is known to have. By default as the host takes, else all.',
+          'Maximum number of listed resources, the most important first; "all" ignores the known limit of a host. By default the known limit of the host, else all.',
         ),
     })
     .exactOptional()
     .describe(
-      'What it is shown where things are listed, browsed and completed. It is no access rule: by its URI it can read the rest too.',
+      'The resources that the client sees in lists, directories and completions. This is not an access rule: the client can still read the other resources by URI.',
     ),
 })
 
@@ -102,12 +102,12 @@ export const clients = z.strictObject({
     .enum(['auto', 'on', 'off', 'chatgpt'])
     .exactOptional()
     .describe(
-      'Who is given the tools list_resources, browse_directory, read_resource, search_resources, browse and assemble_context: "on", everybody; "off", nobody but the explorer; "auto", every client but those in which a model is known to list, read and search resources by itself (ChatGPT gets search and fetch besides); "chatgpt": everybody is given the tools search and fetch instead, as ChatGPT connectors want them. By default "auto".',
+      'Which clients get the tools list_resources, browse_directory, read_resource, search_resources, browse and assemble_context. "on": all clients; "off": only the explorer; "auto": all clients, except those whose model is known to list, read and search resources by itself (ChatGPT also gets search and fetch); "chatgpt": all clients get the tools search and fetch instead, as ChatGPT connectors require. By default "auto".',
     ),
   profiles: z
     .array(profile)
     .exactOptional()
-    .describe('What some clients are given, by what they call themselves. The first that matches counts.'),
+    .describe('Settings for some clients, by the name that they send. The first match applies.'),
 })
 
 /** The settings of a configuration beside its mounts. */

@@ -4,9 +4,9 @@ import type { Page, PageAnswer } from './page.ts'
 
 export { createPage, type Page, type PageAnswer, type PageOptions } from './page.ts'
 
-/** A page that only whoever was given its address can use. */
+/** A page that only the holder of its address can use. */
 export interface GuardedPage {
-  /** The path of MCP. The folder in it cannot be guessed: no other server of this machine is sent the cookie. */
+  /** The path of MCP. It contains an unguessable folder, so the browser sends the cookie to no other server of this machine. */
   readonly path: string
   /** Token at the end of the address of the page, after `#token=`. It is valid once. */
   readonly token: string
@@ -17,7 +17,7 @@ export interface GuardedPage {
 export interface GuardOptions {
   /** Called when the token has opened the session. */
   readonly onOpen?: () => void
-  /** Called when another browser shows the token a second time: the session is over then. */
+  /** Called when another browser sends the token a second time: the session then ends. */
   readonly onReuse?: () => void
 }
 
@@ -94,7 +94,7 @@ function cookiesOf({ headers }: IncomingMessage): readonly string[] {
   })
 }
 
-/** Compares in a time that tells nothing of where they differ. */
+/** Compares two texts in constant time. */
 function same(given: string | undefined, expected: string | undefined): boolean {
   if (given === undefined || expected === undefined) return false
   const [a, b] = [Buffer.from(given), Buffer.from(expected)]

@@ -3,7 +3,7 @@ import { Parser } from 'htmlparser2'
 import yauzl from 'yauzl'
 import { tooMuch, unreadable } from './formats.ts'
 
-/** A zip archive in memory, of which parts are read by name. Nothing is ever written, so a name is only a name. */
+/** A zip archive in memory, whose parts are read by name. Nothing is written to disk, so names cannot do harm. */
 export interface Zip {
   has(name: string): boolean
   /** @throws ResourceError `invalid` for a part that is not there, is encrypted or damaged, `too-large` beyond the limit. */

@@ -94,7 +94,7 @@ function privateMembers(text: string, frame: Frame, hasBraces: boolean): readonl
 /** Headers of HTTP whose value is secret. Others (`X-Api-Key`) are found as keys are. */
 const header = /(?<![\w-])(?:(?:proxy-)?authorization|(?:set-)?cookie2?)(?![\w-])/gi
 
-/** How much of a value is looked at to tell what it is. */
+/** Number of characters of a value that are examined to classify it. */
 const maxProbe = 256
 
 /** Text allowed between a header's name and its value: quotes, brackets, a colon or another sign. */
@@ -109,7 +109,7 @@ const scheme =
  * (HTTP, curl, JSON, code), and credentials that follow the name of a scheme: `Bearer …`, `Basic …`.
  */
 export function findHeaderSecrets(text: string): readonly Span[] {
-  // One of these follows the name of a header or of a scheme.
+  // One of these characters follows the name of a header or of a scheme.
   if (!/[:=,\s%+]/.test(text)) return []
   const found: Span[] = []
   let until = 0
@@ -122,7 +122,7 @@ export function findHeaderSecrets(text: string): readonly Span[] {
     const quoted = /["'`]$/.exec(between)?.[0]
     const head = text.slice(from, from + 40)
     const skipped = /cookie/i.test(name) ? 0 : (scheme.exec(head)?.[0].length ?? 0)
-    // The beginning tells what it is: so no text makes every header in a line look at all that follows.
+    // The beginning of a value suffices, so that no text makes every header in a line scan the rest of it.
     const probe = text.slice(from + skipped, endOfValue(text, from, quoted, maxProbe))
     if (!isCredential(probe.trim(), skipped > 0 || quoted !== undefined)) continue
     until = endOfValue(text, from, quoted, text.length)
@@ -146,13 +146,13 @@ function endOfValue(text: string, from: number, quote: string | undefined, most:
     if (character === '\n' || character === '\r') return at
     if (quote === undefined ? character === '"' || character === "'" || character === '`' : character === quote)
       return at
-    // `\"` closes what `\"` opened, and `\n` is a line's end in a text that is quoted once more.
+    // In a text that is quoted once more, `\"` closes `\"`, and `\n` is a line end.
     if (character === '\\' && (text[at + 1] === 'n' || text[at + 1] === 'r' || text[at + 1] === quote)) return at
   }
   return stop
 }
 
-/** Whether it is the value of such a header at all: prose and code are not, nor what only refers to one. */
+/** Whether it can be the value of such a header: prose, code and references cannot. */
 function isCredential(value: string, marked: boolean): boolean {
   if (value.length < 4 || isNothing(value)) return false
   if (marked) return !/^(?:required|optional|string|headers?)$/i.test(value)

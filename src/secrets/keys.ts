@@ -161,7 +161,7 @@ function isOpaquePart(part: string): boolean {
   return /[A-Z]/.test(part) && /[a-z]/.test(part) && unworded(part) >= 0.55
 }
 
-/** How much of a text is in no word, from 0 to 1. */
+/** The share of a text outside of words, from 0 to 1. */
 function unworded(text: string): number {
   return text.replace(wordLike, '').length / text.length
 }

@@ -215,7 +215,7 @@ function endOfUserinfo(text: string, start: number, runEnd: number, lastAt: numb
   while (slash < runEnd && !/[/?#]/.test(text[slash] ?? '')) slash++
   const at = text.slice(start, slash).lastIndexOf('@')
   if (at > 0) return start + at
-  // A slash, `?` or `#` that nobody escaped in a password: what stands before it is no host with a port.
+  // An unescaped slash, `?` or `#` in a password: then the text before it is not a host with a port.
   const colon = text.slice(start, slash).indexOf(':')
   if (colon === -1 || lastAt < slash) return undefined
   return /^\d{0,5}$/.test(text.slice(start + colon + 1, slash)) ? undefined : lastAt

@@ -81,7 +81,7 @@ async function holdsSecret(bytes: Buffer, options: FindOptions): Promise<boolean
 
 type Encoding = 'utf8' | 'latin1' | 'utf16le' | 'utf16be'
 
-/** The encoding of a text; `unknown` for one that cannot be read, `undefined` for bytes that are no text. */
+/** The encoding of a text; `unknown` if it cannot be decoded, `undefined` for bytes that are not text. */
 function encodingOf(bytes: Buffer): Encoding | 'unknown' | undefined {
   if (isText(bytes)) return 'utf8'
   const head = bytes.subarray(0, 4).toString('hex')
@@ -109,7 +109,7 @@ function encode(text: string, encoding: Encoding): Buffer {
   return Buffer.from(text, encoding)
 }
 
-/** How much of the bytes at even and at odd places is zero. */
+/** The share of zeros among the bytes at even and at odd positions. */
 function zerosIn(bytes: Buffer): readonly [even: number, odd: number] {
   const head = bytes.subarray(0, 65536)
   const counts: [number, number] = [0, 0]
@@ -118,7 +118,7 @@ function zerosIn(bytes: Buffer): readonly [even: number, odd: number] {
   return [counts[0] / half, counts[1] / half]
 }
 
-/** How much of the bytes are control characters that no text has. */
+/** The share of control characters that no text has. */
 function controlsIn(bytes: Buffer): number {
   let count = 0
   for (const byte of bytes) if (byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d && byte !== 0x1b) count++

@@ -84,7 +84,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   return storeOver(await openPostgres(options.postgres, log))
 }
 
-/** A store over an engine: what is the same for all of them. */
+/** A store over an engine: the code that both engines share. */
 function storeOver(engine: Engine): Store {
   const held = new Set<() => Promise<void>>()
   let closed: Promise<void> | undefined
@@ -124,7 +124,7 @@ function storeOver(engine: Engine): Store {
   }
 }
 
-/** How many parts an eviction has at most: what is written meanwhile as fast as it is removed is left to the next one. */
+/** Maximum number of steps of an eviction: rows that are written meanwhile are left to the next eviction. */
 const mostParts = 100_000
 
 function collectionOf(engine: Engine, name: string, open: () => void): Collection {
@@ -193,7 +193,7 @@ async function holdLease(engine: Leasing, name: string, ttlMs: number): Promise<
     if (ended) return
     stop()
     lost.abort()
-    // It may have been renewed after all, by what was asked last.
+    // The last request may still have renewed it.
     engine.dropLease(name, holder).catch(() => {})
   }
   const wait = (ms: number) => {

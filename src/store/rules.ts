@@ -95,7 +95,7 @@ export function endOf(prefix: string): string | undefined {
   return undefined
 }
 
-/** Why a store does not do what it was asked to, as `detail.reason`. */
+/** Why a store could not do an operation, as `detail.reason`. */
 export type Reason = 'gone' | 'busy' | 'full' | 'read-only' | 'damaged'
 
 const sentences: Readonly<Record<Reason, string>> = {
@@ -106,13 +106,13 @@ const sentences: Readonly<Record<Reason, string>> = {
   damaged: 'The store is damaged, and could not be begun anew.',
 }
 
-/** @param code What stands for the cause in the engine's own list, such as `SQLITE_FULL`: never text of the engine. */
+/** @param code The code of the cause in the engine's own list, such as `SQLITE_FULL`: never text of the engine. */
 export function failure(reason: Reason, code?: string): ResourceError {
   const text = code === undefined ? sentences[reason] : `${sentences[reason]} (${code})`
   return new ResourceError(reason === 'damaged' ? 'internal' : 'unavailable', text, { reason })
 }
 
-/** A fault of ours: what is asked of the engine makes no sense to it. */
+/** A bug in our code: the engine rejects the request as invalid. */
 export function fault(code: string): ResourceError {
   return new ResourceError('internal', `The store does not understand what is asked of it. (${code})`)
 }

@@ -122,7 +122,7 @@ async function remade(opened: Opened, format: Format, name: string, entry: Entry
   }
 }
 
-/** Lines around what differs. */
+/** Number of context lines around a difference. */
 const context = 3
 
 /**

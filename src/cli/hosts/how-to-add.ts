@@ -75,14 +75,14 @@ export function npxCommand(args: readonly string[], platform: NodeJS.Platform = 
   return [...(platform === 'win32' ? ['cmd', '/c'] : []), 'npx', '-y', 'hikidashi', ...args]
 }
 
-/** The command line that starts this very program, from wherever a host is. */
+/** The command line that starts this installation from any folder. */
 export function ownCommand(
   args: readonly string[],
   main = fileURLToPath(new URL('../main.js', import.meta.url)),
   platform: NodeJS.Platform = process.platform,
   published: () => boolean = isPublished,
 ): readonly string[] {
-  // The cache of npx may be removed at any time, so npx itself is named.
+  // The cache of npx may be removed at any time, so use npx itself.
   if (/[\\/]_npx[\\/]/.test(main) && published()) return npxCommand(args, platform)
   return [process.execPath, resolve(main), ...args]
 }

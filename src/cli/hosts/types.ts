@@ -98,7 +98,7 @@ export interface Format {
   show(path: Path, value: Json): string
 }
 
-/** This machine, and the folder that the command is run in. */
+/** This machine, and the current folder of the command. */
 export function placeHere(folder = process.cwd()): Place {
   return { platform: process.platform, env: process.env, home: homedir(), folder }
 }

@@ -36,7 +36,7 @@ export function strings(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
 }
 
-/** A text cannot be read, or not be edited. The message goes on from the name of the file. */
+/** A text cannot be read or edited. The message follows the name of the file. */
 export function formatError(text: string, offset: number | undefined, message: string): Error {
   const error = new Error(offset === undefined ? `: ${message}` : `:${lineAndColumn(text, offset)}: ${message}`)
   error.name = 'FormatError'
@@ -54,12 +54,12 @@ export function eolOf(text: string): string {
   return /\r?\n/.exec(text)?.[0] ?? '\n'
 }
 
-/** The white space that the line of an offset begins with. */
+/** The indentation of the line that contains an offset. */
 export function indentAt(text: string, offset: number): string {
   return /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset))?.[0] ?? ''
 }
 
-/** Puts an indent before every line but the first, with the ends of line of a text. */
+/** Indents every line except the first, with the line ends of a text. */
 export function indented(block: string, indent: string, eol: string): string {
   return block.split('\n').join(eol + indent)
 }

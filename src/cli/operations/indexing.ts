@@ -53,7 +53,7 @@ function progressOf(mounts: readonly MountProgress[]) {
   return { done, total: isCounted ? total : undefined, what: 'documents indexed' }
 }
 
-/** How often it is looked how far the indexes are, in milliseconds. */
+/** Interval at which the progress of the indexes is checked, in milliseconds. */
 const lookIntervalMs = 250
 /** Minimum duration of indexing that is reported, in milliseconds. */
 const minToldMs = 1000
@@ -67,7 +67,7 @@ export interface ServeIndexingOptions extends Pick<ProgressOptions, 'line' | 'no
 }
 
 /**
- * Tells how far the first indexing is, until it is done: on a terminal in its last line, elsewhere as events of the log, one every few
+ * Reports the progress of the first indexing until it is done: on a terminal in its last line, elsewhere as a log event every few
  * seconds. Durations below a second are not reported. Resolves when it is done, or when the signal aborts.
  */
 export async function tellIndexing(catalog: Pick<Catalog, 'mounts'>, options: ServeIndexingOptions): Promise<void> {
@@ -86,7 +86,7 @@ export async function tellIndexing(catalog: Pick<Catalog, 'mounts'>, options: Se
   try {
     while (!signal.aborted) {
       const mounts = await mountsOf(searches.map(({ provider }) => provider))
-      // A search that cannot be opened is told of elsewhere.
+      // The fault of a search that cannot be opened is reported elsewhere.
       if (mounts === undefined) return
       const { done, total } = progressOf(mounts)
       if (mounts.length > 0 && mounts.every(isDone)) {

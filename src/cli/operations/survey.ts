@@ -82,7 +82,7 @@ function arrayAt(value: unknown, key: string): readonly unknown[] {
   return Array.isArray(found) ? found : []
 }
 
-/** An MCP server that a file of a host describes, as a mount that is to be looked at before it is used. */
+/** An MCP server from a host's file, as a mount that its user must enable. */
 interface DescribedServer {
   readonly name: string
   readonly file: string
@@ -98,8 +98,8 @@ const maxServers = 20
 const maxHostFileBytes = 256 * 1024
 
 /**
- * The servers that files in a folder describe. Values of their environment and headers are left out, and what looks secret in
- * their arguments: they are to come from where secrets are. One that is hikidashi itself is left out.
+ * The servers in host files of a folder. Values of their environment and headers, and possible secrets in their arguments, are
+ * left out: they belong into a secret store. Entries of hikidashi itself are left out.
  */
 export async function serversIn(folder: string): Promise<readonly DescribedServer[]> {
   const found = new Map<string, DescribedServer>()
@@ -107,7 +107,7 @@ export async function serversIn(folder: string): Promise<readonly DescribedServe
     const servers = recordOf(recordOf(await read(join(folder, file)))[key])
     for (const [name, value] of Object.entries(servers)) {
       const mount = mountOf(recordOf(value))
-      // A line end would end the comment that it stands in.
+      // A line end would end the comment around the text.
       if (mount === undefined || /[\p{Cc}\u2028\u2029]/u.test(name + JSON.stringify(mount))) continue
       if (!found.has(name) && found.size < maxServers) found.set(name, { name, file, mount })
     }

@@ -83,7 +83,7 @@ function fitting(text: string, columns: number): string {
 
 let hasListener = false
 
-/** Returns standard error. Node makes a stream of it when it is first asked for, which takes a start a millisecond. */
+/** Returns standard error. Node makes the stream at its first use, which would take a start a millisecond. */
 export function standardError(): typeof process.stderr {
   // Without a reader there is no one to report to.
   if (!hasListener) process.stderr.on('error', () => {})
@@ -91,7 +91,7 @@ export function standardError(): typeof process.stderr {
   return process.stderr
 }
 
-/** That of standard error. A process has one, whoever writes there. */
+/** The status line of standard error. A process has only this one, and all writers share it. */
 export const statusLine = createStatusLine({
   write: (text) => void standardError().write(text),
   // Some terminals report no size.

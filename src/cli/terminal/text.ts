@@ -160,8 +160,8 @@ export function coloursFor(isTerminal: boolean, env: NodeJS.ProcessEnv = process
 }
 
 /**
- * Whether an output is coloured: a terminal is, unless `NO_COLOR` holds anything (https://no-color.org) or `TERM` is `dumb`.
- * `FORCE_COLOR` is the user's last word, for pipes too: `0` or `false` is never, anything else always, as in Node itself.
+ * Whether an output is coloured. A terminal is coloured unless `NO_COLOR` is not empty (https://no-color.org) or `TERM` is
+ * `dumb`. `FORCE_COLOR` overrides this, also for pipes: `0` or `false` means never, any other value always, as in Node itself.
  */
 export function isColourful(isTerminal: boolean, env: NodeJS.ProcessEnv = process.env): boolean {
   const { FORCE_COLOR, NO_COLOR, TERM } = env

@@ -190,7 +190,7 @@ export function clustersOf(text: string): readonly Cluster[] {
   return clusters
 }
 
-/** A mark without a base stands on a circle of dots, as Unicode does it. */
+/** A mark without a base is drawn on a dotted circle, as the Unicode Standard does. */
 function begun(character: string): Open {
   if (mark.test(character)) return { text: dotted + character, width: 1, marks: 1, last: character, base: dotted }
   const width = skinTone.test(character) ? 2 : Math.max(1, displayWidth(character))
@@ -199,13 +199,13 @@ function begun(character: string): Open {
 
 const escapeMark: Cluster = { text: '?', width: 1, sure: true }
 
-/** A joiner or a selector that has nothing to act on hides: it is shown by its number. */
+/** A joiner or a selector without a character to act on is invisible, so it is shown by its number. */
 function showNumber(show: (character: string) => void, character: string): void {
   const code = (character.codePointAt(0) ?? 0).toString(16)
   for (const piece of code.length > 4 ? `\\u{${code}}` : `\\u${code}`) show(piece)
 }
 
-/** Whether a character is drawn with what stands before it. */
+/** Whether a character is drawn together with the character before it. */
 function grows(open: Open, character: string): boolean {
   const take = (width = open.width): true => {
     open.text += character

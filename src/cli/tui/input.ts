@@ -170,7 +170,7 @@ export interface Editor {
   readonly at: number
 }
 
-/** Nobody writes more than this by hand, and every key looks at all of it. */
+/** Maximum length of the line, because every key press processes the whole line. Nobody writes more by hand. */
 const maxLength = 4096
 
 export function editorOf(text: string): Editor {
@@ -182,7 +182,7 @@ export function insert({ text, at }: Editor, more: string): Editor {
   return { text: text.slice(0, at) + fits + text.slice(at), at: at + fits.length }
 }
 
-/** Applies a key to the line; undefined if it is no editing key. */
+/** Applies a key to the line; undefined if the key is not an editing key. */
 export function edit(editor: Editor, { name, ctrl }: Key): Editor | undefined {
   const { text, at } = editor
   const before = text.slice(0, at)

@@ -106,7 +106,7 @@ export function toggledFolder(state: State): State {
   return state.list === 'tree' && isOpen && isFolder(row.resource) ? closed(state) : opened(state)
 }
 
-/** The path of a URI, in which spellings that mean the same are the same, without what follows it and without a slash at its end. */
+/** The path of a URI, without query, fragment and a slash at its end. Spellings with the same meaning give the same path. */
 export function bare(uri: string): string {
   const [path = ''] = uri.split(/[?#]/)
   const trimmed = path.replace(/\/+$/, '')
@@ -118,8 +118,8 @@ export function bare(uri: string): string {
 }
 
 /**
- * One step on the way to the URI that is looked for: the directory that it lies in is opened, as far as it is known. If its next page
- * is needed, the goal stays, and the wants include it ({@link soughtIn}).
+ * Takes one step towards the wanted URI: opens the directory that contains it, if that directory is known. If the directory needs
+ * its next page, the goal stays, and the wants include the page ({@link soughtIn}).
  */
 export function towards(state: State): State {
   const { goal, tree } = state
@@ -139,7 +139,7 @@ export function towards(state: State): State {
   return { ...without(next, 'goal'), visiting: goal, notice: { text } }
 }
 
-/** The directory of which a page is needed to find what is looked for. */
+/** The directory whose next page is needed to find the wanted URI. */
 export function soughtIn({ goal, tree }: State): string | undefined {
   if (goal === undefined || tree.roots === undefined) return undefined
   const wanted = bare(goal)
@@ -153,7 +153,7 @@ export function soughtIn({ goal, tree }: State): string | undefined {
   return undefined
 }
 
-/** The one that it is, or the directory that it lies in. */
+/** The wanted resource itself, or the deepest directory that contains it. */
 function deepest(items: readonly Resource[], wanted: string): Resource | undefined {
   let best: Resource | undefined
   for (const item of items) {
@@ -170,7 +170,7 @@ function arrived(state: State, { uri }: Resource): State {
   const index = treeRows(shown).findIndex((row) => row.resource.uri === uri && row.says === undefined)
   if (index < 0) return shown
   const { goal = uri } = state
-  // A part of it was asked for: the place in the tree is that of the whole.
+  // If a part of a resource was asked for, the line of the whole resource is chosen in the tree.
   const part = /[?#]/.test(goal) ? { visiting: goal } : {}
   return { ...shown, at: { index, uri }, ...part }
 }

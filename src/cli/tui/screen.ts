@@ -199,10 +199,10 @@ function textRows(state: State, { shown, at, words }: Preview, columns: number, 
   return shown.lines.length === 0 && shown.next === undefined ? [fitted(blanks(0), columns)] : rows
 }
 
-/** Draws screens: what has not changed is not written again. */
+/** Draws screens, and writes only the parts that have changed. */
 export interface Painter {
   draw(rows: readonly Row[], cursor?: Position): void
-  /** Forgets the content of the screen, so that all of it is drawn again. */
+  /** Forgets the content of the screen, so that the next frame is drawn as a whole. */
   forget(): void
 }
 
@@ -269,7 +269,8 @@ export function paintRow(row: Row, colour: boolean): string {
     const attribute = attributeOf(cell, colour)
     if (attribute !== now) text += `${start}0${attribute === '' ? '' : `;${attribute}`}m`
     now = attribute
-    // Blanks first: where a terminal draws it narrower, nothing of before shows beside it. Then on from where it has to end.
+    // Blanks are written first, because a terminal may draw the character narrower and would leave old text beside it. Then the
+    // cursor moves to the column where the cell has to end.
     const next = column + cell.width
     text += cell.sure ? cell.text : `${' '.repeat(cell.width)}${start}${column}G${cell.text}${start}${next}G`
     column = next

@@ -92,7 +92,7 @@ export function watchedBy(state: State): readonly string[] {
 
 /** Subscribes to changes of the resources on the screen. */
 export interface Live {
-  /** From now on these are listened to, and nothing else. */
+  /** Replaces the watched URIs. */
   watch(uris: readonly string[]): void
   close(): void
 }

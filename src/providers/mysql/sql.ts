@@ -55,7 +55,7 @@ export function servedSchema(column: string, schemas: readonly string[] | undefi
 /** Whether the account may read a column of the information schema's list. */
 export const readableColumn = "FIND_IN_SET('select', PRIVILEGES) > 0"
 
-/** How a column is read, by the name of its type. */
+/** How to read a column, by the name of its type. */
 type Form = 'integer' | 'decimal' | 'real' | 'text' | 'binary' | 'time' | 'date' | 'json' | 'shape' | 'other'
 
 const forms: readonly (readonly [Form, RegExp])[] = [
@@ -100,7 +100,7 @@ function wholeOf(column: ColumnType): string {
     case 'integer':
       return column.dataType === 'bit' ? `CAST(${name} + 0 AS CHAR)` : `CAST(${name} AS CHAR)`
     case 'real':
-      // As a text of its own it would have six digits.
+      // Converted to text it would have six digits.
       return `CAST(${name} + 0e0 AS CHAR)`
     case 'shape':
       return `ST_AsText(${name})`
@@ -109,12 +109,12 @@ function wholeOf(column: ColumnType): string {
   }
 }
 
-/** How long the value of a column is, in bytes. */
+/** The length of the value of a column, in bytes. */
 export function lengthOf(column: ColumnType): string {
   return `LENGTH(${formOf(column) === 'shape' ? wholeOf(column) : quoteName(column.name)})`
 }
 
-/** A column as a value of at most so many bytes: its beginning, where it is longer. */
+/** A column as a value of limited length in bytes: the beginning of a longer one. */
 export function pieceOf(column: ColumnType, most: number): string {
   const whole = wholeOf(column)
   const form = formOf(column)
@@ -124,7 +124,7 @@ export function pieceOf(column: ColumnType, most: number): string {
   return `IF(${lengthOf(column)} > ${most}, LEFT(${whole}, ${letters}), ${whole})`
 }
 
-/** The length of a column, where it is more than so many bytes. */
+/** The length of a column, if it exceeds a number of bytes. */
 export function sizeOf(column: ColumnType, most: number): string {
   const length = lengthOf(column)
   return `IF(${length} > ${most}, ${length}, NULL)`

@@ -92,7 +92,7 @@ export function requireHarmless(
   )
 }
 
-/** Statements that make a role that only reads. Its password is set apart, so that it stands in no history. */
+/** Statements that make a role that can only read. Its password is set separately, so that it is in no history. */
 export function roleSql(role: string, schemas: readonly string[]): string {
   const name = quoteName(role)
   const each = schemas.map(

@@ -85,12 +85,12 @@ export interface Session {
   readonly shared: boolean
   /** The encoding of the database. */
   readonly encoding: string
-  /** Rows of one statement. It reads only, and what it sets lasts no longer than it does. */
+  /** Rows of one statement. It is read-only, and its settings end with it. */
   query(statement: Statement, values: readonly unknown[]): Promise<readonly Cells[]>
   /** The same for several statements, in one transaction and one snapshot. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
   isUsable(): boolean
-  /** Ends the connection at once, and what it is doing. */
+  /** Closes the connection at once, and cancels its statement. */
   close(): void
   /** Calls back for each notification; `ended` once the connection has ended. */
   onNotification(told: () => void, ended: () => void): void

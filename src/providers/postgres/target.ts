@@ -69,7 +69,7 @@ function sslOf(host: string, asked: boolean | ConnectionOptions, tls: TlsOptions
 export type { TlsOptions } from '../relational/open.ts'
 
 export interface PostgresOptions extends ServerOptions {
-  /** A URL of the scheme `postgres` with role, password, host, port and database. It never appears in anything that is told. */
+  /** A URL of the scheme `postgres` with role, password, host, port and database. It never appears in any output. */
   readonly url: string
   /** Which rows are served. Left out: none. */
   readonly rows?: PostgresRowOptions

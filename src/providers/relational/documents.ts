@@ -108,7 +108,7 @@ export async function readOverview(
     throw invalid('An overview can be read as mermaid: write ?format=mermaid.', 'format')
   const prefix = schema === undefined || source.schema !== undefined ? '' : `${segmentOf(schema)}/`
   const { names, more, found } = await namesOf(source, prefix, context)
-  // Of a schema nothing of which may be seen, there is no overview.
+  // A schema without visible objects has no overview.
   if (!found && prefix !== '') return undefined
   const relations: Relation[] = []
   for (let at = 0; at < names.length; at += chunk)
@@ -171,7 +171,10 @@ function overviewDocument(relations: readonly Relation[], schema: string | undef
   }
 }
 
-/** An entity relationship diagram (Mermaid `erDiagram`). Names are quoted, and what no name there may hold is replaced. */
+/**
+ * An entity relationship diagram (Mermaid `erDiagram`). Names are quoted, and characters that Mermaid does not accept are
+ * replaced.
+ */
 export function diagramOf(relations: readonly Relation[], only: string | undefined): string {
   const drawn = relations.slice(0, maxDrawn)
   const ids = new Map(drawn.map((relation, index) => [identityOf(relation), `t${index}`]))

@@ -75,7 +75,7 @@ export type Place =
 export const leaves = ['enum', 'function', 'rows', 'schema', 'schema.sql'] as const
 export type Leaf = (typeof leaves)[number]
 
-/** How many segments the name of an object has. */
+/** Number of segments of the name of an object. */
 export function depthOf(only: string | undefined): 1 | 2 {
   return only === undefined ? 2 : 1
 }

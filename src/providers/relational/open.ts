@@ -45,25 +45,25 @@ export async function openRelational<C>(opening: Opening<C>): Promise<Provider> 
 export interface ServerOptions {
   /** The schemas that are served. Of a single one the name is left out of paths. Default: all but those of the system. */
   readonly schemas?: readonly string[]
-  /** How the connection is encrypted. Default: `verify`, but `off` on the loopback where the URL does not ask for it. */
+  /** Encryption of the connection. Default: `verify`, but `off` on the loopback interface unless the URL requests it. */
   readonly tls?: TlsOptions
   /** Takes a role that could do more than read. */
   readonly allowPrivileged?: boolean
-  /** How many connections there are at most, besides one that listens. Default 4. */
+  /** Maximum number of connections, besides one that listens. Default 4. */
   readonly connections?: number
-  /** How long connecting may take, in milliseconds. Default 5000. */
+  /** Time-out of connecting, in milliseconds. Default 5000. */
   readonly connectTimeoutMs?: number
-  /** How long one statement may take, in milliseconds. Default 10,000. */
+  /** Time-out of one statement, in milliseconds. Default 10,000. */
   readonly statementTimeoutMs?: number
-  /** How long one statement may wait for a lock, in milliseconds. Default 2000. */
+  /** Time-out of one statement that waits for a lock, in milliseconds. Default 2000. */
   readonly lockTimeoutMs?: number
-  /** How long one waits for a free connection, in milliseconds. Default 5000. */
+  /** Time-out of waiting for a free connection, in milliseconds. Default 5000. */
   readonly waitTimeoutMs?: number
   /** After how long without use a connection is ended, in milliseconds. Default 60,000. */
   readonly idleTimeoutMs?: number
   /** Whether changes are reported. Default `true`. */
   readonly watch?: boolean
-  /** How often the catalog is looked at, in milliseconds, where nothing tells of changes. Default 30,000. */
+  /** Interval at which the catalog is compared without notifications, in milliseconds. Default 30,000. */
   readonly reconcile?: number
   readonly log?: Log
 }

@@ -171,7 +171,7 @@ function cutsOf({ values }: Row, row: number, columns: readonly string[]) {
   })
 }
 
-/** Which rows are served, and how much of them at once. */
+/** The served rows, and their limits. */
 export interface RowOptions {
   /** Globs over tables, as their paths have them: `customers`, `public/*`. By default all. */
   readonly tables?: readonly string[]

@@ -110,7 +110,7 @@ export function cut(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`
 }
 
-/** A template of the mount, and the server's that it stands for. */
+/** A template of the mount, and the server's template behind it. */
 export interface RelayedTemplate {
   readonly template: Template
   readonly uriTemplate: string
@@ -119,7 +119,7 @@ export interface RelayedTemplate {
 const maxTemplates = 5000
 const maxPages = 1000
 
-/** The templates of a server. Those that no template here can stand for are left out, which the log says. */
+/** The templates of a server. Those that cannot be mapped to a path of the mount are left out, and the log says so. */
 export async function fetchTemplates(
   view: RemoteView,
   { mark, log, signal }: { readonly mark: string; readonly log: Log; readonly signal: AbortSignal },
@@ -166,7 +166,7 @@ export function withFound(content: Content, address: string | undefined): Conten
   const uriOf = (uri: string) => formatUri(here, pathOfForeign(uri))
   const hitOf = (hit: FoundHit): FoundHit => {
     const query = /\?.*$/s.exec(hit.uri)?.[0] ?? ''
-    // The part that was found is asked for by the parameters of the server.
+    // The found part is requested by the parameters of the server.
     const uri = hit.uri === `${hit.document}${query}` ? `${uriOf(hit.document)}${query}` : uriOf(hit.uri)
     return { ...hit, uri, document: uriOf(hit.document), mount: uriOf(hit.mount) }
   }

@@ -188,7 +188,7 @@ function isIn(prefix: string, path: string): boolean {
   return path.startsWith(prefix) && rest !== '' && !rest.slice(0, -1).includes('/')
 }
 
-/** Two listings as one; of what is in both, the first is taken. */
+/** Merges two listings; of a duplicate, the first is taken. */
 export function* merge(listed: Iterable<Entry>, more: readonly Entry[]): Generator<Entry> {
   let at = 0
   for (const entry of listed) {

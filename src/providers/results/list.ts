@@ -157,7 +157,7 @@ export async function findRecord(records: Collection, id: string): Promise<Found
   return row === undefined ? undefined : parseRow(row)
 }
 
-/** Which tags there are. The store finds what has a tag; this finds the tags. */
+/** The existing tags. The store finds the rows with a tag; this finds the tags. */
 export interface Tags {
   /** Notes that something with these tags is about to be written, which expires then. */
   note(tags: readonly string[], expires: number | undefined): Promise<void>
@@ -165,17 +165,17 @@ export interface Tags {
   list(query: { readonly after?: string; readonly prefix?: string }, signal: AbortSignal): AsyncGenerator<string>
 }
 
-/** A tag is kept for so much longer than what has it: clocks differ. */
+/** Additional lifetime of a tag beyond that of its results, because clocks differ. */
 const slack = 60_000
 const attempts = 16
 const tagsPageSize = 100
 
 /**
- * A row for each tag, which is there before anything that has the tag and no shorter than it. Of what has been evicted a tag may
- * stay behind: `list` looks whether anything has it.
+ * A row for each tag. It is written before any result with the tag, and expires no earlier than that. A tag may outlive its
+ * results, so `list` checks whether a result has it.
  */
 export function createTags(rows: Collection, records: Collection): Tags {
-  /** Until when each tag is kept, as far as this process knows. Nothing takes one away before. */
+  /** The expiry time of each tag, as far as this process knows. Nothing removes a tag earlier. */
   const noted = createRecent<number>(1000)
 
   const noteOne = async (tag: string, until: number): Promise<void> => {

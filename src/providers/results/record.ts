@@ -5,7 +5,7 @@ import { idPattern, nameFault } from './places.ts'
 /** The largest parts of a record, in characters and items. A record as a whole has a limit in bytes beside. */
 export const largest = { prompt: 262_144, content: 524_288, name: 128, tag: 64, tags: 32, votes: 64, rounds: 1000 }
 
-/** How much was spent on an answer. */
+/** The cost of an answer. */
 export const taskTypes = ['basic', 'premium', 'critical'] as const
 export type TaskType = (typeof taskTypes)[number]
 
@@ -17,7 +17,7 @@ export interface Vote {
   readonly content?: string
   /** From 0 to 1. */
   readonly confidence?: number
-  /** How far it agrees with the others, from 0 to 1. */
+  /** Its agreement with the other answers, from 0 to 1. */
   readonly agreement?: number
   /** Input and output. */
   readonly tokens?: number
@@ -32,7 +32,7 @@ export interface Vote {
 export interface NewAnalysis {
   /** Id of the analysis; an analysis with the same id is replaced. Default: derived from the content. */
   readonly id?: string
-  /** The question that was asked. */
+  /** The question. */
   readonly prompt: string
   readonly taskType: TaskType
   /** A language tag. */
@@ -47,7 +47,7 @@ export interface NewAnalysis {
   readonly totalCost?: number
   /** ISO 8601 with a zone. By default now. */
   readonly created?: string
-  /** ISO 8601 with a zone: from when on it is not kept. By default as the server is told. */
+  /** Expiry time (ISO 8601 with a zone). By default as configured for the server. */
   readonly expires?: string
   readonly tags?: readonly string[]
 }

@@ -171,7 +171,7 @@ function rankOf(gram: string): number {
   return (hash ^ (hash >>> 13)) >>> 0
 }
 
-/** How much two sets have in common: from 0, nothing, to 1, everything (Sørensen and Dice). */
+/** The similarity of two sets: from 0, nothing in common, to 1, equal (Sørensen and Dice). */
 export function similarityOf(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
   const [small, large] = a.size < b.size ? [a, b] : [b, a]
   let shared = 0

@@ -145,7 +145,7 @@ const fixed: Readonly<Record<string, readonly string[]>> = {
   as: ['json', 'markdown'],
 }
 
-/** Completes a variable of a search from what the caller may see: words and titles, mounts, MIME types that occur. */
+/** Completes a variable of a search from visible documents: words and titles, mounts, MIME types that occur. */
 export async function completeSearch({ argument }: CompletionRequest, known: Known): Promise<Completion> {
   const { name, value } = argument
   if (name === 'query' || name === 'q') return completeText(value, known)
@@ -176,7 +176,7 @@ async function completeText(value: string, known: Known): Promise<Completion> {
   }
 }
 
-/** Those of which some document may be seen, in their order. */
+/** The mounts with a visible document, in their order. */
 async function take(suggestions: AsyncIterable<Suggestion>, known: Known): Promise<Completion> {
   const values = new Set<string>()
   let looks = 0

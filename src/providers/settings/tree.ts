@@ -78,7 +78,7 @@ export function parsePointer(pointer: string): readonly string[] {
   return pointer.slice(1).split('/').map(unescapeStep)
 }
 
-/** One step of a pointer, or of what is typed of one: `~1` is `/`, `~0` is `~`. */
+/** One step of a pointer, or its typed beginning: `~1` is `/`, `~0` is `~`. */
 export function unescapeStep(step: string): string {
   return step.replaceAll('~1', '/').replaceAll('~0', '~')
 }

@@ -151,7 +151,7 @@ export function referencesIn(
   return found
 }
 
-/** A row of what SQLite answers, and how it is asked. */
+/** A row of a result, and the function that queries it. */
 export type Cells = readonly (string | bigint | number | null | Uint8Array)[]
 export type Run = (sql: string, ...values: readonly string[]) => readonly Cells[]
 
@@ -165,7 +165,7 @@ export interface RawColumn {
 }
 
 export function columnsOf(run: Run, table: string): readonly RawColumn[] {
-  // Of a view whose tables have gone, or which needs what is not in SQLite, no columns are known.
+  // The columns of a view are unknown if its tables were dropped, or it needs functions that SQLite does not have.
   const rows = tryTo(() =>
     run('select name, type, "notnull", dflt_value, pk, hidden from pragma_table_xinfo(?1)', table),
   )

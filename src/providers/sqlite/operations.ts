@@ -109,7 +109,7 @@ export interface RowReader {
   keys(query: PlainKeyQuery): readonly (readonly string[])[]
 }
 
-/** Reads rows. Statements are made of names that the catalog told, quoted; whatever a client said is bound. */
+/** Reads rows. Statements contain only quoted names from the catalog; values of clients are bound. */
 function createRowReader(database: DatabaseSyncInstance, catalog: Catalog): RowReader {
   const [encoding] = database.prepare('pragma encoding').get() as readonly [string]
   const decoder = createDecoder(encoding)
@@ -187,7 +187,7 @@ function shortened(value: Row['values'][number], most: number): Row['values'][nu
   return { json: JSON.stringify(text.slice(0, Math.max(1, Math.floor(most / 4)))), cut: Buffer.byteLength(text) }
 }
 
-/** Rows without a key come as they lie in the table; a view is computed once for each of its rows. */
+/** Rows without a key come in the order of the table; a view is a subquery, so that each of its rows is computed once. */
 function sourceOf({ item }: Known, columns: readonly string[], key: readonly KnownKey[]): string {
   const name = quoteName(item.name)
   if (item.kind === 'view') return `(SELECT ${columns.map(quoteName).join(', ')} FROM main.${name})`
@@ -198,7 +198,7 @@ function columnOf({ name, collation, isRowid }: KnownKey): string {
   return isRowid ? quoteName(name) : `${quoteName(name)} COLLATE ${collation}`
 }
 
-/** Rows that have a key: where there is none, all. */
+/** The rows with a given key; without one, all rows. */
 function present(key: readonly KnownKey[]): string {
   const parts = key.filter(({ isRowid }) => !isRowid).map(({ name }) => `${quoteName(name)} IS NOT NULL`)
   return parts.length === 0 ? '' : `WHERE ${parts.join(' AND ')}`
@@ -216,7 +216,7 @@ function orderOf(key: readonly KnownKey[]): string {
 /** A value as a statement answers it, and as one is bound. */
 type Cell = string | bigint | number | null | Uint8Array
 
-/** Of a longer value not even the beginning is read: SQLite would have to take in all of it. */
+/** Of a longer value not even the beginning is read, because SQLite would have to load all of it. */
 const longest = 16 * 2 ** 20
 
 /**
@@ -238,7 +238,7 @@ function pieceOf(column: string, most: number): string {
     ELSE ${name} END`
 }
 
-/** Makes values out of what such a column answered. */
+/** Converts the result of such a column to values. */
 function createDecoder(encoding: string) {
   const decoder = new TextDecoder(encoding.toLowerCase())
   return {

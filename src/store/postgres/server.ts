@@ -168,9 +168,9 @@ export function isMissing(error: unknown): boolean {
   return error instanceof pg.DatabaseError && missing.has(error.code ?? '')
 }
 
-/** How long at first, and at most, until another connection is tried, in milliseconds. */
+/** First and longest pause before another connection is tried, in milliseconds (backoff). */
 const retryMs = { first: 100, most: 2000 }
-/** How often a connection on which nothing is said is asked whether it is still one, in milliseconds. */
+/** Interval at which an idle connection is checked, in milliseconds. */
 const beatMs = 10_000
 
 /** One connection that receives all notifications, as long as a listener exists. */
@@ -179,7 +179,7 @@ export interface Listening {
   close(): Promise<void>
 }
 
-/** @param lost Told when the connection is lost, and when there is one again. */
+/** @param lost Called when the connection is lost, and when it is back. */
 export function createListening(server: Server, channel: string, told: (connected: boolean) => void): Listening {
   let running: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined
   /** Resolves when there is a connection, or when the first attempt has failed: later writes are then reported late. */
@@ -206,7 +206,7 @@ export function createListening(server: Server, channel: string, told: (connecte
     let wait: number = retryMs.first
     for (let lost = false; !signal.aborted; ) {
       const connected = await hear(signal, () => {
-        // Nobody knows what was said meanwhile.
+        // Notifications in between are unknown.
         if (lost) {
           news.tellAll()
           told(true)
@@ -223,7 +223,7 @@ export function createListening(server: Server, channel: string, told: (connecte
     }
   }
 
-  /** Listens until the connection is lost. `false`: there was none. */
+  /** Listens until the connection is lost. `false`: there was no connection. */
   const hear = async (signal: AbortSignal, ready: () => void): Promise<boolean> => {
     const client = server.connection()
     const over = new AbortController()

@@ -72,21 +72,21 @@ export function createKnown(): Known {
 /** How many texts are looked up at once, and how many that were removed may be kept besides. */
 const limits = { rows: 50_000, removed: 20_000 }
 
-/** A text, the id of its first part, and how many parts it has: their ids follow each other. */
+/** A text, the id of its first part, and the number of its parts, whose ids are consecutive. */
 export type Owner = readonly [text: number, first: number, count: number]
 
-/** Which text each part is of. It is read once, and then only what is new: ids are never used again. */
+/** The text of each part. It is loaded once, and then only new texts are, because ids are never reused. */
 export interface Owners {
-  /** Reads what is new. To be called before {@link Owners.within} whenever the texts may have changed. */
+  /** Loads new texts. Call it before {@link Owners.within} whenever the texts may have changed. */
   refresh(home: Version): void
-  /** Those parts whose text is in a set. The ids are in ascending order, and stay so. */
+  /** Returns those parts whose text is in a set. The ids are in ascending order, before and after. */
   within(parts: readonly number[], set: TextSet): readonly number[]
 }
 
 /** @param read Texts after an id, in the order of their ids. */
 export function createOwners(read: (after: number, limit: number) => readonly Owner[], count: () => number): Owners {
   const revisions = new Map<number, number>()
-  /** In the order of the texts' ids, which is that of their parts' ids too: one writer at a time makes both. */
+  /** Sorted by the ids of the texts, which is also the order of the ids of their parts, because a single writer makes both. */
   let owners: Owner[] = []
 
   const catchUp = () => {
@@ -121,7 +121,7 @@ export function createOwners(read: (after: number, limit: number) => readonly Ow
   }
 }
 
-/** The place, at or after `from`, of the last text whose first part is not after a part: by steps that double, then by binary search. */
+/** Galloping search: the position, at or after `from`, of the last text whose first part is not after a part. */
 function lastNotAfter(owners: readonly Owner[], part: number, from: number): number {
   let low = from
   let step = 1

@@ -4,12 +4,12 @@ import type { TextFilter } from '../texts.ts'
 import type { Database, Value } from './database.ts'
 
 const head = 'r.key, r.revision, r.created, r.modified, r.expires, r.bytes, r.sum, r.seal, r.terms'
-/** How SQLite writes the listing of rows. */
+/** Statements of SQLite for the table of rows. */
 export const dialect: Dialect = {
   parameter: (n) => `?${n}`,
   table: (name) => name,
   columns: (values) => (values ? `${head}, r.value` : head),
-  // A cast of `strftime` would do as well; this is about three times as fast.
+  // A cast of `strftime` would also work, but this is faster.
   now: `cast(unixepoch('subsec') * 1000 as integer)`,
 }
 
@@ -45,7 +45,7 @@ export function prepareRows(database: Database) {
     ),
     oldest: prepare('select key, bytes, terms, modified from rows where collection = ? order by revision limit ?'),
     since: prepare('select key from rows where collection = ?1 and revision > ?2 order by revision limit ?3'),
-    // The rows that each term leads to, those with most of them, and then how many they really have.
+    // Finds the rows of each term, those with most terms first, and then counts their terms exactly.
     similar: prepare(
       `with home as (select id from collections where name = ?1),
          wanted as (select value as term from json_each(?2)),

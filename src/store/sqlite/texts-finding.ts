@@ -118,13 +118,13 @@ export function createFinding(
   }
 }
 
-/** Ids in ascending order (as FTS5 finds them), and what each of them counts: more than 0. */
+/** Ids in ascending order (as FTS5 returns them), with the weight of each: more than 0. */
 export interface Weighed {
   readonly weight: number
   readonly ids: readonly number[]
 }
 
-/** So far the ids lie apart that are summed up together: what is needed for that fits into the cache of a processor. */
+/** Width of a window of ids that are summed up together: its data fits into the cache of a processor. */
 const span = 1 << 14
 const sums = new Float64Array(span)
 const touched = new Uint16Array(span)
@@ -132,8 +132,8 @@ const touched = new Uint16Array(span)
 const sparse = 16
 
 /**
- * The ids with the greatest sums of weights, and among equals the least id, in that order. It goes through the ids from the least to
- * the greatest, a window after the other, so that of many that are equal the first ones are found without sorting them.
+ * Returns the ids with the greatest sums of weights; equal sums by ascending id. It scans the ids in ascending order, one window
+ * after the other, so that among many equal ids the first are found without sorting.
  */
 export function bestOf(lists: readonly Weighed[], limit: number): readonly number[] {
   return weighedOf(lists, limit).map(({ id }) => id)
@@ -176,10 +176,10 @@ function leastOf(lists: readonly Weighed[], at: readonly number[]): number {
   return least
 }
 
-/** Keeps the best of ids that come in ascending order: a heap, with the one that has to go first on top. */
+/** Keeps the best of ids that arrive in ascending order: a heap with the worst one on top. */
 function createBest(limit: number) {
   const heap: { readonly id: number; readonly sum: number }[] = []
-  /** Whether one has to go before another. */
+  /** Whether one is worse than another. */
   const isWorse = (a: Scored, b: Scored) => a.sum < b.sum || (a.sum === b.sum && a.id > b.id)
 
   const rise = (scored: Scored): void => {

@@ -199,7 +199,7 @@ function weigh(character: string, previous: string, next: string): number {
   if (common.includes(character)) {
     // à, é and ó are words of their own.
     if (!before && !after) return ('àéèóô'.includes(character) ? 1 : -3) + crowded
-    // A capital does not stand right behind a small letter, nor right before one that follows it.
+    // A capital letter is not directly after a small letter, nor directly before one that follows it.
     return (/[A-Z]/.test(previous) && /[A-Z]/.test(next) ? -3 : 2) + crowded
   }
   if (capitals.includes(character)) return (/[a-zß-ÿ]/.test(previous) ? -5 : after || before ? 1.5 : -1) + crowded
@@ -246,7 +246,7 @@ function weigh(character: string, previous: string, next: string): number {
     case 'º':
       return /[\d.]/.test(previous) ? 1.5 : -2
     case '\xa0':
-      // In French it stands before a colon, and inside of quotation marks.
+      // In French it is used before a colon, and inside quotation marks.
       return /[:;?!»%€]/.test(next) || previous === '«' ? 2 : before && after ? 0 : 0.5
     default:
       return -4

@@ -131,7 +131,7 @@ async function inotifyWatches(): Promise<number | undefined> {
   return Number.isNaN(number) ? undefined : number
 }
 
-/** Looks whether the store answers, where a mount needs it. Resolves to whether mounts can be opened with it. */
+/** Checks whether the store answers, if a mount needs it. Resolves to whether mounts can be opened with it. */
 export async function checkStore(
   { local, mounts, placeOf }: Case,
   store: LazyStore | undefined,
@@ -150,7 +150,7 @@ export async function checkStore(
   }
   try {
     const size = 'sqlite' in kept ? await sizeOf(kept.sqlite.file) : undefined
-    // One that was not made yet need not be made by a question.
+    // A check must not create a missing store.
     if ('sqlite' in kept && size === undefined) {
       tell({ check: 'store', status: 'ok', found: `${where} is made when something is kept` })
       return true
@@ -171,7 +171,7 @@ export async function checkStore(
 }
 
 async function faultOfFile(file: string): Promise<string | undefined> {
-  // The folders above it are made where they are missing.
+  // Opening the store creates the missing folders above it.
   for (let path = file; ; path = dirname(path)) {
     const code = await access(path, constants.W_OK).then(
       () => undefined,
@@ -189,7 +189,7 @@ async function sizeOf(file: string): Promise<number | undefined> {
   )
 }
 
-/** Tells how far each search has indexed what it searches. */
+/** Reports how far each search has indexed its mounts. */
 async function checkIndex({ local, mounts, log, secrets, withConfig }: Case, findings: Findings): Promise<void> {
   if (!mounts.some(({ config: { provider } }) => provider === 'search')) return
   findings.doing('Asking the index')

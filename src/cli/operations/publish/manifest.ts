@@ -159,13 +159,13 @@ function nameFor({ mcpName }: OwnPackage, given: string | undefined): string {
   const name = given ?? mcpName
   if (name === undefined)
     throw misused(
-      'The registry needs a name that shows whose it is: --name io.github.USER/hikidashi, or one of a domain of yours such as com.example/hikidashi.',
+      'The registry needs a name that shows its owner: --name io.github.USER/hikidashi, or a name in your own domain such as com.example/hikidashi.',
     )
   if (!namePattern.test(name) || name.length > 200)
-    throw misused(`${JSON.stringify(name)} is no name for the registry. It is like io.github.USER/hikidashi.`)
+    throw misused(`${JSON.stringify(name)} is not a name for the registry. Write one such as io.github.USER/hikidashi.`)
   if (mcpName !== undefined && mcpName !== name)
     throw misused(
-      `package.json says "mcpName": ${JSON.stringify(mcpName)}, and the registry compares. Give that one, or change it there.`,
+      `package.json has "mcpName": ${JSON.stringify(mcpName)}, and the registry compares both. Give that name, or change package.json.`,
     )
   return name
 }
@@ -181,14 +181,14 @@ function repositoryFor({ repository }: OwnPackage, given: string | undefined): J
   const source = sources[hostname]
   if (source === undefined)
     throw misused(
-      `The registry knows repositories at ${Object.keys(sources).join(' and ')}, not at ${hostname}. Leave it out, or give --website.`,
+      `The registry accepts repositories at ${Object.keys(sources).join(' and ')}, not at ${hostname}. Leave it out, or give --website.`,
     )
   return { url, source }
 }
 
 function address(url: string, option: string): string {
   if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && new URL(url).username === '') return url
-  throw misused(`${option} is a URL that begins with https:// and has no user name in it.`)
+  throw misused(`${option} must be a URL that begins with https:// and has no user name.`)
 }
 
 function within(text: string, what: string): string {

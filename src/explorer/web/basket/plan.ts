@@ -148,12 +148,12 @@ export function savingsFor(plan: Plan, costs: ReadonlyMap<string, Cost>, most = 
     .slice(0, most)
 }
 
-/** About how many tokens a resource has in full, by its size alone: to be shown as an estimate. `undefined`: nobody knows. */
+/** Estimates the tokens of a resource in full, from its size. `undefined`: unknown. */
 export function estimateOf({ size, mimeType = '' }: Resource): number | undefined {
   if (size === undefined) return undefined
-  // Of what is no text, a context has a link.
+  // A context contains only a link to a binary content.
   if (/^(?:image|audio|video|font)\//.test(mimeType)) return 30
-  // How much text a document holds, its size does not tell.
+  // The size of a document does not show the length of its text.
   if (/pdf|officedocument/.test(mimeType)) return undefined
   return Math.ceil(size / 3.6)
 }

@@ -140,18 +140,18 @@ function readSettings(): Settings {
   }
 }
 
-/** A URL longer than this is cut by some programs: a larger basket is downloaded instead. */
+/** Maximum length of a URL: some programs cut longer ones. A larger basket must be downloaded. */
 const mostCharacters = 6000
 
 const isLevel = (text: string): text is BasketLevel => text === 'auto' || levels.some((level) => level === text)
 
-/** A basket in a permalink. `undefined`: it is too large for one. */
+/** A basket as a permalink. `undefined`: it is too large. */
 export function picksOf(items: readonly BasketItem[]): string | undefined {
   const text = items.map(({ resource, level }) => `${level} ${resource.uri}`).join('\n')
   return encodeURIComponent(text).length > mostCharacters ? undefined : text
 }
 
-/** Parses the items that a permalink puts into the basket. */
+/** Parses the items of the basket in a permalink. */
 export function itemsOfPicks(text: string): readonly BasketItem[] {
   return text.split('\n').flatMap((line) => {
     const [, level = '', uri = ''] = /^(\w+) (\S.*)$/.exec(line) ?? []

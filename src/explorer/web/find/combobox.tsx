@@ -181,13 +181,13 @@ function useQuestion(complete: ComboboxProps['complete'], onAnswer: (answer: Com
 /** One variable of a template, as a field of a form. */
 export interface Field {
   readonly name: string
-  /** Only behind `?`, `&` or `;` can a variable be left out without changing what the URI means. */
+  /** Only a variable behind `?`, `&` or `;` may be left out without changing the meaning of the URI. */
   readonly isOptional: boolean
   /** It takes several values (`{name*}`). */
   readonly isList: boolean
 }
 
-/** A template as a form. `undefined`: it is malformed, which only a server of others can send. */
+/** A template as a form. `undefined`: it is malformed, as only a third-party server can send. */
 export interface Form {
   readonly template: UriTemplate
   readonly fields: readonly Field[]
@@ -218,7 +218,7 @@ export function formOf(uriTemplate: string): Form | undefined {
 
 export type FieldValues = Readonly<Record<string, string>>
 
-/** The values as the permalink has them. */
+/** The values as in the permalink. */
 export function valuesOf(text: string | undefined): FieldValues {
   return Object.fromEntries(new URLSearchParams(text ?? ''))
 }
@@ -228,12 +228,12 @@ export function textOfValues(values: FieldValues): string | undefined {
   return params.size === 0 ? undefined : params.toString()
 }
 
-/** The fields that have to be filled in and are not. */
+/** The required fields that are still empty. */
 export function missingIn({ fields }: Form, values: FieldValues): readonly string[] {
   return fields.filter(({ name, isOptional }) => !isOptional && (values[name] ?? '') === '').map(({ name }) => name)
 }
 
-/** The URI with what is filled in so far. A value of a list is split at its commas. `undefined`: these values make none. */
+/** The URI with the values so far. A list value is split at its commas. `undefined`: these values make no URI. */
 export function uriOfForm({ template, fields }: Form, values: FieldValues): string | undefined {
   const given = new Map<string, string | readonly string[]>()
   for (const { name, isList } of fields) {

@@ -181,7 +181,7 @@ function nameOf(uri: string): string {
 /** Maximum number of names above the hits. */
 const maxShown = 5
 
-/** How well a name fits a query, both folded: higher is better. `undefined`: the query is not in it. */
+/** How well a name matches a query, both folded: higher is better. `undefined`: the name does not contain the query. */
 function fitOf(query: string, name: string, path: string): number | undefined {
   const at = name.indexOf(query)
   if (at === 0) return 3000 - name.length
@@ -195,7 +195,7 @@ function fitOf(query: string, name: string, path: string): number | undefined {
 const copyPenalty = 5000
 const isCopy = (uri: string) => /^(?:git|config|env|pkg):/i.test(uri)
 
-/** The resources whose names fit what was typed, best first. */
+/** The resources whose names match the typed text, best first. */
 export function nameHits(resources: Iterable<Resource>, query: string): readonly Resource[] {
   const needle = fold(query.trim())
   if (needle === '') return []
@@ -210,7 +210,7 @@ export function nameHits(resources: Iterable<Resource>, query: string): readonly
     .map(({ resource }) => resource)
 }
 
-/** A name cut where the query is in it. */
+/** A name, split around the query. */
 export function nameMarks(name: string, query: string) {
   const marks = matchesIn([name], query.trim()).map(({ start, end }) => [start, end] as const)
   return piecesOf({ text: name, marks })
@@ -232,7 +232,7 @@ interface HitGroup {
   readonly hits: readonly FoundHit[]
 }
 
-/** Puts the hits of one document together, where the best of them stands. */
+/** Groups the hits of one document at the place of the best one. */
 export function groupsOf(hits: readonly FoundHit[]): readonly HitGroup[] {
   const groups = new Map<string, FoundHit[]>()
   for (const hit of hits) {

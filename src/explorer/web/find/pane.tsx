@@ -93,7 +93,7 @@ function PromptsPane() {
   )
 }
 
-/** All templates, or the form of the one in the place. */
+/** All templates, or the form of the one in the permalink. */
 function TemplatesPane() {
   const filter = useSignal('')
   const { state, items, error } = templates.value
@@ -163,7 +163,7 @@ function TemplateRow({ template: { uriTemplate, title, name, description } }: { 
   )
 }
 
-/** A template to fill in: its values stand in the permalink. */
+/** The form of a template. The permalink contains the values. */
 function TemplateForm({ template }: { readonly template: ResourceTemplate }) {
   const form = formOf(template.uriTemplate)
   const isCopied = useSignal(false)
@@ -231,7 +231,7 @@ function hintOf({ isOptional, isList }: Field): string | undefined {
 
 function completeField(uriTemplate: string, form: Form, name: string, value: string, signal: AbortSignal) {
   const { view } = connected()
-  // The values that are there may have changed since it was drawn.
+  // The existing values may have changed since the form was drawn.
   const given = othersOf(form, valuesOf(place.value.values), name)
   return view.complete({ uriTemplate, argument: { name, value }, arguments: given }, { signal })
 }

@@ -115,7 +115,7 @@ function BackBar() {
   )
 }
 
-/** Asks the host for the whole window, or for the place in the conversation, where it has both. */
+/** Asks the host for the whole window or for the place in the conversation, if it has both. */
 function FullscreenButton() {
   const { availableDisplayModes, displayMode } = hostContext.value
   const mode = displayMode === 'fullscreen' ? 'inline' : 'fullscreen'

@@ -3,7 +3,7 @@ export const readKept: typeof import('../state/kept.ts').readKept = () => null
 
 export const keep: typeof import('../state/kept.ts').keep = () => {}
 
-/** In a host, the steps of the reader are in memory: the history of the browser is the host's. */
+/** In a host, the history of the reader is in memory, because the history of the browser belongs to the host. */
 const steps: string[] = ['']
 let listener: (fragment: string) => void = () => {}
 
@@ -26,7 +26,7 @@ export const followSteps: typeof import('../state/steps.ts').followSteps = (foll
   follow(steps.at(-1) ?? '')
 }
 
-/** Goes to the place of a link of the page. */
+/** Goes to the target of a link within the page. */
 export function stepTo(fragment: string): void {
   pushStep(fragment)
   listener(fragment)
@@ -34,7 +34,7 @@ export function stepTo(fragment: string): void {
 
 const maxSteps = 200
 
-/** In a host, images are data addresses: its policy allows no others. */
+/** In a host, images are `data:` URLs: its policy allows no others. */
 export const createUrl: typeof import('../preview/content-url.ts').createUrl = (content, type) => {
   const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content
   return `data:${type};base64,${base64Of(bytes)}`

@@ -16,8 +16,8 @@ function workOf(text: string): number {
 
 export const mostHighlighted = 0
 
-/** In a host, text has no colours: they need a worker, which its policy forbids. */
+/** In a host, text has no colours, because highlighting needs a worker, which the policy of the host forbids. */
 export const highlight: typeof import('../preview/highlight.ts').highlight = async () => undefined
 
-/** In a host, formulas and diagrams stay as their source: drawing them needs workers. */
+/** In a host, formulas and diagrams are shown as their source, because drawing them needs workers. */
 export const draw: typeof import('../preview/drawn.ts').draw = async () => {}

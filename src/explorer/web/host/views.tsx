@@ -3,7 +3,7 @@ import { DataTable } from '../preview/data-table.tsx'
 import { TextView } from '../preview/text.tsx'
 import { t } from '../preview/words.ts'
 
-/** In a host, time series are a table: what draws them as lines is a tenth of the size that the page may have. */
+/** In a host, time series are a table. The library that draws lines would take a tenth of the maximum size of the page. */
 export const ChartView: typeof import('../preview/chart.tsx').ChartView = ({ chart: { times, series } }) => {
   const head = [t('time'), ...series.map(({ label }) => label)]
   const rows = times.map((seconds, at) => [
@@ -21,5 +21,5 @@ export const Page: typeof import('../preview/page.tsx').Page = ({ text }) => (
   <TextView text={text} language="html" wrap={true} />
 )
 
-/** In a host there is no room for facets of the tree: the search has some. */
+/** In a host there is no room for the facets of the tree. The search has facets. */
 export const FacetsBar: typeof import('../tree/facets-bar.tsx').FacetsBar = () => <></>

@@ -206,14 +206,14 @@ export function bytesOfBase64(text: string): Uint8Array {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
 }
 
-/** The longest event that is taken, in characters: a server that never ends one does not fill the memory of the page. */
+/** Maximum length of an event, in characters, so that an endless event does not fill the memory of the page. */
 const maxLength = 128 * 1024 * 1024
 
 /**
- * The messages of an event stream (HTML, server-sent events), in order, until it ends.
+ * Yields the messages of an event stream (HTML, server-sent events), in order, until it ends.
  *
- * @param onSign Called with every piece that arrives, comments too: the server is still there.
- * @throws ResourceError `unavailable` where the stream breaks off, or holds what is not JSON.
+ * @param onSign Called with every chunk that arrives, comments too, so the server is alive.
+ * @throws ResourceError `unavailable` if the stream breaks off, or contains a message that is not JSON.
  */
 export async function* messagesOf(body: ByteStream, onSign: () => void = () => {}): AsyncGenerator<Wire> {
   for await (const data of eventsOf(body, { onPiece: onSign, maxLength })) if (data !== '') yield messageOf(data)
@@ -233,7 +233,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The codes of JSON-RPC and MCP that a server of ours answers with. */
+/** Error codes of JSON-RPC and MCP that a hikidashi server sends. */
 const kinds: Readonly<Record<number, ErrorKind>> = {
   [-32700]: 'invalid',
   [-32600]: 'invalid',
@@ -243,10 +243,10 @@ const kinds: Readonly<Record<number, ErrorKind>> = {
 }
 
 /**
- * Converts an error of the protocol. `-32602` with a URI alone means that nothing is there (2026-07-28).
+ * Converts an error of the protocol. `-32602` with only a URI means "not found" (2026-07-28).
  *
  * @param data The data of the error, which becomes the `cause`.
- * @param status The status of the HTTP answer that it came with.
+ * @param status The HTTP status of the answer.
  */
 export function errorOf(code: unknown, message: unknown, data: unknown, status = 200): ResourceError {
   const detail = detailOf(data)

@@ -80,7 +80,7 @@ function Row({ one }: { readonly one: ListedAnalysis }) {
 
 type Wire = Readonly<Record<string, unknown>>
 
-/** An analysis that several models made together: the question, what they agreed on, and what each of them answered. */
+/** An analysis by several models: the question, the consensus, and the answer of each. */
 export function Analysis({ value, uri }: { readonly value: Wire; readonly uri: string }) {
   const consensus = isRecord(value.consensus) ? value.consensus : {}
   const votes = (Array.isArray(value.votes) ? value.votes : []).filter(isRecord)
@@ -120,7 +120,7 @@ export function Analysis({ value, uri }: { readonly value: Wire; readonly uri: s
   )
 }
 
-/** When it was made, until when it is kept, and what it is filed under. */
+/** Its creation time, expiry time and tags. */
 function Facts({ value }: { readonly value: Wire }) {
   const [created, expires] = [timeOf(value.created), timeOf(value.expires)]
   const tags = (Array.isArray(value.tags) ? value.tags : []).filter((tag) => typeof tag === 'string')

@@ -37,7 +37,7 @@ export function Binary({ bytes, size }: Props) {
   )
 }
 
-/** How many bytes stand in a row. */
+/** Number of bytes in a row. */
 const bytesInRow = 16
 
 export interface HexRow {
@@ -46,7 +46,7 @@ export interface HexRow {
   readonly text: string
 }
 
-/** Bytes as people look at them: where they are, in hexadecimal digits, and those that are ASCII as characters. */
+/** Formats bytes as a hex dump: offset, hexadecimal digits, and ASCII characters. */
 export function hexRow(bytes: Uint8Array, row: number): HexRow {
   const start = row * bytesInRow
   const part = bytes.subarray(start, start + bytesInRow)

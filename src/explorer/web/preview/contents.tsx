@@ -247,7 +247,7 @@ const Pdf = lazily(async () => (await import('./pdf.tsx')).Pdf)
 
 const texts = new Set<Shape['kind']>(['markdown', 'json', 'lines', 'table', 'page', 'drawing', 'log'])
 
-/** Whether a text can be shown in another way than as the text that it is. */
+/** Whether a text has another view than its source. */
 function rendersText({ kind }: Shape): boolean {
   return texts.has(kind)
 }
@@ -261,7 +261,7 @@ interface RenderedProps {
   readonly part: Part | undefined
 }
 
-/** A content as fits what it is. */
+/** A content in the view that fits its type. */
 function Rendered({ uri, shape, content, text = '', bytes, part }: RenderedProps) {
   const { kind, mediaType } = shape
   if (kind === 'empty') return <p class="preview-note">{t('empty')}</p>
@@ -272,7 +272,7 @@ function Rendered({ uri, shape, content, text = '', bytes, part }: RenderedProps
   if (kind === 'table') return <Csv text={text} mimeType={content.mimeType} />
   if (kind === 'log') return <Log text={text} uri={uri} />
   if (kind === 'page') return <Page text={text} uri={uri} />
-  // A drawing is laid out whole, and the page with it waits.
+  // A drawing is laid out as a whole, which blocks the page.
   if (kind === 'drawing' && tagsIn(text) > maxNodes) return <p class="preview-banner">{t('tooComplex')}</p>
   if (kind === 'drawing') return <Picture content={text || (bytes ?? '')} mediaType="image/svg+xml" uri={uri} />
   if (bytes === undefined) return <p class="preview-note">{t('empty')}</p>

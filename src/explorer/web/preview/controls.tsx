@@ -8,7 +8,7 @@ interface RegionProps extends Omit<HTMLAttributes<HTMLElement>, 'ref' | 'childre
   readonly children?: ComponentChildren
 }
 
-/** A part of the page that scrolls or moves by itself: it has a name, and is reached by keys. */
+/** A part of the page that scrolls separately: it has a name, and the keyboard can reach it. */
 export function Region({ label, box, children, ...attributes }: RegionProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by keys
@@ -25,7 +25,7 @@ interface ChoiceProps<T extends string> {
   readonly onChoose: (value: T) => void
 }
 
-/** One of a few ways to look at something. */
+/** A choice between a few views of a resource. */
 export function Choice<T extends string>({ label, options, value, onChoose }: ChoiceProps<T>) {
   return (
     <fieldset class="switch" aria-label={label}>

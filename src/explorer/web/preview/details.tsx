@@ -153,7 +153,7 @@ function isoOf(time: number): string {
   return Number.isNaN(date.getTime()) ? '' : date.toISOString()
 }
 
-/** A word for a POSIX shell: within single quotes nothing means anything but the quote itself. */
+/** Quotes a word for a POSIX shell: within single quotes only the quote itself is special. */
 export function shellWord(text: string): string {
   return /^[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

@@ -64,7 +64,7 @@ export interface LogLine {
   /** ISO 8601 with a zone. */
   readonly date: string
   readonly author: string
-  /** Branches and tags that it is the end of. */
+  /** Branches and tags at this commit. */
   readonly names?: string
   readonly subject: string
 }
@@ -72,11 +72,11 @@ export interface LogLine {
 export interface GitLog {
   readonly title: string
   readonly commits: readonly LogLine[]
-  /** Further lines, such as that there is more. */
+  /** Further lines, such as a note that there are more commits. */
   readonly notes: readonly string[]
 }
 
-/** A log as the git provider writes it (docs/providers/git.md). `undefined`: the text is none. */
+/** Parses a log of the git provider (docs/providers/git.md). `undefined`: the text is not such a log. */
 export function gitLogOf(text: string): GitLog | undefined {
   const [title = '', ...lines] = text.split('\n')
   if (!/^Log of .+, newest first\.$/.test(title)) return undefined

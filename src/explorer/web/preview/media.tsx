@@ -65,7 +65,7 @@ interface PictureProps {
 
 const steps = [0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 8] as const
 
-/** An image on a checkerboard. SVG is drawn as an image too: in one, nothing runs and nothing is fetched. */
+/** An image on a checkerboard. SVG is drawn as an image too, in which nothing runs and nothing is fetched. */
 export function Picture({ content, mediaType, uri }: PictureProps) {
   const url = useBlobUrl(content, mediaType)
   const [size, setSize] = useState<{ readonly width: number; readonly height: number }>()
@@ -124,7 +124,7 @@ export function Picture({ content, mediaType, uri }: PictureProps) {
   )
 }
 
-/** An address for a content, for as long as it is shown. */
+/** An object URL of a content, while it is shown. */
 export function useBlobUrl(content: Uint8Array | string, type: string): string | undefined {
   const [url, setUrl] = useState<string>()
   useEffect(() => {

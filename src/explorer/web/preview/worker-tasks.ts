@@ -47,8 +47,8 @@ export function createWorkerTasks<Task extends object, Answer extends object>(
 }
 
 /**
- * The one policy of the page for what browsers take from trusted hands only: addresses of its own workers. Nothing else of ours needs
- * one: markup is made of nodes, and what DOMPurify cleans has a policy of its own.
+ * The Trusted Types policy of the page, only for the URLs of its workers. Markup needs none: the page makes nodes, and DOMPurify
+ * has its own policy.
  */
 interface ScriptPolicy {
   createScriptURL(url: string): unknown
@@ -64,7 +64,7 @@ function scriptUrl(url: string): string | URL {
   const { trustedTypes } = globalThis as { trustedTypes?: Factory }
   if (trustedTypes === undefined) return ownScript(url)
   policy ??= trustedTypes.createPolicy('hikidashi', { createScriptURL: ownScript })
-  // Browsers take the trusted address in the place of a text; the types of the DOM do not know it yet.
+  // Browsers accept the trusted URL in place of a string; the DOM types do not know this yet.
   return policy.createScriptURL(url) as string
 }
 

@@ -37,7 +37,7 @@ export function lazily<P extends object>(load: () => Promise<Component<P>>): Com
   }
 }
 
-/** A part of the page that may fail without the others. */
+/** A part of the page whose failure does not affect the others. */
 export function Guarded({ children }: { readonly children: ComponentChildren }) {
   const [error, again] = useErrorBoundary()
   if (error === undefined) return <>{children}</>

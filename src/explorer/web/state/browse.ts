@@ -203,15 +203,15 @@ function createRefresh(forest: Forest, listed: Listed): (change: { readonly miss
   return ask
 }
 
-/** The resource that the tree is to show: its row is scrolled to, once it is there. */
+/** The resource that the tree scrolls to, once its row exists. */
 export const revealed = signal<{ readonly uri: string } | undefined>(undefined)
 
-/** Whether the tree is on its way there. */
+/** Whether the tree is still opening directories for it. */
 export const isRevealing = signal(false)
 
 let running: AbortController | undefined
 
-/** Shows a resource in the tree: opens the directories that it is in, and goes to its row. */
+/** Shows a resource in the tree: opens the directories above it, and goes to its row. */
 export function reveal(uri: string): void {
   go({
     view: 'tree',
@@ -226,7 +226,7 @@ export function reveal(uri: string): void {
   void unfold(uri)
 }
 
-/** Opens the directories that a resource is in. Answers whether it is in the tree. */
+/** Opens the directories above a resource. Returns whether it is in the tree. */
 export async function unfold(uri: string): Promise<boolean> {
   running?.abort()
   const controller = new AbortController()
@@ -236,7 +236,7 @@ export async function unfold(uri: string): Promise<boolean> {
     const { forest } = browse.value ?? {}
     if (forest === undefined) return false
     if (forest.state === 'loading') await forest.start()
-    // A part of a resource is in the tree as the whole of it.
+    // The tree has the whole resource of which this is a part.
     for (const one of new Set([uri, uri.replace(/[?#].*$/s, '')])) {
       if (!(await forest.reveal(one, controller.signal))) continue
       revealed.value = { uri: forest.nodeOf(one) === undefined ? `${one}/` : one }
@@ -244,7 +244,7 @@ export async function unfold(uri: string): Promise<boolean> {
     }
     return false
   } catch {
-    // Another one took its place.
+    // A newer request replaced this one.
     return false
   } finally {
     if (running === controller) isRevealing.value = false

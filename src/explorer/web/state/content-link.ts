@@ -30,7 +30,7 @@ export function linkIn(data: unknown): string | undefined {
 const notInNames = /[\p{C}\p{Zl}\p{Zp}<>:"/\\|?*%]+/gu
 const reserved = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i
 
-/** A name for a file, out of any text: never a path, never hidden, never a device. At most 120 characters. */
+/** Makes a safe file name from any text: never a path, a hidden file or a device. At most 120 characters. */
 export function fileNameOf(text: string, otherwise = 'resource'): string {
   const name = text
     .normalize('NFC')

@@ -44,9 +44,9 @@ export async function lookUp(uri: string, parent: string, signal: AbortSignal): 
   return undefined
 }
 
-/** Maximum number of names kept for matching with every key. Others are found by the server's search. */
+/** Maximum number of names that are filtered on every key. The server's search finds further ones. */
 const maxNames = 20_000
-/** How long names are held before they are loaded anew, in milliseconds. */
+/** Lifetime of the cached names, in milliseconds. */
 const keptMs = 60_000
 
 export interface Names {
@@ -56,7 +56,7 @@ export interface Names {
   readonly isPart: boolean
 }
 
-/** The names of the server's resources, as far as they are loaded. */
+/** The loaded names of the server's resources. */
 export const names = signal<Names>({ resources: [], state: 'loading', isPart: false })
 
 let loadedUntil = 0
@@ -80,7 +80,7 @@ async function load(view: View): Promise<void> {
     const page = await view.list(cursor === undefined ? {} : { cursor })
     resources.push(...page.items)
     cursor = page.nextCursor
-    // Names that are there already stay until all new ones are.
+    // The old names stay until all new ones are loaded.
     if (isAnew || cursor === undefined) names.value = { resources: [...resources], state: 'loading', isPart: false }
   } while (cursor !== undefined && resources.length < maxNames)
   names.value = { resources, state: 'loaded', isPart: cursor !== undefined }

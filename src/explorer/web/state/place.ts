@@ -110,7 +110,7 @@ interface Lines {
   readonly last: number
 }
 
-/** The lines that a place marks: `12`, or `12-20`. */
+/** The lines that a permalink marks: `12`, or `12-20`. */
 export function rangeOf(text: string | undefined): Lines | undefined {
   const [, from, to] = /^(\d{1,9})(?:-(\d{1,9}))?$/.exec(text ?? '') ?? []
   if (from === undefined) return undefined
@@ -118,20 +118,20 @@ export function rangeOf(text: string | undefined): Lines | undefined {
   return first <= last ? { first, last } : { first: last, last: first }
 }
 
-/** Returns the marked lines after a press on the number of a line. With Shift: from the line that was marked to this one. */
+/** Returns the marked lines after a click on a line number. With Shift: from the marked line to this one. */
 export function lineFor(number: number, isExtended: boolean): string | undefined {
   const now = rangeOf(place.value.line)
   if (isExtended && now !== undefined) return `${Math.min(now.first, number)}-${Math.max(now.last, number)}`
   return place.value.line === String(number) ? undefined : String(number)
 }
 
-/** The number of the line whose number was pressed. `undefined`: something else was. */
+/** The line number that was clicked. `undefined`: something else was clicked. */
 export function numberAt({ target }: Event): number | undefined {
-  // The number stands before the code, which is an element of its own.
+  // The number is before the code, which is a separate element.
   if (!(target instanceof HTMLElement) || !target.classList.contains('line')) return undefined
   const number = Number(target.dataset.n)
   return Number.isSafeInteger(number) ? number : undefined
 }
 
-/** The hit that is previewed while the reader goes through the results. It is no place of its own: it stands in no permalink. */
+/** The hit that is previewed while the reader goes through the results. It is not part of the permalink. */
 export const peek = signal<string | undefined>(undefined)

@@ -47,7 +47,7 @@ function stored(): Readonly<Record<string, unknown>> {
 
 /** The key of the searches in the storage of the browser. */
 const recentKey = 'hikidashi.recent-searches'
-/** How many searches are kept, the latest first. */
+/** Maximum number of stored searches, the latest first. */
 const maxKept = 8
 const maxCharacters = 200
 

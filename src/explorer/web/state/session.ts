@@ -98,7 +98,7 @@ export function followAttention(): void {
   })
 }
 
-/** Whether this browser has shown its one-time token again, and had the session already. */
+/** Whether this browser has sent its one-time token again while it already had the session. */
 export const isContinued = signal(false)
 
 export function dismissContinued(): void {

@@ -20,7 +20,7 @@ export function tailOf(text: string, most: number): string {
   return shown(characters.length <= most ? text : `…${characters.slice(1 - most).join('')}`)
 }
 
-/** The language of a text for `lang`, so that kanji get their Japanese forms. `undefined` where there is nothing to tell by. */
+/** The language of a text for `lang`, so that kanji get their Japanese forms. `undefined` if it is unknown. */
 export function langOf(text: string): 'ja' | undefined {
   return /[\u3040-\u30ff\uff66-\uff9d]/.test(text) ? 'ja' : undefined
 }

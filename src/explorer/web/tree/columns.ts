@@ -89,7 +89,7 @@ export function readableUri(uri: string): string {
 export const sorts = ['name', 'type', 'size', 'modified', 'priority'] as const
 export type Sort = (typeof sorts)[number]
 
-/** Parses `sort` of a place; undefined for the order of the server, by path. */
+/** Parses `sort` of the permalink; undefined for the order of the server, by path. */
 export function sortOf(text: string | undefined): { readonly by: Sort; readonly down: boolean } | undefined {
   const by = sorts.find((sort) => sort === text?.replace(/^-/, ''))
   return by === undefined ? undefined : { by, down: text?.startsWith('-') === true }
@@ -110,11 +110,11 @@ export function orderOf(columns: Columns, sort: string | undefined): Uint32Array
   return order.sort((a, b) => compareNumbers(keys[a], keys[b], sign) || a - b)
 }
 
-/** Numbers in names are ordered as numbers: `part 9` stands before `part 10`. */
+/** Numbers in names are compared as numbers: `part 9` comes before `part 10`. */
 export function nameKey(name: string): string {
   return fold(name).replace(/\d+/g, (digits) => {
     const number = digits.replace(/^0+(?=\d)/, '')
-    // How many digits it has stands before them.
+    // Each number is prefixed with its number of digits.
     return `${String.fromCharCode(48 + Math.min(number.length, 70))}${number}`
   })
 }
@@ -132,10 +132,13 @@ function compareNumbers(a = Number.NaN, b = Number.NaN, sign: number): number {
   return (a - b) * sign
 }
 
-/** Beyond so many entries a folder keeps the order of the server: with each page that comes, all of them would be ordered anew. */
+/**
+ * Maximum number of entries of a sorted folder: a larger one keeps the order of the server, because every page would sort all
+ * entries again.
+ */
 export const maxOrdered = 2000
 
-/** The entries of a folder as people look for them: folders first, then by name, with numbers as numbers and without regard to case. */
+/** Sorts the entries of a folder: folders first, then by name, with numbers as numbers and without regard to case. */
 export function natural(entries: readonly Resource[]): readonly Resource[] {
   if (entries.length > maxOrdered) return entries
   return entries
@@ -144,17 +147,17 @@ export function natural(entries: readonly Resource[]): readonly Resource[] {
     .map(({ entry }) => entry)
 }
 
-/** All resources of a view, as far as they have been loaded. */
+/** All resources of a view that have been loaded so far. */
 export interface Listed {
   /** The listed resources. A new object for each list; it grows during the first load. */
   readonly columns: Columns
-  /** Another number whenever there is something new in it. */
+  /** A number that changes whenever the list does. */
   readonly version: number
   readonly state: 'idle' | 'loading' | 'loaded' | 'failed'
   readonly error: unknown
   /** The addresses of mounts that did not answer. */
   readonly unavailable: readonly string[]
-  /** Loads it, where nobody has yet, or where that failed: it goes on where it stopped. */
+  /** Loads the list, if it is not loaded or has failed: it continues where it stopped. */
   load(): void
   /** Loads the list again. The former one is shown until the new one is complete. Resolves at the end. */
   reload(): Promise<void>
@@ -164,7 +167,7 @@ export interface Listed {
 export interface ListedOptions {
   onChange(): void
   onPage?(resources: readonly Resource[]): void
-  /** Lets the page draw and hear the reader between two pieces of work. */
+  /** Lets the page draw and handle input between two pieces of work. */
   breathe?(): Promise<void>
 }
 
@@ -234,7 +237,7 @@ export function createListed(view: View, options: ListedOptions): Listed {
       error = thrown
       // If the server is reachable, the cursor may be invalid.
       if (!isResourceError(thrown, 'unavailable')) startOver()
-      // A complete list stays in place of the error.
+      // If loading fails, a complete list stays.
       state = isWhole ? 'loaded' : 'failed'
     }
     if (running === controller) running = undefined
@@ -267,7 +270,7 @@ export function createListed(view: View, options: ListedOptions): Listed {
       if (running === undefined) return
       running.abort()
       running = undefined
-      // A page may have been taken in by half.
+      // A page may have been added only in part.
       startOver()
       state = isWhole ? 'loaded' : 'idle'
     },

@@ -272,11 +272,14 @@ function createLoads({ view, nodes, onPage, tell }: LoadOptions) {
   return { load, reload, reloadOpen }
 }
 
-/** The resource that a mount is, where its listing holds nothing but itself. `undefined`: other resources lie in it, or it is a directory. */
+/**
+ * The single resource of a mount, if its listing contains nothing else. `undefined`: the mount has other resources, or is a
+ * directory.
+ */
 async function singleOf(view: View, mount: Resource): Promise<Resource | undefined> {
   const { items, nextCursor } = await view.directory({ uri: mount.uri })
   if (items.length > 1 || nextCursor !== undefined || (items[0]?.uri ?? mount.uri) !== mount.uri) return undefined
-  // A read of an empty listing tells whether the mount is something itself.
+  // If the listing is empty, a read tells whether the mount itself is a resource.
   const [item = mount] = items
   const [content] = items.length === 0 ? (await view.read(mount.uri)).contents : []
   const mimeType = content?.mimeType ?? item.mimeType

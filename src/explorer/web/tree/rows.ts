@@ -54,16 +54,16 @@ export function partOf({ target }: Event): string | undefined {
   return target instanceof Element ? (target.closest('[data-do]')?.getAttribute('data-do') ?? undefined) : undefined
 }
 
-/** A resource or directory in the tree, with what is loaded of it. */
+/** A resource or directory in the tree, with its loaded children. */
 export interface TreeNode extends TreeRow {
   readonly kind: 'node'
   readonly parent: TreeNode | undefined
   readonly children: readonly TreeNode[]
-  /** How much of a directory is loaded. */
+  /** The loaded part of a directory. */
   readonly loaded: 'nothing' | 'some' | 'all'
 }
 
-/** The same, as the forest changes it in place: what is drawn is drawn anew from it. */
+/** The same, mutable: the forest changes it in place, and draws from it. */
 export interface Growing extends TreeNode {
   resource: Resource
   position: number
@@ -82,17 +82,17 @@ export interface Growing extends TreeNode {
   isStale: boolean
 }
 
-/** Whether two URIs are of the same thing: of a directory, both with and without `/` at the end are. */
+/** Whether two URIs name the same resource: for a directory, with and without `/` at the end. */
 export function isSame(key: string, uri: string): boolean {
   return key === uri || key === `${uri}/`
 }
 
-/** Whether a node is what a URI names, or a directory that it lies in. */
+/** Whether a node is the resource of a URI, or a directory above it. */
 export function isOnTheWay({ key, isDirectory }: TreeRow, uri: string): boolean {
   return isSame(key, uri) || (isDirectory && isBelow(uri, key))
 }
 
-/** The mount that a URI is, or lies in. */
+/** The mount of a URI. */
 export function bestRoot(roots: readonly Growing[], uri: string): Growing | undefined {
   const fitting = roots.filter((root) => isOnTheWay(root, uri))
   return fitting.reduce<Growing | undefined>(
@@ -131,7 +131,7 @@ async function childTowards(node: Growing, uri: string, load: Load, signal: Abor
   }
 }
 
-/** Whether a listing says something else of a resource than the one before did. */
+/** Whether the listed metadata of a resource has changed. */
 export function isOther(before: Resource | undefined, now: Resource): boolean {
   if (before === undefined) return true
   return before.version !== now.version || before.modified !== now.modified || before.size !== now.size
@@ -218,7 +218,7 @@ function noteOf(node: Growing): TreeRow | undefined {
   const { key, resource, level, error } = node
   return {
     kind,
-    // A page that comes does not take the place from a reader who stands on the note.
+    // A page that arrives must not move the focus from the note.
     key: `note:${key}`,
     resource,
     level: level + 1,

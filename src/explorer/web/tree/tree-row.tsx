@@ -153,12 +153,12 @@ const long = 24
 
 interface NameProps {
   readonly text: string
-  /** The words of the filter, folded: they are marked. */
+  /** The words of the filter, folded, for marking. */
   readonly words: readonly string[]
   readonly class?: string
 }
 
-/** A name from a server: what is hidden in it is to be seen, it turns nothing around, and its end stays where there is no room. */
+/** A name from a server: hidden characters are shown, text direction cannot change, and the end stays visible if space is short. */
 export function Name({ text, words, class: name = '' }: NameProps) {
   const cut = text.length > long ? cutOf(text) : text.length
   const pieces = piecesOf(text, words)
@@ -205,7 +205,7 @@ export function PathText({ text, words }: NameProps) {
   )
 }
 
-/** A letter with the marks that follow it, also those that half-width kana have: together they fold to one. */
+/** A letter with its combining marks, also those of half-width kana: together they fold to one letter. */
 const letters = /.[\p{M}\uff9e\uff9f]*/gsu
 
 /**
@@ -216,7 +216,7 @@ const letters = /.[\p{M}\uff9e\uff9f]*/gsu
  */
 export function marksOf(text: string, words: readonly string[]): readonly (readonly [start: number, end: number])[] {
   if (words.length === 0) return []
-  /** For each unit of the folded text, where the letter that it came from begins and ends. */
+  /** For each unit of the folded text, the start and end of the letter that it came from. */
   const starts: number[] = []
   const ends: number[] = []
   let folded = ''
@@ -246,7 +246,7 @@ function joined(marks: readonly (readonly [number, number])[]): readonly (readon
   return result
 }
 
-/** A text in pieces, the marked ones among them. */
+/** Splits a text into marked and unmarked pieces. */
 export function piecesOf(
   text: string,
   words: readonly string[],

@@ -198,20 +198,20 @@ export function useWatched(uris: readonly string[]): void {
  * where the rows together are higher than `tallest`, the scroll bar stands for them in a smaller measure.
  */
 interface Window {
-  /** The first row that is drawn, and the one behind the last. */
+  /** Index of the first drawn row, and of the one after the last. */
   readonly first: number
   readonly end: number
-  /** How high the whole is, and where the first row stands in it, in pixels. */
+  /** Height of the whole, and offset of the first row in it, in pixels. */
   readonly height: number
   readonly top: number
-  /** The first row of which something is to be seen, and how much of it is above the edge, in pixels. */
+  /** Index of the first visible row, and its part above the edge, in pixels. */
   readonly visible: number
   readonly above: number
 }
 
 export interface Scroll {
   readonly top: number
-  /** How much is to be seen at once, in pixels. */
+  /** Height of the visible part, in pixels. */
   readonly height: number
 }
 
@@ -220,7 +220,7 @@ export const tallest = 8_000_000
 /** Number of rows rendered beyond each edge. */
 const spare = 12
 
-/** Pixels of rows for one pixel of scrolling: 1, unless there are too many of them. */
+/** Pixels of rows for one pixel of scrolling: 1, unless the rows exceed the tallest element. */
 function measure(count: number, row: number, view: number): number {
   const all = count * row
   return all <= tallest || view >= tallest ? 1 : (all - view) / (tallest - view)
@@ -253,7 +253,7 @@ export function scrollInto(count: number, row: number, scroll: Scroll, index: nu
   return undefined
 }
 
-/** Rows, as far as their place goes. */
+/** Rows, for computing positions. */
 interface Rows {
   readonly count: number
   keyOf(index: number): string
@@ -276,7 +276,7 @@ export function anchorOf(
   return active >= visible && active < last ? [at(active), ...seen] : seen
 }
 
-/** The row that holds the place, the first of the anchor that is still there, and its distance from the upper edge. */
+/** The row that keeps its position, the first of the anchor that still exists, and its distance from the upper edge. */
 export function placeOfAnchor(
   rows: Rows,
   anchor: Anchor,

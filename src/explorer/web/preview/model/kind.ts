@@ -189,7 +189,7 @@ export function isPdf(uri: string, mimeType: string | undefined): boolean {
   return documentFormOf(uri, mimeType) === 'text'
 }
 
-/** Endings of names, by the language that highlight.js knows them as. */
+/** File extensions by highlight.js language. */
 const endings: Readonly<Record<string, string>> = {
   typescript: 'ts tsx mts cts',
   javascript: 'js jsx mjs cjs',
@@ -233,7 +233,7 @@ const endings: Readonly<Record<string, string>> = {
   tex: 'tex sty',
 }
 
-/** The type that a language commonly has, where its name is not in it. */
+/** The common MIME type of a language, if it does not contain the name of the language. */
 const types: Readonly<Record<string, string>> = {
   'application/sql': 'sql',
   'application/toml': 'ini',
@@ -256,7 +256,7 @@ const byEnding = new Map(
 /** The languages that are highlighted. */
 export const languages: readonly string[] = Object.keys(endings)
 
-/** How a text is highlighted: by its name, since types of programs are seldom told; else by its type. */
+/** The language for highlighting: by the name of the file, because the types of programs are seldom known; else by its type. */
 export function languageOf(type: string | undefined, uri: string): string | undefined {
   const path = uri.replace(/[?#].*$/s, '')
   const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
@@ -270,7 +270,7 @@ export function languageOf(type: string | undefined, uri: string): string | unde
   return languages.includes(plain) ? plain : byEnding.get(plain)
 }
 
-/** The language that the head of a fence in Markdown names. */
+/** The language in the info string of a Markdown fence. */
 export function languageOfFence(info: string): string | undefined {
   const [name = ''] = info
     .trim()
@@ -281,7 +281,7 @@ export function languageOfFence(info: string): string | undefined {
   return languages.includes(name) ? name : byEnding.get(name)
 }
 
-/** The format of ours that a type of JSON names: `application/json;format=hikidashi.SearchFound`. */
+/** The hikidashi format in a JSON media type: `application/json;format=hikidashi.SearchFound`. */
 function formatOf(mimeType: string | undefined): string | undefined {
   return /;\s*format=hikidashi\.([A-Za-z]{1,64})\s*$/.exec(mimeType ?? '')?.[1]
 }

@@ -77,18 +77,22 @@ export function matchesIn(lines: readonly string[], query: string): readonly Mat
   return found
 }
 
-/** Which lines of a text were not in the one before: indexes from 0. `removed` says whether any line is gone. */
+/**
+ * The lines of a text that are new in comparison with the text before: indexes from 0. `removed` tells whether any line was
+ * removed.
+ */
 export interface Difference {
   readonly changed: ReadonlySet<number>
   readonly removed: number
 }
 
-/** Beyond this many lines in the middle, all of them count as changed: what is told is where to look, and not how it came about. */
+/**
+ * Maximum number of compared lines in the middle. With more, all of them count as changed: a coarse mark suffices for the reader.
+ */
 const most = 2000
 
 /**
- * Compares two texts line by line: what they begin and end with alike is set aside, and of what is left the longest common
- * subsequence is looked for.
+ * Compares two texts line by line: removes their common beginning and end, and finds the longest common subsequence of the rest.
  */
 export function differenceOf(before: readonly string[], after: readonly string[]): Difference {
   let head = 0
