@@ -12,7 +12,7 @@ import {
 } from './test/support/bundle-folder.ts'
 import { Mixed } from './test/support/order.ts'
 
-/** Tests that fill the memory and the processors, and watch what other clients notice: two at once, and nothing else beside them. */
+/** Tests that fill the memory and the processors, and watch what other clients notice: nothing else runs beside them. */
 const alone = ['backpressure', 'bombs', 'http-slow'].map((name) => `test/attack/${name}.test.ts`)
 
 /** Unit tests that wait for databases, processes or the file system, each for seconds: `npm run test:quick` leaves them out. */
@@ -97,8 +97,8 @@ export default defineConfig({
     reporters: ['default', './test/support/summary.ts'],
     // Compiled modules are kept for the other projects below, and for other runs.
     experimental: { fsModuleCache: true },
-    // Most tests wait for processes and servers: three times as many files as a small machine has cores keep it busy.
-    maxWorkers: 6,
+    // Most tests wait for processes and servers: twice as many files as a small machine has cores keep it busy.
+    maxWorkers: 4,
     sequence: { sequencer: Mixed },
     projects: [
       { extends: true, test: { name: 'sharing', include: sharing, isolate: false } },
@@ -113,7 +113,7 @@ export default defineConfig({
       { extends: true, test: { name: 'waiting', include: waiting } },
       {
         extends: true,
-        test: { name: 'alone', include: alone, maxWorkers: 2, sequence: { groupOrder: 1 } },
+        test: { name: 'alone', include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } },
       },
     ],
   },

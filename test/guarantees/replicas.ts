@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { Agent as SecureAgent } from 'node:https'
 import { tmpdir } from 'node:os'
@@ -269,7 +269,13 @@ export async function runReplicas(options: ReplicasOptions): Promise<readonly Fa
       await calm()
       if (options.progress) process.stderr.write(`${Math.round((performance.now() - start) / 1000)} s: ${name}\n`)
     }
-    for (const client of clients) client.retire()
+    for (const client of clients) client.close()
+    agent.destroy()
+    await proxy?.close()
+    proxy = undefined
+    for (const replica of replicas.values())
+      for (const [what, count] of Object.entries(await remainsIn(replica)))
+        history.add({ kind: 'remains', what: `${what} of ${replica.name}`, count })
     for (const replica of [...replicas.values()]) await end(replica)
     const found = await database.run(
       `select (select count(*)::int from pg_stat_activity where application_name = 'hikidashi') as connections,
@@ -286,6 +292,32 @@ export async function runReplicas(options: ReplicasOptions): Promise<readonly Fa
     rmSync(home, { recursive: true, force: true })
   }
   return history.facts
+}
+
+/** How long a replica may take to forget clients that are gone, in milliseconds: their sessions end after 5 s without a request. */
+const forgettingMs = 60_000
+/** Descriptors that a replica needs for itself: its port, its pipes, and its connections to the database and to the API. */
+const ownDescriptors = 64
+
+/** Returns the number of sessions, requests, connections and descriptors that a replica still holds for clients that are gone. */
+async function remainsIn({ url, running }: Replica): Promise<Readonly<Record<string, number>>> {
+  const end = performance.now() + forgettingMs
+  for (;;) {
+    const authorization = { Authorization: `Bearer ${tokenOf('chief')}`, Connection: 'close' }
+    const text = await (await fetch(new URL('/metrics', url), { headers: authorization })).text()
+    const gaugeOf = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? Number.NaN)
+    const remains = {
+      sessions: gaugeOf('hikidashi_sessions'),
+      requests: gaugeOf('hikidashi_requests_in_flight'),
+      // One is that of this request.
+      connections: gaugeOf('hikidashi_connections') - 1,
+      descriptors: Math.max(0, readdirSync(`/proc/${running.child.pid}/fd`).length - ownDescriptors),
+    }
+    const counts = Object.values(remains)
+    if (counts.some(Number.isNaN)) throw new Error(`A replica does not tell what it holds:\n${text}`)
+    if (counts.every((count) => count === 0) || performance.now() > end) return remains
+    await new Promise((resolve) => setTimeout(resolve, 250))
+  }
 }
 
 /** How many clients are in each state. */
@@ -318,9 +350,9 @@ function configOf(items: Items, schema: string, tokens: string) {
     store: { postgres: { env: 'STORE' }, schema, connections: 4 },
     cursorSecret: { env: 'CURSORS' },
     http: {
-      ...{ listen: '127.0.0.1:0', allowedHosts: ['localhost'], auth: { tokens }, sse: true },
+      ...{ listen: '127.0.0.1:0', allowedHosts: ['localhost'], auth: { tokens }, sse: true, metrics: true },
       limits: {
-        ...{ newConnections: 0, badTokens: 0, connectionsPerAddress: 1024, sessions: 1000 },
+        ...{ newConnections: 0, badTokens: 0, connectionsPerAddress: 1024, sessions: 1000, sessionIdle: '5s' },
         // The three principals are those of hundreds of clients.
         perPrincipal: { rate: 0, concurrent: 64, waiting: 1024, connections: 1024, sessions: 1000 },
       },

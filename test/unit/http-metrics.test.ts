@@ -80,6 +80,7 @@ describe('/metrics', () => {
     )
     expect(text).toMatch(/^hikidashi_refused_total\{reason="uri"\} 1$/m)
     expect(text).toMatch(/^# TYPE hikidashi_connections gauge\nhikidashi_connections \d+$/m)
+    expect(text).toMatch(/^# TYPE hikidashi_sessions gauge\nhikidashi_sessions 0$/m)
     expect(text).not.toMatch(/secret|x:\/\/|local/)
     for (const line of text.trimEnd().split('\n'))
       expect(line).toMatch(/^(?:# (?:HELP|TYPE) \w+ .+|\w+(?:\{\w+="\w+"\})? [\d.e+-]+)$/)

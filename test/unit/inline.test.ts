@@ -201,7 +201,7 @@ describe('in a configuration', () => {
     [{ 'data:text/plain;base64,x': { provider: 'inline' } }, 3, 'not base64'],
     [{ 'data:nothing': { provider: 'inline' } }, 3, 'a comma before its data'],
     [{ 'data:,a%20b': { provider: 'inline' }, 'data:,a b': { provider: 'inline' } }, 6, 'overlaps'],
-    [{ 'a://b': { provider: 'inline', text: 'x', mimeType: 'nonsense' } }, 6, 'no media type'],
+    [{ 'a://b': { provider: 'inline', text: 'x', mimeType: 'nonsense' } }, 6, 'not a media type'],
     [{ 'a://b': { provider: 'inline', txt: 'x' } }, 5, 'Did you mean "text"?'],
   ])('what is wrong with %j is reported with its line', async (mounts, line, message) => {
     const found = await load(mounts)

@@ -48,6 +48,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
   const { onRefused } = options
   const { sessions: most } = limits
   const sessions = createSessions({ most, mostOf: perPrincipal?.sessions ?? most, idle, replica: options.replica })
+  meter.gauge('sessions', () => sessions.size)
   const streams = new Set<EventStream>()
 
   const connect = (principal: Principal, announcements: Announcements): Connection => {

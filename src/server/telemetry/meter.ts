@@ -19,6 +19,7 @@ export const meterNames = {
   inFlight: 'requests that are worked on just now',
   waiting: 'requests that wait just now',
   connections: 'connections that are open just now',
+  sessions: 'sessions of the revisions before 2026-07-28 that are open just now',
 } as const
 
 export type MeterName = keyof typeof meterNames
@@ -51,6 +52,7 @@ const gauges: Readonly<Partial<Record<MeterName, string>>> = {
   inFlight: 'hikidashi_requests_in_flight',
   waiting: 'hikidashi_requests_waiting',
   connections: 'hikidashi_connections',
+  sessions: 'hikidashi_sessions',
 }
 
 /** Converts a meter to metrics, by the conventions of Prometheus: refusals are one metric, with the reason as its label. */
