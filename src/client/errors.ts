@@ -1,7 +1,7 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
 import { type ErrorDetail, isResourceError, ResourceError } from '../core/errors.ts'
 
-const codes = { methodNotFound: -32601, invalidParams: -32602, resourceNotFound: -32002 } as const
+export const codes = { methodNotFound: -32601, invalidParams: -32602, resourceNotFound: -32002 } as const
 
 /**
  * JSON-RPC error code with which this client answers its own request when the connection ends before the answer: the first code
@@ -35,7 +35,7 @@ export function unavailable(message: string, cause?: unknown): ResourceError {
 }
 
 /** Reason in the detail of an error: the command exceeded its memory limit. */
-const memoryReason = 'memory'
+export const memoryReason = 'memory'
 
 /** Returns the error of a command that was killed because it exceeded its memory limit. */
 export function memoryExceeded(limitBytes: number): ResourceError {
@@ -148,26 +148,6 @@ export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it replaces.
   const line = text.toWellFormed().replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')
   return line.length > maxMessage ? `${line.slice(0, maxMessage).toWellFormed()}...` : line
-}
-
-/** Whether the server answered that it does not know the method. */
-export function isUnknownMethod(error: unknown): boolean {
-  return isResourceError(error, 'internal') && error.detail.code === codes.methodNotFound
-}
-
-/** Whether the server itself answered with this failure, as opposed to a failure of the connection to it. */
-export function isAnswer(error: unknown): boolean {
-  return isResourceError(error) && error.cause instanceof ProtocolError && error.cause.code !== streamEnded
-}
-
-/** Whether a request is worth a retry on another connection: this one has ended, or the server has forgotten its session. */
-export function isLost(error: unknown): boolean {
-  if (!isResourceError(error, 'unavailable') || isAnswer(error)) return false
-  // A retry would take as much memory again.
-  if (error.detail.reason === memoryReason) return false
-  const { cause } = error
-  if (cause instanceof SdkHttpError) return [400, 404].includes(cause.status)
-  return !(cause instanceof SdkError && cause.code === SdkErrorCode.RequestTimeout)
 }
 
 /**

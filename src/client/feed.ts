@@ -1,7 +1,7 @@
 import type { SubscriptionFilter } from '@modelcontextprotocol/client'
 import { isResourceError } from '../core/errors.ts'
 import type { Connection } from './connection.ts'
-import { isUnknownMethod } from './errors.ts'
+import { isUnknownMethod } from './failures.ts'
 import type { Standing } from './http.ts'
 
 /** A set of changes: those that a listener wants, or those that a server agreed to notify about. */

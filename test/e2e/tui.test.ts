@@ -169,6 +169,6 @@ requires(
   test('refuses what is no terminal', async () => {
     run(`${tui} < /dev/null; TERM=dumb ${tui}`)
     const screen = await pty.until(/ended 1/)
-    expect(screen.replaceAll('\n', '')).toMatch(/stdin is none.*cannot be drawn on \(TERM=dumb\)/)
+    expect(screen.replaceAll('\n', '')).toMatch(/stdin is not one.*cannot be drawn on \(TERM=dumb\)/)
   })
 })
