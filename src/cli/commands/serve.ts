@@ -183,15 +183,16 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
 
 /** Redirects the console to a stream. The console and the stream are made when something is first printed. */
 function sendConsoleTo(stream: () => typeof process.stderr): void {
-  let own: Console | undefined
-  Object.defineProperty(globalThis, 'console', {
-    configurable: true,
-    get: () => {
-      const { Console } = process.getBuiltinModule('node:console')
-      own ??= new Console(stream(), stream())
-      return own
-    },
-  })
+  // As Node defines it, so that a library can replace it.
+  const set = (value: Console) =>
+    Object.defineProperty(globalThis, 'console', { value, configurable: true, writable: true })
+  const get = () => {
+    const { Console } = process.getBuiltinModule('node:console')
+    const own = new Console(stream(), stream())
+    set(own)
+    return own
+  }
+  Object.defineProperty(globalThis, 'console', { get, set, configurable: true })
 }
 
 /** The audit log of a configuration. It must not lie in a served folder, where callers could read the requests of others. */

@@ -17,7 +17,7 @@ interface WatchOptions extends SourceOptions {
 export function define(command: Command, io: Io): void {
   command
     .description(
-      'Prints a line for each change, until Ctrl-C: "changed  URI" for the changed resource, or for a directory if no more is known, as with a server. Without URIs it watches every mount. What happened while a server was away is not known: when it is back, everything counts as changed.',
+      'Prints a line for each change, until Ctrl-C: "changed  URI" for the changed resource, or for a directory if no more is known, as with a server. Without URIs it watches every mount. Changes while a server was away are not known: when it is back, everything counts as changed.',
     )
     .argument('[uri...]', 'resources and directories: URIs, or paths of this machine')
     .option('--list', 'also print "listed" when resources come or go')
