@@ -169,13 +169,16 @@ export async function runReplicas(options: ReplicasOptions): Promise<readonly Fa
       await pause(random.below(50))
     }
   }
-  /** Ends a replica as an operator does: the streams there get their result. */
-  const end = async (replica: Replica): Promise<void> => {
+  /** The streams at a replica that must get their result when it ends. */
+  const streamsAt = (replica: Replica): readonly number[] => {
     const there = clients.filter((client) => at.get(client) === replica.name)
     const listening = there.filter(({ link, stalled }) => link?.modern && !stalled)
-    const streams = listening.flatMap(({ stream }) => (stream === undefined ? [] : [stream]))
+    return listening.flatMap(({ stream }) => (stream === undefined ? [] : [stream]))
+  }
+  /** Ends a replica as an operator does: the streams there get their result. */
+  const end = async (replica: Replica): Promise<void> => {
     replicas.delete(replica.name)
-    history.add({ kind: 'closing', streams })
+    history.add({ kind: 'closing', streams: streamsAt(replica) })
     await replica.stop()
   }
   const anyReplica = () => random.pick([...replicas.values()])
@@ -194,7 +197,9 @@ export async function runReplicas(options: ReplicasOptions): Promise<readonly Fa
     [
       'a replica ends',
       async () => {
-        const replica = anyReplica()
+        // With few clients behind a proxy, some replica may have no stream at all.
+        const listenedTo = [...replicas.values()].filter((replica) => streamsAt(replica).length > 0)
+        const replica = listenedTo.length > 0 ? random.pick(listenedTo) : anyReplica()
         await end(replica)
         await serve(replica.name)
       },

@@ -119,6 +119,22 @@ describe('a list of files that a watch vouches for', () => {
     await expectSame('after that time')
   })
 
+  test('shows no older state after a newer one', async () => {
+    await watched.close?.()
+    watched = await createFiles({ root: folder.root, hardlinks: true, reconcile: 60_000 }, {})
+    watch = await startWatching(watched)
+    // The list is answered from memory, but for the first files of it: they are looked at.
+    await expect.poll(() => looksOf(watched)).toBeLessThan(100)
+    await expect.poll(() => looksOf(watched)).toBeLessThan(20)
+    const sizeIn = async (query = {}) => (await listAll(watched, query)).find(({ path }) => path === '2/f278.txt')?.size
+    fs.linkSync(folder.at('2/f278.txt'), `${folder.outside}/second.txt`)
+    fs.writeFileSync(`${folder.outside}/second.txt`, 'by the other name')
+    // The first files of a list are looked at, and this is one of them.
+    expect(await sizeIn({ prefix: '2/', after: '2/f275.txt' })).toBe(17)
+    expect(await sizeIn(), 'the whole list').toBe(17)
+    expect(await sizeIn(), 'the whole list again').toBe(17)
+  })
+
   test('shows the last of many changes in a row', async () => {
     for (let n = 0; n < 200; n++) {
       fs.writeFileSync(folder.at(`2/f${299 - 3 * (n % 40)}.txt`), 'x'.repeat(n))

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Entry, Provider } from '../../src/core/provider.ts'
 import { powersIn } from '../../src/providers/mysql/account.ts'
@@ -602,12 +603,22 @@ requires(
     proxy.cut()
     await recovers(answers(provider))
     await server.run("GRANT USAGE ON *.* TO reader@'%' WITH MAX_USER_CONNECTIONS 1")
+    let isRefused = false
     try {
       proxy.cut()
-      const busy = textOf(provider, 'sleeping/rows').catch(() => {})
-      await eventually(async () =>
-        /no connection left/.test(await failureOf(textOf(provider, 'customers/rows'), 'unavailable')),
-      )
+      // It is refused itself until the server has noticed the cut, and is given up after its time-out: so it is asked again and again.
+      const busy = (async () => {
+        while (!isRefused) {
+          await textOf(provider, 'sleeping/rows').catch(() => {})
+          await pause(10)
+        }
+      })()
+      await eventually(async () => {
+        isRefused = /no connection left/.test(await failureOf(textOf(provider, 'customers/rows'), 'unavailable'))
+        return isRefused
+      }).finally(() => {
+        isRefused = true
+      })
       await busy
     } finally {
       await server.run("GRANT USAGE ON *.* TO reader@'%' WITH MAX_USER_CONNECTIONS 0")

@@ -96,10 +96,11 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
       return 'nothing'
     }
     const facts = factsOf(stats)
-    if (!modeAllows(stats))
-      return mayRead(position.place, stats, name, pool, signal).then((may) => (may ? facts : 'nothing'))
+    const isAllowed = modeAllows(stats)
     // A write by another name of the file raises its event elsewhere.
-    if (stats.nlink === 1n) looked?.note(index, facts)
+    looked?.note(index, isAllowed && stats.nlink === 1n ? facts : undefined)
+    if (!isAllowed)
+      return mayRead(position.place, stats, name, pool, signal).then((may) => (may ? facts : 'nothing'))
     return facts
   }
 

@@ -182,13 +182,14 @@ function createKnown(vouch: ListerOptions['vouch'], cache: LookedCache) {
   let askedAt = Number.NEGATIVE_INFINITY
   return async ({ identity, names, index }: Frame, more: number): Promise<Looked | undefined> => {
     count += more
-    if (vouch === undefined || count < (cache.knows(names) ? unaskedAgain : unasked)) return undefined
+    if (vouch === undefined) return undefined
+    if (count < (cache.knows(names) ? unaskedAgain : unasked)) return cache.comparing(names)
     if (performance.now() - askedAt > vouchedMs) {
       askedAt = performance.now()
       vouched = await vouch(names.names.length - index)
     }
     const state = vouched?.(identity)
-    return state === undefined ? undefined : cache.of(names, state)
+    return state === undefined ? cache.comparing(names) : cache.of(names, state)
   }
 }
 

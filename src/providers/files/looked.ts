@@ -12,13 +12,19 @@ export interface FileFacts {
 export interface Looked {
   /** Returns the facts of a file, `nothing` for a name that is not served, undefined for one that was not looked at. */
   at(index: number): FileFacts | 'nothing' | undefined
-  note(index: number, facts: FileFacts | 'nothing'): void
+  /** Undefined forgets the file: facts that may change without an event in its directory are not kept. */
+  note(index: number, facts: FileFacts | 'nothing' | undefined): void
 }
 
 /** The files that were looked at in each directory, kept as long as the names of the directory. */
 export interface LookedCache {
   /** @param state State of the directory, which differs after any change in it. Facts of another state are dropped. */
   of(names: Names, state: number): Looked
+  /**
+   * Returns what takes the facts of files that are looked at whatever is known: those that differ from the known ones are forgotten, so that no later
+   * list shows an older state. Undefined where nothing is known.
+   */
+  comparing(names: Names): Looked | undefined
   /** Whether files of the directory were looked at, in any state. */
   knows(names: Names): boolean
 }
@@ -31,6 +37,10 @@ export function createLookedCache(keptMs: number): LookedCache {
   const known = new WeakMap<Names, { readonly state: number; readonly until: number; readonly looked: Looked }>()
   return {
     knows: (names) => known.has(names),
+    comparing: (names) => {
+      const looked = known.get(names)?.looked
+      return looked === undefined ? undefined : createComparing(looked)
+    },
     of: (names, state) => {
       const last = known.get(names)
       const now = performance.now()
@@ -41,6 +51,18 @@ export function createLookedCache(keptMs: number): LookedCache {
     },
   }
 }
+
+function createComparing(known: Looked): Looked {
+  return {
+    at: () => undefined,
+    note: (index, facts) => {
+      const last = known.at(index)
+      if (last !== undefined && versionOf(last) !== versionOf(facts)) known.note(index, undefined)
+    },
+  }
+}
+
+const versionOf = (facts: FileFacts | 'nothing' | undefined) => (typeof facts === 'object' ? facts.version : facts)
 
 function createLooked(length: number): Looked {
   const sizes = new Float64Array(length)
@@ -54,8 +76,8 @@ function createLooked(length: number): Looked {
       return version === '' ? 'nothing' : { size: sizes[index] ?? 0, modified: times[index] ?? 0, version }
     },
     note: (index, facts) => {
-      versions[index] = facts === 'nothing' ? '' : facts.version
-      if (facts === 'nothing') return
+      versions[index] = facts === 'nothing' ? '' : facts?.version
+      if (facts === 'nothing' || facts === undefined) return
       sizes[index] = facts.size
       times[index] = facts.modified
     },
