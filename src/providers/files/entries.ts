@@ -99,8 +99,7 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
     const isAllowed = modeAllows(stats)
     // A write by another name of the file raises its event elsewhere.
     looked?.note(index, isAllowed && stats.nlink === 1n ? facts : undefined)
-    if (!isAllowed)
-      return mayRead(position.place, stats, name, pool, signal).then((may) => (may ? facts : 'nothing'))
+    if (!isAllowed) return mayRead(position.place, stats, name, pool, signal).then((may) => (may ? facts : 'nothing'))
     return facts
   }
 
