@@ -3,8 +3,9 @@ import { kindOfKey } from './keys.ts'
 import type { Span } from './spans.ts'
 
 /**
- * A token with a recognisable form. The pattern is tried only if the text contains one of the literals. What it matches has an
- * exact or open length, and nothing variable follows, so no text makes it examine a character more than a few times.
+ * A token with a recognisable form. The pattern is tried only if the text contains one of the literals. The rest of the match has
+ * an exact or open length, and nothing variable follows it, so no text makes the pattern examine a character more than a few
+ * times.
  */
 interface Shape {
   readonly literals: readonly string[]
