@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { fixed, median, progress, table } from './support.ts'
 
 // A file of 256 MiB by its signed link, and as base64 in the answer to a read whose limits are raised, beside a bare server that pipes the same file,
@@ -46,11 +48,43 @@ writeFileSync(
   }),
 )
 
+/** A bucket with the same number of bytes, in a process of its own. */
+const bucket = spawn(
+  process.execPath,
+  ['--import', 'tsx', join(import.meta.dirname, 'servers/s3.ts'), '0', String(size)],
+  {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  },
+)
+const [line] = (await once(createInterface(bucket.stdout), 'line')) as [string]
+const place = JSON.parse(line) as {
+  url: string
+  bucket: string
+  keys: { accessKeyId: string; secretAccessKey: string }
+}
+const bucketUri = `s3://${place.bucket}`
+const bucketSettings = join(folder, '..', `hikidashi-bench-bucket-${process.pid}.json`)
+writeFileSync(
+  bucketSettings,
+  JSON.stringify({
+    mounts: {
+      [bucketUri]: {
+        ...{ provider: 's3', bucket: place.bucket, endpoint: place.url, maxBytes: '256MiB' },
+        ...{ accessKeyId: { env: 'BENCH_KEY' }, secretAccessKey: { env: 'BENCH_SECRET' } },
+      },
+    },
+    http: { listen: '127.0.0.1:0', limits: { answer: '512MiB' } },
+  }),
+)
+Object.assign(process.env, { BENCH_KEY: place.keys.accessKeyId, BENCH_SECRET: place.keys.secretAccessKey })
+
 const inAnswer = 'hikidashi, in the answer'
+const ofBucket = 'hikidashi, of a bucket, in the answer'
 const serverOf = {
   bare: () => startServer(['-e', bare, file]),
   hikidashi: () => startServer(['dist/cli/main.js', 'serve', folder, '--only', 'files', '--http', '0']),
   [inAnswer]: () => startServer(['dist/cli/main.js', 'serve', '--config', settings]),
+  [ofBucket]: () => startServer(['dist/cli/main.js', 'serve', '--config', bucketSettings]),
 }
 
 const cpuOf = ({ pid }: ChildProcess): number => {
@@ -60,13 +94,12 @@ const cpuOf = ({ pid }: ChildProcess): number => {
 const peakOf = ({ pid }: ChildProcess): number =>
   Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 
-async function askFor(url: string): Promise<Response> {
+async function askFor(url: string, uri = `file://${file}`): Promise<Response> {
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
     'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
     'io.modelcontextprotocol/clientCapabilities': {},
   }
-  const uri = `file://${file}`
   return fetch(url, {
     method: 'POST',
     headers: {
@@ -81,6 +114,8 @@ async function hrefOf(url: string): Promise<string> {
   const { error } = (await (await askFor(url)).json()) as { error: { data: { link: { href: string } } } }
   return error.data.link.href
 }
+
+const uriOf = { [inAnswer]: `file://${file}`, [ofBucket]: `${bucketUri}/large.bin` }
 
 async function measureOne(name: keyof typeof serverOf) {
   const { child, url } = await serverOf[name]()
@@ -99,7 +134,7 @@ async function measureOne(name: keyof typeof serverOf) {
     const begun = performance.now()
     let first: number | undefined
     let length = 0
-    const { body } = name === inAnswer ? await askFor(url) : await fetch(href)
+    const { body } = name === inAnswer || name === ofBucket ? await askFor(url, uriOf[name]) : await fetch(href)
     for await (const chunk of body ?? []) {
       first ??= performance.now() - begun
       length += chunk.length
@@ -107,23 +142,27 @@ async function measureOne(name: keyof typeof serverOf) {
     const ms = performance.now() - begun
     isOver = true
     await small
-    if (name === inAnswer ? length < (size / 3) * 4 : length !== size) throw new Error(`${length} bytes came.`)
+    if (name === inAnswer || name === ofBucket ? length < (size / 3) * 4 : length !== size)
+      throw new Error(`${length} bytes came.`)
     return { first: first ?? 0, ms, cpu: cpuOf(child) - cpu, peak: peakOf(child), slowest }
   } finally {
     child.kill()
   }
 }
 
-const names = ['bare', 'hikidashi', inAnswer] as const
+const names = ['bare', 'hikidashi', inAnswer, ofBucket] as const
 const measured = {
   bare: [] as Awaited<ReturnType<typeof measureOne>>[],
   hikidashi: [] as Awaited<ReturnType<typeof measureOne>>[],
   [inAnswer]: [] as Awaited<ReturnType<typeof measureOne>>[],
+  [ofBucket]: [] as Awaited<ReturnType<typeof measureOne>>[],
 }
 for (let round = 0; round < rounds; round++) {
   progress(`round ${round + 1} of ${rounds}`)
   for (const name of names) measured[name].push(await measureOne(name))
 }
+bucket.stdin.end()
+rmSync(bucketSettings)
 rmSync(folder, { recursive: true })
 const of = (name: keyof typeof measured, key: keyof Awaited<ReturnType<typeof measureOne>>) =>
   median(measured[name].map((one) => one[key]))

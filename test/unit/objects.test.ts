@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
@@ -6,8 +7,11 @@ import { traced } from '../../src/core/trace.ts'
 import { children } from '../../src/core/tree.ts'
 import { createObjects } from '../../src/providers/objects/provider.ts'
 import type { ObjectStore } from '../../src/providers/objects/store.ts'
+import { createGate } from '../../src/server/admission/gate.ts'
+import { openLarge } from '../../src/server/http/content/sending.ts'
 import { checkProvider } from '../../src/testing/index.ts'
 import { polled } from '../../src/wrap/polled.ts'
+import { sliced } from '../../src/wrap/sliced.ts'
 import { eventually } from '../support/authorized.ts'
 import { sendGcsError } from '../support/gcs-stand-in.ts'
 import { oddKeys } from '../support/object-samples.ts'
@@ -250,6 +254,44 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
         expect(outcome).toMatchObject({ reason: { kind: 'too-large' } })
       const part = await readOne(provider, { path: 'large.bin', range: { start: 0, end: 10 } })
       expect(part).toMatchObject({ size: 1_000_000 })
+    })
+
+    test('of many megabytes is put off where contents wait for memory, a smaller one is not, since that costs a request', async () => {
+      const mib = 2 ** 20
+      store.table.put('movie.bin', new Uint8Array(9 * mib))
+      store.table.put('picture.bin', new Uint8Array(2 * mib))
+      const provider = await store.open({ maxBytes: 16 * mib })
+      const read = (path: string) => provider.read({ path, params: new Map() }, { ...context, most: mib / 2 })
+      await expect(read('movie.bin')).rejects.toMatchObject({
+        kind: 'too-large',
+        detail: { reason: 'later', size: 9 * mib },
+      })
+      store.requests.length = 0
+      expect(await read('picture.bin')).toMatchObject([{ size: 2 * mib }])
+      expect(store.requests).toHaveLength(1)
+      expect(await readOne(provider, { path: 'movie.bin' })).toMatchObject({ size: 9 * mib })
+    })
+
+    test('of many megabytes is read in parts while it is sent', async () => {
+      const mib = 2 ** 20
+      store.table.put('movie.bin', randomBytes(9 * mib + 1))
+      const provider = sliced(await store.open({ maxBytes: 16 * mib }))
+      const sending = { signal: context.signal, gate: createGate(4, 4), share: undefined, timeoutMs: 60_000 }
+      const catalog = createCatalog({ mounts: [{ address: 'bucket://b', provider }] })
+      store.requests.length = 0
+      const [content] = (
+        await catalog.view(context.principal).read('bucket://b/movie.bin', {
+          room: async () => {},
+          large: (size, read) => openLarge('bucket://b/movie.bin', size, read, sending),
+        })
+      ).contents
+      if (content === undefined || !('stream' in content)) throw new Error('It is no stream.')
+      expect(store.requests.length).toBeLessThan(4)
+      const pieces: Uint8Array[] = []
+      for await (const piece of content.stream) pieces.push(piece)
+      expect(Buffer.concat(pieces).equals(store.table.get('movie.bin')?.bytes ?? Buffer.alloc(0))).toBe(true)
+      expect(store.requests.length).toBeGreaterThan(9)
+      await catalog.close()
     })
 
     test('that is larger than the limit comes with a link to it, where links are on, which nobody logs', async () => {

@@ -131,7 +131,7 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
     read: async ({ path, params, range }, context) => {
       const signal = signalOf(context)
       const one = await describe(path, context, signal)
-      return [await reader.read(one, { params, ...defined({ range }) }, signal)]
+      return [await reader.read(one, { params, ...defined({ range }) }, { ...context, signal })]
     },
     templates: async (context) => {
       signalOf(context)

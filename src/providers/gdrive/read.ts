@@ -7,7 +7,7 @@ import { createRecent } from '../../core/kit/lru.ts'
 import { isText } from '../../core/kit/utf8.ts'
 import { createHost } from '../../core/kit/worker-host.ts'
 import { metaKeys } from '../../core/meta.ts'
-import type { ByteRange, Content, ContentFacts, Params } from '../../core/provider.ts'
+import type { ByteRange, Content, ContentFacts, Context, Params } from '../../core/provider.ts'
 import type { ReadingAnswer, ReadingJob, SheetText } from '../../readings/formats.ts'
 import { createReader } from '../objects/read.ts'
 import { ObjectFault, type ObjectStore } from '../objects/store.ts'
@@ -34,6 +34,9 @@ export interface ReadQuery {
   readonly params: Params
   readonly range?: ByteRange
 }
+
+/** Who asks: the signal, and the limit of a content at the moment. */
+type Asking = Pick<Context, 'signal' | 'most'>
 
 /** Maximum number of bytes of cached exports: clients read them range by range. */
 const keptBytes = 32 * 2 ** 20
@@ -97,9 +100,9 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
     return isTextual ? { ...facts, text: bytes.toString().replace(/^\ufeff/, '') } : { ...facts, bytes }
   }
 
-  const readStored = async ({ file, raw }: Described, range: ByteRange | undefined, signal: AbortSignal) => {
+  const readStored = async ({ file, raw }: Described, range: ByteRange | undefined, context: Asking) => {
     described.set(file.id, file)
-    const content = await stored.read(file.id, file.name, range, signal)
+    const content = await stored.read(file.id, file.name, range, context)
     const said = storedTypeOf(file)
     // Drive's type is used, unless it is a text type and the bytes are binary.
     const isBelieved = said !== 'application/octet-stream' && ('text' in content || !said.startsWith('text/'))
@@ -107,12 +110,12 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
   }
 
   return {
-    read: async (one: Described, { params, range }: ReadQuery, signal: AbortSignal): Promise<Content> => {
+    read: async (one: Described, { params, range }: ReadQuery, context: Asking): Promise<Content> => {
       const kind = kindOf(one.file.type)
-      if (kind !== undefined) return readExport(one, kind, params, signal)
+      if (kind !== undefined) return readExport(one, kind, params, context.signal)
       if (params.has('form') || params.has('sheet'))
         throw invalid('It is read as it is stored: leave "form" and "sheet" away.', 'form')
-      return readStored(one, range, signal)
+      return readStored(one, range, context)
     },
     /** Returns the names of the sheets of a spreadsheet. */
     sheetNames: async (file: DriveFile, signal: AbortSignal): Promise<readonly string[]> => {

@@ -69,7 +69,10 @@ export function createObjects(store: ObjectStore, options: ObjectsOptions): Prov
       if (path.endsWith('/')) return statDirectory(path, signal)
       return entryOf(path, await asked.head(keyOf(path), signal))
     },
-    read: async ({ path, range }, context) => [await reader.read(keyOf(path), path, range, signalOf(context))],
+    read: async ({ path, range }, context) => {
+      const signal = signalOf(context)
+      return [await reader.read(keyOf(path), path, range, { ...context, signal })]
+    },
     templates: async (context) => {
       signalOf(context)
       return [template]

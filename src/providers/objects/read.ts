@@ -1,10 +1,10 @@
-import { ResourceError } from '../../core/errors.ts'
+import { isLater, isResourceError, later, ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { baseName } from '../../core/path.ts'
-import type { ByteRange, Content } from '../../core/provider.ts'
+import type { ByteRange, Content, Context } from '../../core/provider.ts'
 import { rangeWithin } from '../../core/range.ts'
 import { mimeTypeFor, mimeTypeOf } from '../files/media.ts'
 import { textOf } from '../files/read.ts'
@@ -14,6 +14,11 @@ import { type ObjectBody, type ObjectDetails, ObjectFault, type ObjectStore } fr
 const headBytes = 8192
 /** Number of bytes of an object that are returned with a link to the whole. */
 const shownBytes = 64 * 1024
+/**
+ * Size up to which an object is read at once, in bytes, even where larger contents have to wait for memory or are read in parts while they are sent:
+ * each time an object is put off costs another request to the store.
+ */
+const atOnceBytes = 8 * 1024 * 1024
 const attempts = 6
 /** Maximum number of retries after a torn answer. */
 const maxTorn = 2
@@ -44,10 +49,11 @@ export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
   const beginnings = createRecent<Beginning>(10_000)
 
   /** Reads the body of an answer, unless it exceeds the limit. */
-  const fetchPart = async (body: ObjectBody, range: ByteRange | undefined): Promise<Part> => {
+  const fetchPart = async (body: ObjectBody, range: ByteRange | undefined, most?: number): Promise<Part> => {
     const { details, start } = body
     try {
       rangeWithin(range, details.size, maxBytes)
+      if (most !== undefined && details.size > Math.max(most, atOnceBytes)) throw later(details.size)
     } catch (error) {
       body.discard()
       throw error
@@ -63,8 +69,13 @@ export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
     return { details, bytes: Buffer.alloc(0), start }
   }
 
-  const readPart = async (key: string, range: ByteRange | undefined, signal: AbortSignal): Promise<Part> => {
-    if (range === undefined) return fetchPart(await store.get({ key }, signal), range)
+  const readPart = async (
+    key: string,
+    range: ByteRange | undefined,
+    signal: AbortSignal,
+    most?: number,
+  ): Promise<Part> => {
+    if (range === undefined) return fetchPart(await store.get({ key }, signal), range, most)
     const { start, end = Number.MAX_SAFE_INTEGER } = range
     const isFetched = Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && end > start
     if (!isFetched) return emptyPart(key, range, signal)
@@ -129,12 +140,12 @@ export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
     key: string,
     path: string,
     range: ByteRange | undefined,
-    signal: AbortSignal,
+    { signal, most }: Pick<Context, 'signal' | 'most'>,
   ): Promise<Content> => {
     try {
-      return await contentOf(path, await readPart(key, range, signal), range, key, signal)
+      return await contentOf(path, await readPart(key, range, signal, most), range, key, signal)
     } catch (error) {
-      const isTooLarge = error instanceof ResourceError && error.kind === 'too-large'
+      const isTooLarge = isResourceError(error, 'too-large') && !isLater(error)
       if (!isTooLarge || range !== undefined || linkSeconds === undefined) throw error
       return readLinked(key, path, linkSeconds, signal)
     }
@@ -142,8 +153,12 @@ export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
 
   return {
     /** @throws ResourceError of the store, `too-large` above the limit, `invalid` for a range beyond the end. */
-    read: (key: string, path: string, range: ByteRange | undefined, signal: AbortSignal): Promise<Content> =>
-      repeatRead(() => readOnce(key, path, range, signal), signal),
+    read: (
+      key: string,
+      path: string,
+      range: ByteRange | undefined,
+      context: Pick<Context, 'signal' | 'most'>,
+    ): Promise<Content> => repeatRead(() => readOnce(key, path, range, context), context.signal),
   }
 }
 
