@@ -1,4 +1,4 @@
-import { signal, useSignalEffect } from '@preact/signals'
+import { useSignalEffect } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import './shell/shell.css'
 import { lastSegment } from '../../client/wire.ts'
@@ -7,12 +7,11 @@ import { startBasket } from './basket/store.ts'
 import { open, startKeys } from './palette/keys.ts'
 import { ContinuedNotice, Gate, WishDialog } from './shell/gates.tsx'
 import { Header } from './shell/header.tsx'
-import { Shape } from './shell/icons.tsx'
-import { Guarded, lazily } from './shell/lazily.tsx'
+import { BackBar, Guarded, isNarrow, lazily } from './shell/lazily.tsx'
 import { t } from './shell/words.ts'
 import { announce, announced } from './state/announce.ts'
 import { treeState } from './state/browse.ts'
-import { type Change, go, peek, place } from './state/place.ts'
+import { peek, place } from './state/place.ts'
 import { widths } from './state/remembered.ts'
 import { connection, liveness } from './state/session.ts'
 import { shown } from './state/shown.ts'
@@ -25,13 +24,6 @@ const FindPane = lazily(async () => (await import('./find/pane.tsx')).FindPane)
 const Overview = lazily(async () => (await import('./home/overview.tsx')).Overview)
 const Palette = lazily(async () => (await import('./palette/palette.tsx')).Palette)
 const Preview = lazily(async () => (await import('./preview/preview.tsx')).Preview)
-
-const narrowQuery = matchMedia('(max-width: 699.9px)')
-/** Whether there is room for one pane only. */
-const isNarrow = signal(narrowQuery.matches)
-narrowQuery.addEventListener('change', ({ matches }) => {
-  isNarrow.value = matches
-})
 
 /** The whole page: the tree or list on the left, one resource in the middle, the basket on the right. */
 export function App() {
@@ -123,17 +115,6 @@ function Middle({ uri: opened }: { readonly uri: string | undefined }) {
     <Guarded key={uri}>
       <Preview uri={uri} />
     </Guarded>
-  )
-}
-
-function BackBar({ change }: { readonly change: Change }) {
-  return (
-    <p class="back">
-      <button type="button" class="button" onClick={() => go(change)}>
-        <Shape name="back" />
-        <span class="back-word">{t('back')}</span>
-      </button>
-    </p>
   )
 }
 

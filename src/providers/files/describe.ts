@@ -7,10 +7,9 @@ import type { Entry } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { headingBytes, headingIn } from '../../text/heading.ts'
 import type { FileFacts } from './looked.ts'
-import { mimeTypeOf } from './media.ts'
-import { isSettled, stampOf } from './permit.ts'
+import { mimeTypeOf, noFacts, type RuleFacts } from './media.ts'
 import type { Place, Places } from './place.ts'
-import { noFacts, type RuleFacts } from './rules.ts'
+import { isSettled, stampOf } from './stats.ts'
 
 export function factsOf(stats: BigIntStats): FileFacts {
   return { size: Number(stats.size), modified: Number(stats.mtimeMs), version: stampOf(stats) }

@@ -3,12 +3,11 @@ import { isResourceError } from '../../core/errors.ts'
 import type { Entry } from '../../core/provider.ts'
 import type { Breath } from './breath.ts'
 import { describeFile, factsOf, type Headings } from './describe.ts'
-import { lookAtAll } from './look.ts'
 import type { FileFacts, Looked } from './looked.ts'
+import { noFacts, type RuleFacts, type Rules } from './media.ts'
 import type { Names } from './names.ts'
-import { kindOf, modeAllows, type PermitOptions } from './permit.ts'
 import type { Pool } from './pool.ts'
-import { noFacts, type RuleFacts, type Rules } from './rules.ts'
+import { kindOf, lookAtAll, modeAllows, type PermitOptions } from './stats.ts'
 import { mayRead, type Position, type Walk } from './walk.ts'
 
 /** Entries of the files of one directory. */
@@ -99,8 +98,7 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
     const isAllowed = modeAllows(stats)
     // A write by another name of the file raises its event elsewhere.
     looked?.note(index, isAllowed && stats.nlink === 1n ? facts : undefined)
-    if (!isAllowed)
-      return mayRead(position.place, stats, name, pool, signal).then((may) => (may ? facts : 'nothing'))
+    if (!isAllowed) return mayRead(position.place, stats, name, pool, signal).then((may) => (may ? facts : 'nothing'))
     return facts
   }
 

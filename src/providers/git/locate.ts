@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
 import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
-import { codeOf } from '../files/pool.ts'
+import { adviceOn, codeOf } from '../files/pool.ts'
 import { type Folder, LinkError, lookAt, openFolder, openIn, readIn, readSmallFile } from './folder.ts'
 
 /** The directories of a repository: absolute paths without symbolic links. */
@@ -42,11 +42,7 @@ export async function locateRepository(repository: string, workTreeOf: WorkTreeO
     return location
   } catch (error) {
     if (isResourceError(error)) throw error
-    const code = codeOf(error)
-    if (code === 'ENOENT' || code === 'ENOTDIR') throw fault('does not exist. Create it, or give another path.')
-    if (code === 'EACCES' || code === 'EPERM')
-      throw fault('may not be read by this user. Change its mode or its owner.')
-    throw fault(`cannot be opened: ${code ?? (error instanceof Error ? error.message : 'unknown')}.`)
+    throw fault(adviceOn(error) ?? `cannot be opened: ${codeOf(error) ?? sentence(error)}.`)
   }
 }
 

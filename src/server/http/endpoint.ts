@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { chain, type Soon } from '../../core/kit/chain.ts'
 import type { Measurements } from '../../core/measurements.ts'
-import { createAddresses } from '../admission/addresses.ts'
+import { createAddresses } from '../admission/connections.ts'
 import { createEntrance } from '../admission/entrance.ts'
 import { createGate } from '../admission/gate.ts'
 import { completeLimits, type GivenLimits } from '../admission/limits.ts'

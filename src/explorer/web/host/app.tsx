@@ -1,4 +1,4 @@
-import { signal, untracked, useSignalEffect } from '@preact/signals'
+import { untracked, useSignalEffect } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import '../shell/shell.css'
 import '../find/find.css'
@@ -12,7 +12,7 @@ import { Preview } from '../preview/preview.tsx'
 import { Gate } from '../shell/gates.tsx'
 import { BasketButton, SearchField } from '../shell/header.tsx'
 import { Shape } from '../shell/icons.tsx'
-import { Guarded } from '../shell/lazily.tsx'
+import { BackBar, Guarded, isNarrow } from '../shell/lazily.tsx'
 import { t } from '../shell/words.ts'
 import { announced } from '../state/announce.ts'
 import { treeState } from '../state/browse.ts'
@@ -22,13 +22,6 @@ import { BrowsePane } from '../tree/pane.tsx'
 import { ask, hostContext, isObject, toolInput } from './bridge.ts'
 import { givenAs } from './given.ts'
 import { t as own } from './words.ts'
-
-const narrowQuery = matchMedia('(max-width: 699.9px)')
-/** Whether there is room for one pane only. */
-const isNarrow = signal(narrowQuery.matches)
-narrowQuery.addEventListener('change', ({ matches }) => {
-  isNarrow.value = matches
-})
 
 /** The explorer inside of a host: tree and search, preview and basket. */
 export function App() {
@@ -77,7 +70,7 @@ function Panes() {
           <Guarded key={view}>{view === 'tree' || view === 'list' ? <BrowsePane /> : <SearchPane />}</Guarded>
         </section>
         <main class="middle" id="middle" tabIndex={-1} aria-label={t('resource')} hidden={isAway('middle')}>
-          {front === 'middle' ? <BackBar /> : null}
+          {front === 'middle' ? <BackBar change={{ uri: undefined }} /> : null}
           <Middle uri={uri} />
         </main>
         {basket === '1' ? (
@@ -101,17 +94,6 @@ function Middle({ uri }: { readonly uri: string | undefined }) {
     <Guarded key={uri}>
       <Preview uri={uri} />
     </Guarded>
-  )
-}
-
-function BackBar() {
-  return (
-    <p class="back">
-      <button type="button" class="button" onClick={() => go({ uri: undefined })}>
-        <Shape name="back" />
-        <span class="back-word">{t('back')}</span>
-      </button>
-    </p>
   )
 }
 
