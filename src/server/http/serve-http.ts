@@ -128,7 +128,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     if (request.url === llmsPath && serveLlms !== undefined) return serveLlms(request, response)
     if (request.url === metricsPath && exposed !== undefined) return exposed(request, response)
     if (serveContent !== undefined && request.url?.startsWith(contentPath)) return serveContent(request, response)
-    const place = pathOf(request.url ?? '')
+    const [place = ''] = (request.url ?? '').split('?', 1)
     const posted = options.postings !== undefined && request.url?.startsWith(options.postings.under)
     if (!routes.has(place) && !posted) return refuse(response, 404, nothingHere)
     return chain(entrance.callerOf(request, response), (known) => {
@@ -253,12 +253,6 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       await endpoint.close()
     },
   }
-}
-
-/** Returns a URL of a request without its query. */
-function pathOf(url: string): string {
-  const mark = url.indexOf('?')
-  return mark === -1 ? url : url.slice(0, mark)
 }
 
 /** The answer for a page: a body, or a refusal with a message. */
