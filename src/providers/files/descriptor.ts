@@ -127,12 +127,15 @@ export interface Hot {
   add(key: string): void
 }
 
+/** The time of a clock that is never set back, in milliseconds. */
+const nowMs = () => performance.now()
+
 /** Maximum age of a record, in milliseconds: memory may be short, and other file systems may be mounted. */
 const age = 2000
 const most = 20_000
 
 /** @param now The time, in milliseconds. */
-export function createHot(now: () => number = () => performance.now()): Hot {
+export function createHot(now: () => number = nowMs): Hot {
   /** The oldest record comes first. */
   const until = new Map<string, number>()
   return {
@@ -152,7 +155,7 @@ export interface HotFiles {
 }
 
 /** A key of text would take longer than the look-up saves: numbers of 64 bits are slow to print. */
-export function createHotFiles(now: () => number = () => performance.now()): HotFiles {
+export function createHotFiles(now: () => number = nowMs): HotFiles {
   const files = new Map<bigint, { readonly stats: BigIntStats; open: number; read: number }>()
   const knownOf = (stats: BigIntStats) => {
     const known = files.get(stats.ino)
@@ -193,10 +196,7 @@ const maxTurnMs = 20
  * @param now The time, in milliseconds.
  * @param nextTurn Calls back in the next turn of the event loop.
  */
-export function createTurns(
-  now: () => number = () => performance.now(),
-  nextTurn: (then: () => void) => void = setImmediate,
-): Turns {
+export function createTurns(now: () => number = nowMs, nextTurn: (then: () => void) => void = setImmediate): Turns {
   /** When the first call of this turn was. */
   let begun: number | undefined
   /** The callers that wait for the next turn, in the order in which they came. */

@@ -13,7 +13,7 @@ import type {
   ReadRequest,
   Template,
 } from '../../core/provider.ts'
-import { createHeadings } from './describe.ts'
+import { createHeadings } from './entries.ts'
 import { createIgnoreFiles, ignoreFileName } from './ignore-files.ts'
 import { createKept, type Route } from './kept.ts'
 import { createLister } from './list.ts'
