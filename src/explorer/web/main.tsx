@@ -18,9 +18,9 @@ import { startBasket } from './basket/store.ts'
 import { open, startKeys } from './palette/keys.ts'
 import { ContinuedNotice, Gate, WishDialog } from './shell/gates.tsx'
 import { Header } from './shell/header.tsx'
-import { BackBar, Guarded, isNarrow, lazily } from './shell/panes.tsx'
+import { Announced, BackBar, Guarded, isNarrow, lazily } from './shell/panes.tsx'
 import { t } from './shell/words.ts'
-import { announce, announced } from './state/announce.ts'
+import { announce } from './state/announce.ts'
 import { shown } from './state/shown.ts'
 import { BrowsePane } from './tree/pane.tsx'
 
@@ -43,9 +43,7 @@ function App() {
   return (
     <>
       {connection.value === undefined ? <Gate /> : <Panes />}
-      <div class="unseen" role="status" aria-live="polite">
-        {announced.value}
-      </div>
+      <Announced />
     </>
   )
 }

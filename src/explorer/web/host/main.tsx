@@ -26,9 +26,8 @@ import { Preview } from '../preview/preview.tsx'
 import { Gate } from '../shell/gates.tsx'
 import { BasketButton, SearchField } from '../shell/header.tsx'
 import { Shape } from '../shell/icons.tsx'
-import { BackBar, Guarded, isNarrow } from '../shell/panes.tsx'
+import { Announced, BackBar, Guarded, isNarrow } from '../shell/panes.tsx'
 import { t } from '../shell/words.ts'
-import { announced } from '../state/announce.ts'
 import { BrowsePane } from '../tree/pane.tsx'
 import { t as own } from './words.ts'
 
@@ -43,9 +42,7 @@ function App() {
   return (
     <>
       {connection.value === undefined ? <Gate /> : <Panes />}
-      <div class="unseen" role="status" aria-live="polite">
-        {announced.value}
-      </div>
+      <Announced />
     </>
   )
 }

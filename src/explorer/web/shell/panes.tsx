@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useErrorBoundary, useState } from 'preact/hooks'
-import { reasonOf } from '../state/announce.ts'
+import { announced, reasonOf } from '../state/announce.ts'
 import { type Change, go } from '../state/place.ts'
 import { Shape } from './icons.tsx'
 import { t } from './words.ts'
@@ -22,6 +22,15 @@ export function BackBar({ change }: { readonly change: Change }) {
         <span class="back-word">{t('back')}</span>
       </button>
     </p>
+  )
+}
+
+/** Speaks to screen readers. */
+export function Announced() {
+  return (
+    <div class="unseen" role="status" aria-live="polite">
+      {announced.value}
+    </div>
   )
 }
 
