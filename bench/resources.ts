@@ -193,7 +193,9 @@ try {
   installPeers()
   progress('making 110,000 files')
   const folders = { small: makeFolder('small'), middle: makeFolder('middle'), large: makeFolder('large') }
-  const all = (await contenders(folders.middle)).filter(({ name }) => name.includes(values.only))
+  const all = (await contenders(folders.middle)).filter(({ name }) =>
+    values.only.split(',').some((part) => name.includes(part)),
+  )
   for (let turn = 0; turn < rounds; turn++)
     for (const [at] of all.entries()) {
       // Each round begins with another one.

@@ -2,11 +2,11 @@
  * Reads over stdio, 32 in flight, beside a bare program that answers each line with the same bytes, in turns within one run:
  * `npx tsx bench/stdio.ts [ROUNDS]`, after a build. Linux only: it reads `/proc`.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { cpuMs, meta, type Program, peakMib, startProgram } from './program.ts'
 import { fixed, median, progress, table } from './support.ts'
 
 const rounds = Number(process.argv[2] ?? 5)
@@ -33,55 +33,6 @@ const programs = {
   hikidashi: [resolve(import.meta.dirname, '../dist/cli/main.js'), 'serve', folder, '--only', 'files', '--stdio'],
 } as const
 
-interface Program {
-  ask(method: string, params: object): Promise<string>
-  readonly child: ChildProcess
-}
-
-function startProgram(args: readonly string[]): Program {
-  const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'ignore'] })
-  const waiting = new Map<number, (line: string) => void>()
-  let pieces: Buffer[] = []
-  let lastId = 0
-  child.stdout.on('data', (chunk: Buffer) => {
-    let from = 0
-    for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, from)) {
-      const line = Buffer.concat([...pieces, chunk.subarray(from, end)]).toString()
-      pieces = []
-      from = end + 1
-      const id = Number(/"id":(\d+)/.exec(line.slice(0, 100) + line.slice(-100))?.[1])
-      waiting.get(id)?.(line)
-      waiting.delete(id)
-    }
-    pieces.push(chunk.subarray(from))
-  })
-  return {
-    child,
-    ask: (method, params) => {
-      const id = ++lastId
-      child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`)
-      return new Promise((told) => waiting.set(id, told))
-    },
-  }
-}
-
-/** CPU time of a process and its threads, in milliseconds. */
-function cpuMs({ child }: Program): number {
-  const fields = readFileSync(`/proc/${child.pid}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? []
-  return (Number(fields[11]) + Number(fields[12])) * 10
-}
-
-/** The greatest resident memory of a process so far, in MiB. */
-function peakMib({ child }: Program): number {
-  return Number(/VmHWM:\s*(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'latin1'))?.[1]) / 1024
-}
-
-const meta = {
-  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-  'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
-  'io.modelcontextprotocol/clientCapabilities': {},
-}
-
 async function readMany(program: Program, name: string, count: number): Promise<void> {
   const uri = pathToFileURL(join(folder, name)).href
   const bytes = readFileSync(join(folder, name)).length
@@ -100,7 +51,7 @@ try {
   for (let round = 0; round < rounds; round++)
     for (const [name, args] of Object.entries(programs)) {
       progress(`round ${round + 1} of ${rounds}: ${name}`)
-      const program = startProgram(args)
+      const program = startProgram(args, env)
       const figures = found.get(name) ?? { cpu: [], perSecond: [], peak: [] }
       found.set(name, figures)
       await readMany(program, 'small.txt', warmReads)
@@ -110,9 +61,7 @@ try {
       figures.perSecond.push((smallReads * 1000) / (performance.now() - begun))
       await readMany(program, 'large.txt', largeReads)
       figures.peak.push(peakMib(program))
-      const ended = new Promise((resolve) => program.child.once('exit', resolve))
-      program.child.kill()
-      await ended
+      await program.close()
     }
   const base = median(found.get('bare')?.cpu ?? [])
   console.log(

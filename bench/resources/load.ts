@@ -3,6 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Sent } from './client.ts'
+import { latencyOf } from './latency.ts'
 import type { Running } from './running.ts'
 
 /** What a server did under load. */
@@ -10,7 +11,7 @@ export interface Load {
   readonly perSecond: number
   /** CPU time of the server for each request, in microseconds. */
   readonly cpu: number
-  /** In milliseconds. */
+  /** In milliseconds, on connections that are open already. */
   readonly p50: number
   readonly p99: number
 }
@@ -57,15 +58,15 @@ request = function()
   at = at % ${prepared} + 1
   return ready[at]
 end
-done = function(summary, latency)
+done = function(summary)
   local errors = summary.errors
   local failed = errors.connect + errors.read + errors.write + errors.status + errors.timeout
-  local numbers = { summary.requests, summary.duration, summary.bytes, latency:percentile(50), latency:percentile(99), failed }
+  local numbers = { summary.requests, summary.duration, summary.bytes, failed }
   print("bench " .. table.concat(numbers, " "))
 end
 `
 
-/** Sends requests with wrk over so many connections for some seconds. */
+/** Sends requests with wrk over so many connections for some seconds, and after that with a client of its own, which measures how long each takes. */
 export async function load(
   running: Pick<Running, 'url' | 'cpuMs'>,
   { requests, minBytes, connections, seconds, warmUpSeconds = 1, temporary }: LoadOptions,
@@ -79,15 +80,14 @@ export async function load(
     const before = running.cpuMs()
     const { stdout } = await promisify(execFile)('wrk', [...args(seconds), running.url])
     const cpuMs = running.cpuMs() - before
-    const [count, micros, bytes, p50, p99, failed] = (/^bench (.*)$/m.exec(stdout)?.[1] ?? '').split(' ').map(Number)
+    const [count, micros, bytes, failed] = (/^bench (.*)$/m.exec(stdout)?.[1] ?? '').split(' ').map(Number)
     if (count === undefined || micros === undefined || !count) throw new Error(`wrk says:\n${stdout}`)
     if (failed !== 0) throw new Error(`${failed} of ${count} requests failed.`)
     if (Number(bytes) / count < minBytes) throw new Error(`An answer has ${Number(bytes) / count} bytes.`)
     return {
       perSecond: count / (micros / 1e6),
       cpu: (cpuMs * 1000) / count,
-      p50: (p50 ?? Number.NaN) / 1000,
-      p99: (p99 ?? Number.NaN) / 1000,
+      ...(await latencyOf({ url: running.url, requests, connections, seconds, warmUpSeconds })),
     }
   } finally {
     rmSync(script)

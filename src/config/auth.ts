@@ -189,8 +189,8 @@ export const auth = z
   })
 
 /**
- * The file of tokens that a configuration names, whatever else may be wrong with it: who adds a token need not have the secrets
- * of the server.
+ * The file of tokens that a configuration names, even if the rest of the configuration is faulty: adding a token requires no
+ * secrets of the server.
  *
  * @throws the error of the system when there is no such configuration.
  */

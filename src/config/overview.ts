@@ -125,11 +125,11 @@ interface Watch {
 interface Watcher {
   readonly principal: Principal
   readonly tell: () => void
-  /** The text as it was when it was told of last. */
+  /** The text at the last notification. */
   known: string
 }
 
-/** Compares the overview now and then, while somebody listens. */
+/** Compares the overview periodically, while a client listens to it. */
 function createWatch(textFor: (principal: Principal) => Promise<string>, compareIntervalMs: number): Watch {
   const watchers = new Set<Watcher>()
   let timer: ReturnType<typeof setInterval> | undefined

@@ -11,10 +11,10 @@ import { store } from './store.ts'
 /** The maximum number of secrets that open cursors at the same time. */
 const maxSecrets = 4
 
-/** The shortest secret that is taken, in bytes: half of the key of HMAC-SHA-256. */
+/** Minimum length of a secret, in bytes: half of the key of HMAC-SHA-256. */
 const minSecretBytes = 16
 
-/** One secret, or several: the first makes cursors, and all of them open them. */
+/** One secret, or several: the first seals new cursors, and all of them open cursors. */
 const cursorSecrets = z.union([z.array(secret).min(1).max(maxSecrets), secret], {
   error: ({ input }) => secretFault(input),
 })
@@ -26,7 +26,7 @@ interface Surroundings {
   readonly servedBy: (file: string) => string | undefined
 }
 
-/** Fetches the secrets of cursors, in their order, and returns the problems with them. */
+/** Returns the secrets of cursors, in their order, and the problems with them. */
 export async function loadCursorSecrets(value: unknown, { folder, env, servedBy }: Surroundings) {
   const values: string[] = []
   const findings: Finding[] = []

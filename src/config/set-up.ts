@@ -17,7 +17,7 @@ export interface SetUpOptions {
   readonly address: string
   /** The name of the folder in the addresses of the other mounts, in plain letters ({@link plainName}). */
   readonly name: string
-  /** Put in front of the titles, where several folders are served. */
+  /** Prefix of the titles, if several folders are served. */
   readonly label?: string
   /** Databases of SQLite, by their paths in the folder. */
   readonly sqlite?: readonly string[]
@@ -101,7 +101,10 @@ function filesConfig(title: string, names: readonly string[], documents: Documen
   }
 }
 
-/** The address of each folder of prompts: that which the specification keeps for them, or one below it for each of several. */
+/**
+ * The address of each folder of prompts: the address that the specification reserves for prompts, or one below it for each of
+ * several folders.
+ */
 function promptAddresses(
   name: string,
   folders: readonly string[],
@@ -112,7 +115,7 @@ function promptAddresses(
   return folders.map((folder) => [only ? library : `${library}/${/\w+/.exec(folder)?.[0]}`, folder])
 }
 
-/** The address of each folder of skills: the name of the folder, or below it one for each of several. */
+/** The address of each folder of skills: the name of the folder, or an address below it for each of several. */
 function skillAddresses(
   name: string,
   folders: readonly string[],
@@ -121,7 +124,7 @@ function skillAddresses(
   return folders.map((folder) => [only ? `skill://${name}` : `skill://${name}/${/\w+/.exec(folder)?.[0]}`, folder])
 }
 
-/** The address of each file of SQLite: the name of the folder, or below it the path of each of several. */
+/** The address of each SQLite file: the name of the folder, or the path of the file below it if there are several. */
 function sqliteAddresses(
   name: string,
   files: readonly string[],
@@ -152,7 +155,7 @@ function escapeGlob(name: string): string {
 export interface FolderPlan {
   /** The mounts that the names at the top of the folders show. */
   readonly mounts: readonly PlannedMount[]
-  /** The mounts with the databases that are found below. It takes longer: for when the mounts are opened. */
+  /** The same mounts and the databases in deeper folders. It takes longer: call it when the mounts are opened. */
   complete(): Promise<readonly PlannedMount[]>
 }
 

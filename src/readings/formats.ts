@@ -58,9 +58,9 @@ export interface ReadingJob {
 }
 
 export interface ReadingLimits {
-  /** The longest reading, in characters. */
+  /** Maximum length of a reading, in characters. */
   readonly characters: number
-  /** The most that is unpacked of a document, in bytes. */
+  /** Maximum number of unpacked bytes of a document. */
   readonly unpacked: number
 }
 

@@ -6,7 +6,7 @@ import { tooMuch, unreadable } from './formats.ts'
 /** A zip archive in memory, whose parts are read by name. Nothing is written to disk, so names cannot do harm. */
 export interface Zip {
   has(name: string): boolean
-  /** @throws ResourceError `invalid` for a part that is not there, is encrypted or damaged, `too-large` beyond the limit. */
+  /** @throws ResourceError `invalid` for a part that is missing, encrypted or damaged, `too-large` beyond the limit. */
   read(name: string): AsyncIterable<Buffer>
 }
 
@@ -15,8 +15,8 @@ const maxEntries = 10_000
 /**
  * Opens a zip archive.
  *
- * @param limit How much is unpacked of all its parts together, in bytes; what they say of their size is not relied upon.
- * @throws ResourceError `invalid` for what is no archive, `too-large` for one of more than 10,000 parts.
+ * @param limit Maximum size of all its unpacked parts together, in bytes. The sizes that the archive states are not trusted.
+ * @throws ResourceError `invalid` for bytes that are no archive, `too-large` for one of more than 10,000 parts.
  */
 export async function openZip(bytes: Uint8Array, limit: number): Promise<Zip> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -85,7 +85,7 @@ function unpacksToTooMuch(limit: number): Error {
   return tooMuch(`The document unpacks to more than ${limit} bytes.`)
 }
 
-/** A failure of the library is one of the document. */
+/** Any failure of the library counts as damage of the document. */
 function asDamage(error: unknown): Error {
   if (error instanceof Error && error.name === 'ResourceError') return error
   return unreadable('The document is damaged: it is no valid zip archive.', 'damaged')
@@ -104,15 +104,15 @@ export interface XmlHandlers {
   readonly open?: (name: string, attributes: Attributes) => void
   readonly text?: (text: string) => void
   readonly close?: (name: string) => void
-  /** Elements that are passed over, with everything in them. */
+  /** Elements that are skipped, with everything in them. */
   readonly skip?: ReadonlySet<string>
 }
 
 const maxDepth = 1000
 
 /**
- * Goes through an XML document, piece by piece. No Office document has a document type definition, so one that has is
- * refused, and with it all entities but the five that need no definition.
+ * Parses an XML document, piece by piece. No Office document has a document type definition, so a document with one is refused.
+ * This excludes all entities except the five that need no definition.
  *
  * @throws ResourceError `invalid` for a definition, or elements nested deeper than 1000.
  */

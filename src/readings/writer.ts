@@ -1,8 +1,8 @@
 import { type Form, tooMuch } from './formats.ts'
 
 /**
- * Writes a document, block by block, as plain text or as Markdown. Text that goes into a block has been through `plain`, `link`
- * and the like, which leave nothing in it that Markdown would take for its own.
+ * Writes a document, block by block, as plain text or as Markdown. The texts of a block come from `plain`, `link` and the other
+ * functions, which escape everything that Markdown would interpret.
  */
 export interface Writer {
   /** Text as it is in the document. */

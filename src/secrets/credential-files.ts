@@ -179,11 +179,11 @@ function suffixesOf(tail: string): readonly string[] {
 /** Hashes of passwords wherever they were copied to, and the environments and command lines of processes. */
 const others = /(?:^|\/)g?shadow-?$|^proc\/(?:\d+|self)\/(?:environ|cmdline)$/
 
-/** The longest path that is looked at, in characters; of a longer one, the end. */
+/** Maximum number of characters of a path that are examined: the end of a longer one. */
 const maxPath = 4096
 
 /**
- * Whether a file is withheld as a whole for its name, or for that of a folder that it is in: it commonly holds
+ * Whether a file is withheld as a whole because of its name, or of the name of a folder above it: such a file commonly holds
  * credentials (`secrets/credential-files.ts`), and a detector could miss one of them.
  */
 export function isVault(path: string): boolean {

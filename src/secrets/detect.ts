@@ -2,7 +2,7 @@ import type { rules } from '@secretlint/secretlint-rule-preset-recommend'
 import { type Finding, type FindOptions, findOwn, inSource, viewsFor } from './find.ts'
 import type { Span } from './spans.ts'
 
-/** Finds the secrets in a text with everything there is, in no order; they may overlap. For workers: it takes its time. */
+/** Finds the secrets in a text with all detectors, in no order; they may overlap. It is slow, so call it in a worker. */
 export async function findSecrets(text: string, options: FindOptions): Promise<readonly Finding[]> {
   const found = [...findOwn(text, options)]
   if (options.without?.includes('lint') === true) return found
@@ -11,7 +11,7 @@ export async function findSecrets(text: string, options: FindOptions): Promise<r
   return found
 }
 
-/** Whether any rule of secretlint could find something at all: most texts need not be gone through by each of them. */
+/** Whether any rule of secretlint could find a secret: most texts need not be scanned by each rule. */
 const gate =
   /gh[pousr]_|github_pat|xox|xapp-|hooks\.slack|:\/\/|PRIVATE KEY|npm_|_authToken|SG\.|shp[a-z]{2}_|sk-|lin_api|ops_ey|secret|SECRET|Secret/
 
@@ -20,8 +20,8 @@ type Rule = (typeof rules)[number]
 let scanners: Promise<readonly Rule[]> | undefined
 
 /**
- * All of its recommended rules for text but the one by which comments in the text turn the others off. They are loaded with the first text
- * that passes the gate: most commands look through none.
+ * All of its recommended rules for text, except the one by which comments in a text turn other rules off. They are loaded for the
+ * first text that passes the gate: most commands scan none.
  */
 function loadScanners(): Promise<readonly Rule[]> {
   scanners ??= import('@secretlint/secretlint-rule-preset-recommend').then(({ rules }) =>
@@ -51,7 +51,7 @@ async function findByLint(text: string): Promise<readonly Span[]> {
       const values = Object.values((message.data ?? {}) as Readonly<Record<string, unknown>>)
         .filter((value) => typeof value === 'string')
         .flatMap((value) => occurrence(text, value, range[0]))
-      // Some ranges begin at the name of a value, and end within it: the value itself is where it is.
+      // Some ranges begin at the name of a value and end within the value, so search the value itself.
       const spans = values.length > 0 ? values : [{ start: range[0], end: range[1] }]
       found.push(...spans.map((span) => withoutHost(text, span)))
     }
@@ -71,7 +71,7 @@ async function reportsOn(source: Source): Promise<readonly Report[]> {
   return reports
 }
 
-/** The file is named, and is nowhere, so that no rule opens it: one of them reads key stores from the disk. */
+/** The path has no physical file, so no rule opens it: one of them reads key stores from the disk. */
 function sourceOf(content: string, filePath: string): Source {
   const unused = () => {
     throw new Error('no rule asks for lines and columns')

@@ -9,8 +9,8 @@ const maxDepth = 3
 export type Finder = (text: string) => boolean
 
 /**
- * Runs of base64, base64url and hexadecimal that hold a secret once they are decoded, at any depth up to three, also
- * compressed by gzip or zlib. A run is secret as a whole: nothing can be taken out of its middle.
+ * Finds runs of base64, base64url and hexadecimal that contain a secret after decoding, up to three levels deep, also if gzip or
+ * zlib compresses it. A run is secret as a whole, because nothing can be removed from its middle.
  */
 export function findEncoded(text: string, holdsSecret: Finder): readonly Span[] {
   const found: Span[] = []
@@ -53,7 +53,7 @@ function unpack(bytes: Buffer): Buffer {
   const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b
   const isZlib = bytes[0] === 0x78 && [0x01, 0x5e, 0x9c, 0xda].includes(bytes[1] ?? 0)
   if (!isGzip && !isZlib) return bytes
-  // Loaded here: a process starts with this module, and hardly ever unpacks anything.
+  // Loaded at its first use: every process loads this module at its start, and hardly ever decompresses anything.
   const { gunzipSync, inflateSync } = process.getBuiltinModule('node:zlib')
   try {
     return (isGzip ? gunzipSync : inflateSync)(bytes, { maxOutputLength: maxUnpacked })

@@ -31,7 +31,7 @@ export const layers = [
 export type Layer = (typeof layers)[number]
 
 export interface FindOptions {
-  /** The path of the file, by whose name it is known how it is written. */
+  /** Path of the file. Its name tells the format. */
   readonly path: string
   /** Layers that are left out: tests use it to show that each layer is needed. */
   readonly without?: readonly Layer[]
@@ -45,15 +45,13 @@ export interface Finding extends Span {
 }
 
 /**
- * A name, a path or an option that nothing finds a secret in: every shape and every encoding has at least 16 characters, and all other
- * secrets stand beside a space, a colon or another sign. Most values of an environment are such, and a start waits for them.
+ * A short text in which no detector finds a secret, such as a name, a path or an option: every form and every encoding has at
+ * least 16 characters, and all other secrets are next to a space, a colon or another sign. Most environment variables match, and
+ * a start waits for their scan.
  */
 const shortWord = /^[A-Za-z0-9_./~-]{0,15}$/
 
-/**
- * Finds the secrets in a text with everything but secretlint, in no order; they may overlap. Time is in proportion to the
- * length of the text.
- */
+/** Finds the secrets in a text with all detectors except secretlint, in no order; they may overlap. Linear in the length of the text. */
 export function findOwn(text: string, options: FindOptions): readonly Finding[] {
   if (shortWord.test(text)) return []
   return viewsFor(text, options).flatMap((view) =>
@@ -61,7 +59,7 @@ export function findOwn(text: string, options: FindOptions): readonly Finding[] 
   )
 }
 
-/** The ways to look at a text, the text itself first. */
+/** The views of a text, the text itself first. */
 export function viewsFor(text: string, { without = [] }: FindOptions): readonly View[] {
   return without.includes('views') ? viewsOf(text).slice(0, 1) : viewsOf(text)
 }
@@ -118,7 +116,7 @@ function findDecoded(text: string): readonly Span[] {
   return /^[ \t"'{]*[A-Za-z][\w.-]{2,}["']?[ \t]*[=:]/m.test(text) ? findAssigned(text, 'prose') : []
 }
 
-/** The most attributes and pieces of white space of one tag that are looked at. */
+/** Maximum number of attributes and pieces of white space of one tag that are examined. */
 const tag = /<[A-Za-z][\w:.-]{0,63}(?=\s)(?:[^<>"']{1,4096}|"[^"<]{0,65536}"|'[^'<]{0,65536}'){0,200}/g
 
 const attribute =
@@ -155,16 +153,16 @@ function findAttributeSecrets(text: string, style: Style): readonly Span[] {
   return found
 }
 
-/** The longest key that is taken for one, in characters: where its end is missing, no more than this is taken out. */
+/** Maximum length of a private key, in characters: of a key without an end, no more than this is removed. */
 const maxKey = 64 * 1024
 
 const begin = /-{4,5} ?BEGIN [A-Z0-9 ]{0,40}(?:PRIVATE KEY|SECRET KEY|Static key)[A-Z0-9 ]{0,40}-{4,5}/gi
 const end = /-{4,5} ?END [A-Z0-9 ]{0,40}(?:PRIVATE KEY|SECRET KEY|Static key)[A-Z0-9 ]{0,40}-{4,5}/gi
 
 /**
- * Private keys in armour (PEM, OpenSSH, PGP, SSH2, OpenVPN), from their first to their last line, however the lines between
- * are indented, quoted or escaped. One without an end reaches as far as its lines look like base64, one without a beginning
- * from there.
+ * Private keys in armour (PEM, OpenSSH, PGP, SSH2, OpenVPN), from their first to their last line, however the lines between are
+ * indented, quoted or escaped. A key without a last line extends as far as its lines look like base64, and a key without a first
+ * line begins with the first such line.
  */
 function findKeyBlocks(text: string): readonly Span[] {
   if (!/-BEGIN |- BEGIN |-END |- END /i.test(text)) return []

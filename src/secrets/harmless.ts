@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { createRecent } from '../core/kit/lru.ts'
 
 /**
- * Remembers contents in which no secret was found, so that the same content at the same path is not looked through again. A content is known
- * by its SHA-256: neither the content nor anything of it is kept. A content with a secret is never remembered.
+ * A cache of contents in which no secret was found, so that the same content at the same path is not scanned again. The keys are
+ * SHA-256 hashes: the cache holds no part of a content. A content with a secret is never cached.
  */
 export interface Harmless {
   /** Returns the end of the harmless part of a content; `undefined` when the content is unknown. */
@@ -22,10 +22,10 @@ export function createHarmless(): Harmless {
 /**
  * The key of a content and of everything else on which the result depends.
  *
- * @param job As JSON. It must tell every setting of the search from every other.
+ * @param job Written as JSON. Different settings of the search must have different JSON.
  */
 export function keyOf(job: readonly unknown[], content: string | Uint8Array): string {
   const hash = createHash('sha256').update(`${JSON.stringify(job)}\n`)
-  // In UTF-16 no two texts have the same bytes; in UTF-8 all lone surrogates have.
+  // Hash UTF-16, in which different texts have different bytes. In UTF-8 all lone surrogates have the same bytes.
   return (typeof content === 'string' ? hash.update(content, 'utf16le') : hash.update(content)).digest('base64')
 }

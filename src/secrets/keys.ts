@@ -9,7 +9,7 @@ export type KeyKind = 'strong' | 'weak' | undefined
 
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/))
 
-/** Words that make a name strong, wherever in it they stand. */
+/** Words that make a name strong, at any position in it. */
 const strongWords = words(`
   password passwords passwd passwds passphrase passphrases passcode passcodes pwd pwds pswd secret secrets token tokens
   credential credentials creds apikey apikeys accesskey accesskeys secretkey privatekey privkey authkey authtoken
@@ -18,7 +18,10 @@ const strongWords = words(`
 `)
 
 let others: ReadonlySet<string> | undefined
-/** Strong words in other scripts, folded as names are. Most starts meet none, and folding takes them a millisecond. */
+/**
+ * Strong words in other scripts, folded like names. They are folded at the first use, because that takes a millisecond, and most
+ * starts need none.
+ */
 function strongWordsOfOthers(): ReadonlySet<string> {
   others ??= new Set(['パスワード', 'パスフレーズ', '暗証番号', '秘密', '秘密鍵', '密码', '密碼'].map(foldName))
   return others
@@ -28,7 +31,7 @@ const isStrong = (word: string) =>
   strongWords.has(word) || (isBeyondAscii.test(word) && strongWordsOfOthers().has(word))
 const isBeyondAscii = /[^\0-\x7f]/
 
-/** Words that make a name weak when they are the last of it that counts. */
+/** Words that make a name weak if they are its last significant word. */
 const weakWords = words(`
   pass pin auth cred authorization jwt bearer sig signature salt pepper session sessionid cookie cookies pat hmac psk sas
   otp totp cvv cvc mnemonic
@@ -48,7 +51,7 @@ const tails = words(`
   default id
 `)
 
-/** Strong words written in one with others: `dbpassword`, `mysecretvalue`. */
+/** Strong words that may be joined to other words without a separator: `dbpassword`, `mysecretvalue`. */
 const strongParts =
   /passw(?:or)?d|passphrase|passcode|secret|token|credential|apikey|accesskey|privatekey|authkey|signingkey|encryptionkey|masterkey|pwd$/
 
@@ -74,7 +77,7 @@ export function kindOfKey(name: string): KeyKind {
   if (remembered !== undefined || known.has(name)) return remembered
   const folded = foldName(name)
   const kind = kindOfWords(wordsOf(folded)) ?? kindOfLeet(folded)
-  // Names come from files, which anybody can make up.
+  // Bound the cache: names come from files, so anybody can make up new ones.
   if (known.size >= 5000) known.clear()
   known.set(name, kind)
   return kind
@@ -88,7 +91,7 @@ function kindOfLeet(folded: string): KeyKind {
 
 /** The words of a name, in lower case: `dbPassword`, `DB_PASSWORD`, `db.password`, `XMLToken`. */
 function wordsOf(name: string): readonly string[] {
-  // In capitals alone, as in most environment variables, or in small letters, no word begins within a run of letters.
+  // In a name of capitals only (most environment variables), or of small letters only, no word begins within a run of letters.
   if (/^(?:[A-Z_.-]*|[a-z_.-]*)$/.test(name))
     return name
       .toLowerCase()
@@ -140,8 +143,9 @@ const harmlessRun =
 const wordLike = /[A-Z]?[a-z]{3,}|[A-Z]{4,}|\d{4,}/g
 
 /**
- * Whether a value looks like a random token: 20 characters or more without a space that hold hardly a word, or digits all
- * over. Names in any style, paths, addresses, UUIDs and digests in hexadecimal do not, nor what has no digits or capitals.
+ * Whether a value looks like a random token: 20 characters or more without a space, with hardly a word in them, or with digits
+ * everywhere. False for names in any style, paths, addresses, UUIDs and hexadecimal digests, and for values without digits or
+ * capitals.
  */
 export function looksOpaque(value: string): boolean {
   if (value.length < 20 || value.length > 100_000 || /^data:|^[a-z][\w+.-]*:\/\//i.test(value)) return false

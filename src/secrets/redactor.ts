@@ -8,13 +8,13 @@ import type { CleanBytes, CleanPart, Window } from './window.ts'
 import type { Answer, Job } from './worker.ts'
 
 /**
- * Takes secrets out of contents, in a worker. A content that cannot be scanned in time is not shown. A content in which nothing was found is not
- * sent to the worker again, as long as it is the same, at the same path.
+ * Removes secrets from contents, in a worker. A content that cannot be scanned in time is not shown. A content without secrets is
+ * not scanned again while the same content is at the same path.
  */
 export interface Redactor {
   window(window: Window, options: FindOptions, signal: AbortSignal): Promise<CleanPart | Failure>
   bytes(bytes: Uint8Array, options: FindOptions, signal: AbortSignal): Promise<CleanBytes | Failure>
-  /** Ends the worker. It is started again when there is something to do. */
+  /** Ends the worker. The next job starts it again. */
   close(): void
 }
 
@@ -64,7 +64,7 @@ export function createRedactor(options: RedactorOptions = {}): Redactor {
 
 let shared: Redactor | undefined
 
-/** The redactor of this process: its worker is started when it is first needed, and ends when it has nothing to do. */
+/** The redactor of this process. Its worker starts at the first job, and ends when it is idle. */
 export function sharedRedactor(): Redactor {
   shared ??= createRedactor()
   return shared

@@ -3,13 +3,14 @@ import { kindOfKey } from './keys.ts'
 import type { Span } from './spans.ts'
 
 /**
- * A token that is known by its looks. The pattern is tried only where one of the literals is in the text; what it takes has
- * an exact or open length and nothing variable behind, so that no text makes it look at a character more than a few times.
+ * A token with a recognisable form. The pattern is tried only if the text contains one of the literals. The rest of the match has
+ * an exact or open length, and nothing variable follows it, so no text makes the pattern examine a character more than a few
+ * times.
  */
 interface Shape {
   readonly literals: readonly string[]
   readonly pattern: RegExp
-  /** Whether a match really is one. */
+  /** Whether a match is such a token. */
   readonly check?: (match: string) => boolean
 }
 
@@ -120,7 +121,7 @@ const shapes: readonly Shape[] = [
   shape('b3BlbnNzaC1rZXktdjE', /b3BlbnNzaC1rZXktdjE[A-Za-z0-9+/=]{20,}/g),
 ]
 
-/** The tokens in a text that are known by their looks. */
+/** Returns the tokens in a text that have a recognisable form. */
 export function findShapes(text: string): readonly Span[] {
   const found: Span[] = []
   for (const { literals, pattern, check } of shapes) {
@@ -132,8 +133,8 @@ export function findShapes(text: string): readonly Span[] {
 }
 
 /**
- * JSON Web Tokens: a run of at least two parts in base64url of which one begins as a JSON object does. By hand, since no
- * regular expression finds them in linear time in what only begins like one.
+ * JSON Web Tokens: a run of at least two parts in base64url, of which one begins like a JSON object. It uses no regular
+ * expression: none is linear in texts that only begin like a token.
  */
 function findJwts(text: string): readonly Span[] {
   if (!text.includes('eyJ') && !text.includes('ewog')) return []
@@ -168,7 +169,7 @@ const queryNames = new Set(
   ),
 )
 
-/** Services whose addresses are secret behind the host: who knows one may use it. */
+/** Services whose URLs are secret after the host: anybody who knows one can use it. */
 const hooks =
   /(hooks\.slack\.com\/(?:services|workflows|triggers)\/|discord(?:app)?\.com\/api\/(?:v\d+\/)?webhooks\/|outlook\.office(?:365)?\.com\/webhook\/|\.webhook\.office\.com\/webhookb2\/|hooks\.zapier\.com\/hooks\/|maker\.ifttt\.com\/trigger\/|api\.telegram\.org\/(?:file\/)?bot|chat\.googleapis\.com\/v1\/spaces\/|\.logic\.azure\.com(?::\d+)?\/workflows\/|open\.(?:feishu|larksuite)\.(?:cn|com)\/open-apis\/bot\/|hook\.[a-z0-9.]{0,20}make\.com\/|sentry\.io\/api\/hooks\/|hooks\.[a-z0-9-]{1,60}\.[a-z]{2,10}\/)[^\s"'`<>\\?#]+/gi
 
@@ -183,7 +184,7 @@ export function findUrlSecrets(text: string): readonly Span[] {
 
 function findUserinfo(text: string): readonly Span[] {
   const found: Span[] = []
-  // Many schemes in one run of characters share its end, so that it is looked for once.
+  // Several schemes in one run of characters have the same end, so it is searched only once.
   let runEnd = 0
   let lastAt = -1
   let until = 0
@@ -225,7 +226,8 @@ function isSecretUserinfo(userinfo: string, before: string): boolean {
   const parts = userinfo.split(':')
   if (parts.every((part) => part === '' || reference.test(part))) return false
   if (parts.length > 1) return parts.slice(1).join(':') !== '' || (parts[0]?.length ?? 0) >= 16
-  // A name alone is a token where it is long, or for the web, where names alone have no use but as one.
+  // A user name without a password is a token if it is long. In a URL of the web it has no other use, so a shorter one with a
+  // digit is enough.
   return userinfo.length >= 20 || (/https?$/i.test(before) && userinfo.length >= 12 && /\d/.test(userinfo))
 }
 

@@ -8,7 +8,7 @@ export interface Span {
   readonly key?: number
 }
 
-/** Spans in order; those that overlap or touch are one. Empty ones are left out. */
+/** Sorts spans, joins those that overlap or touch, and leaves out empty ones. */
 export function mergeSpans(spans: Iterable<Span>): readonly Span[] {
   const merged: Span[] = []
   for (const { start, end } of [...spans].filter((span) => span.end > span.start).sort((a, b) => a.start - b.start)) {
@@ -19,7 +19,7 @@ export function mergeSpans(spans: Iterable<Span>): readonly Span[] {
   return merged
 }
 
-/** The text with each span replaced by the mark. The spans are merged, and within the text. */
+/** Replaces each span of a text by the mark. The spans must be merged, and lie within the text. */
 export function replaceSpans(text: string, spans: readonly Span[]): string {
   const pieces: string[] = []
   let from = 0

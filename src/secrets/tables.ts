@@ -3,10 +3,10 @@ import { type KeyKind, kindOfKey } from './keys.ts'
 import type { Span } from './spans.ts'
 import { isNothing, isPlausible } from './values.ts'
 
-/** Files that are tables. In others a table is only looked for where a line reads like the names of columns. */
+/** Files that are tables. In other files, a table is searched only after a line that looks like column names. */
 const tableFile = /\.(?:csv|tsv|tab|psv|xlsx|xlsm|ods)$/i
 
-/** The longest line of names, in characters. */
+/** Maximum length of a header line, in characters. */
 const maxHeader = 4096
 
 /** Quick check for a header line that may hold the name of a secret. */
@@ -39,10 +39,10 @@ interface Header {
 }
 
 /**
- * The cells below the name of a secret in a table with commas, semicolons, tabs or bars between its cells (CSV as in
- * RFC 4180, tables of Markdown), and secrets of AWS beside their id, whether the line of names is there or not.
+ * Returns the cells below columns with the name of a secret, in a table with commas, semicolons, tabs or bars between its cells
+ * (CSV as in RFC 4180, tables of Markdown). Also returns secrets of AWS next to their ids, with or without a header line.
  *
- * @param head The first line of the file, where the text begins behind it.
+ * @param head The first line of the file, if the text does not begin with it.
  */
 export function findTableSecrets(text: string, path: string, head?: string): readonly Span[] {
   const isTable = isTableFile(path)
@@ -141,7 +141,7 @@ function recordAt(
   }
 }
 
-/** The quote that closes a cell; two quotes are one in it. -1 where none does. */
+/** Returns the index of the quote that closes a cell; -1 if there is none. Two adjacent quotes are one escaped quote. */
 function closingQuote(text: string, from: number): number {
   const stop = Math.min(text.length, from + maxCell)
   for (let at = from; at < stop; at++) {

@@ -16,7 +16,7 @@ export interface Assignment {
   readonly first: boolean
   /** Indentation of the line of the name. */
   readonly indent: number
-  /** Whether only a text in quotes is a value: behind a comparison, or in a call. */
+  /** Whether only a quoted text counts as a value: after a comparison, or in a call. */
   readonly quotedOnly: boolean
   /** Whether the name may be that of a count: `tokens: 8000`. */
   readonly counts?: boolean
@@ -24,9 +24,9 @@ export interface Assignment {
   readonly isBelow?: boolean
 }
 
-/** The longest value, in characters: one that does not end before is taken to end here, or at the end of its line. */
+/** Maximum length of a value, in characters. A longer value is taken to end here, or at the end of its line. */
 const maxValue = 64 * 1024
-/** The longest list in brackets. */
+/** Maximum length of a list in brackets, in characters. */
 const maxList = 2 * 1024
 /** Number of characters that are examined to recognise the notation of a value: a comment may follow the sign of a block. */
 const maxProbe = 1024
@@ -46,7 +46,7 @@ export function isNothing(value: string): boolean {
   )
 }
 
-/** The parts of the text behind a name that are its value and secret. */
+/** Returns the secret parts of the value that follows a name. */
 export function secretValues(text: string, assignment: Assignment): readonly Span[] {
   const from = skip(text, assignment)
   const opening = /^[a-z$@]{0,2}(\\?(?:"""|'''|["'`]))/i.exec(text.slice(from, from + 8))
@@ -78,7 +78,7 @@ function quotedValues(text: string, start: number, quote: string, assignment: As
     found.push({ start: at, end })
     const joint = /^\s*(?:[+.&\\]\s*)?(?=["'`])/.exec(text.slice(end + quote.length, end + quote.length + 80))?.[0]
     const next = end + quote.length + (joint?.length ?? 0)
-    // Two quotes beside each other are one: in YAML, SQL and CSV.
+    // Two adjacent quotes are one escaped quote: in YAML, SQL and CSV.
     const isDoubled = joint === '' && quote.length === 1
     if (joint === undefined || (joint.trim() === '' && !isDoubled) || !text.startsWith(quote, next)) break
     at = next + quote.length
@@ -129,7 +129,7 @@ function isSecretText(value: string, { kind, style, quotedOnly }: Assignment): b
   if (isNothing(text)) return false
   if (kind === 'weak' || quotedOnly) return isPlausible(text)
   if (style === 'config') return true
-  // In code and prose, sentences are labels, names of secrets are names, and signs are signs.
+  // In code and prose, a value is not a secret if it is a sentence, shorter than four characters, or itself the name of a secret.
   if ((/\s/.test(text) && !looksOpaque(text)) || text.length < 4) return false
   return !/^[A-Za-z_ .:-]+$/.test(text) || kindOfKey(text) === undefined
 }
@@ -170,7 +170,7 @@ function below(text: string, from: number, assignment: Assignment): readonly Spa
     const at = index + (item?.length ?? indent)
     const rest = text.slice(at, index + line.length)
     if (indent < assignment.indent || (item === undefined && indent === assignment.indent)) break
-    // Names below it are on their own.
+    // A line with a name of its own ends the value.
     if (/^["']?[\w.$/-]+["']?\s*:(?:\s|$)/.test(rest) || /^[{[]/.test(rest)) break
     // Lists and sentences below a name are common in prose.
     if (style === 'prose' && (item !== undefined || /\S\s+\S/.test(rest))) break

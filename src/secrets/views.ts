@@ -45,8 +45,8 @@ function narrow(text: string): string {
 const marks = patternOf(String.raw`\p{M}`, 'gu')
 
 /**
- * A name as its reader sees it: full-width forms and letters that only look like Latin ones as these, marks taken off,
- * nothing that cannot be seen. The case stays. Of a name of more than 256 characters, the ends count.
+ * Folds a name to the form that its reader sees: full-width forms and look-alike letters become Latin letters, and marks and
+ * invisible characters are removed. The case stays. Of a name of more than 256 characters, only the two ends count.
  */
 export function foldName(name: string): string {
   const start = name.length > 256 ? `${name.slice(0, 128)}${name.slice(-128)}` : name

@@ -22,13 +22,13 @@ export interface CleanPart {
   readonly changed: boolean
 }
 
-/** How much is gone through at once, in bytes, and how much more is looked at on either side: no secret is longer. */
+/** Size of a scanned part, and of the context that is scanned on either side of it, in bytes. No secret is longer than the context. */
 export const windowBytes = 512 * 1024
 export const contextBytes = 64 * 1024
 
 /**
- * Takes the secrets out of a part of a text, and chooses where it ends: at the end of a line if there is one, never within a
- * secret. So the parts of a text make up the whole, wherever they were torn apart.
+ * Removes the secrets from a part of a text, and chooses the end of the part: at the end of a line if there is one, and never
+ * within a secret. So the redacted parts make up the whole redacted text, wherever it was cut.
  */
 export async function redactWindow({ text, from, final, head }: Window, options: FindOptions): Promise<CleanPart> {
   const spans = mergeSpans(await findSecrets(text, head === undefined ? options : { ...options, head }))
@@ -43,22 +43,22 @@ function cutOf(text: string, from: number, spans: readonly Span[]): number {
   const last = Math.max(from + 1, text.length - contextBytes)
   const newline = text.lastIndexOf('\n', last) + 1
   let cut = newline > from ? newline : last
-  // Before a secret that lies across the cut; behind it, where the part would be empty.
+  // Cut before a secret that crosses the cut, or after it if the part would be empty.
   const across = spans.find((span) => span.start < cut && span.end > cut)
   if (across !== undefined) cut = across.start > from ? across.start : across.end
   return cut < text.length && /[\udc00-\udfff]/.test(text[cut] ?? '') ? cut + 1 : cut
 }
 
-/** Bytes without their secrets; or why they cannot be shown. */
+/** Bytes with their secrets removed, or the reason why they cannot be shown. */
 export type CleanBytes = { readonly bytes: Uint8Array; readonly changed: boolean } | { readonly withheld: Withheld }
 
-/** `secret`: they hold one, and nothing can be taken out of them. `encoding`: they are text in no encoding that is known. */
+/** `secret`: the bytes contain a secret that cannot be removed. `encoding`: they are text in an unknown encoding. */
 export type Withheld = 'secret' | 'encoding'
 
 /**
- * Takes the secrets out of bytes. Text in UTF-8, UTF-16 and encodings of which ASCII is a part is edited in place; other
- * bytes are shown if no secret is found in them, as ASCII or as UTF-16, and withheld otherwise. Bytes that look like text in an
- * encoding that hides ASCII (EBCDIC, UTF-32) are withheld.
+ * Removes the secrets from bytes. Text in UTF-8, UTF-16 and encodings that contain ASCII is edited in place. Other bytes are
+ * shown if they contain no secret, read as ASCII or as UTF-16, and withheld otherwise. Bytes that look like text in an encoding
+ * that hides ASCII (EBCDIC, UTF-32) are withheld.
  */
 export async function redactBytes(bytes: Buffer, options: FindOptions): Promise<CleanBytes> {
   const encoding = encodingOf(bytes)

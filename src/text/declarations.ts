@@ -15,7 +15,7 @@ const values = /^export (?:const|let|default|\{|\*).{0,400}$/
 /** Tests have no declarations: each is a call with its name. */
 const tests = /^\s{0,8}(?:test|it|describe|suite|bench)(?:\.\w+)*\(/
 
-/** Says of each line whether a heading, a declaration or a test begins there. */
+/** Returns for each line whether a heading, a declaration or a test begins there. */
 export function startsIn(lines: readonly string[], path: string, mimeType: string | undefined): readonly boolean[] {
   if (!isProse(path, mimeType))
     return lines.map((line) => line.length < 500 && (declarations.test(line) || values.test(line) || tests.test(line)))

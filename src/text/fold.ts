@@ -47,7 +47,7 @@ export function fold(text: string): Folded {
   return { text: parts.join(''), origin: (index) => originOf(at, from, index) }
 }
 
-/** By halving: the last place at or before the index. */
+/** Binary search for the last entry at or before the index. */
 function originOf(at: readonly number[], from: readonly number[], index: number): number {
   let low = 0
   let high = at.length - 1

@@ -59,7 +59,7 @@ function scalarOf(source: string): string | undefined {
   return comment === -1 ? text : text.slice(0, comment).trimEnd()
 }
 
-/** The escapes that YAML shares with JSON are the ones that are written. */
+/** Only the escapes that YAML shares with JSON are supported, because people write no others. */
 function unquote(quoted: string): string | undefined {
   try {
     return String(JSON.parse(quoted))

@@ -53,7 +53,7 @@ function afterFrontMatter(lines: readonly string[]): number {
   return end === -1 ? lines.length : end + 1
 }
 
-/** Takes the Markdown and HTML out of a heading. `undefined` where nothing is left. */
+/** Removes Markdown and HTML from a heading. `undefined` if nothing is left. */
 function plain(markdown: string): string | undefined {
   const text = markdown
     .slice(0, maxTitle * 10)

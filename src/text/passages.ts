@@ -112,11 +112,11 @@ type Kind = 'markdown' | 'code' | 'table' | 'plain'
 
 interface Heading {
   readonly text: string
-  /** It begins a passage however short the one before it is. */
+  /** Whether it begins a passage even if the passage before it is short. */
   readonly always: boolean
 }
 
-/** Tells of each line, one after the other, whether something begins at it that has a name. */
+/** Takes the lines one after the other, and returns the heading if something with a name begins at the line. */
 export type Outline = (line: string) => Heading | undefined
 
 const longest = 120
@@ -127,7 +127,7 @@ const codeEndings =
 const codeTypes =
   /^(?:text\/(?:x-|javascript|typescript|ecmascript)|application\/(?:javascript|typescript|x-(?:sh|python|ruby|perl|php|httpd-php)|sql))/
 
-/** By its MIME type, else by how its path ends. */
+/** Chosen by the MIME type, or else by the extension of the path. */
 export function kindOf(mimeType: string | undefined, path: string): Kind {
   if (isProse(path, mimeType)) return 'markdown'
   if (mimeType === 'text/csv' || mimeType === 'text/tab-separated-values' || tableEndings.test(path)) return 'table'
@@ -169,7 +169,7 @@ const declaration = new RegExp(
 )
 const named = /^(?:export )?(?:const|let|var) [\w$]+ *(?::[^=]{0,100})?= *(?:async *)?(?:\(|function|[\w$]+ *=>)/
 
-/** A declaration, by how its line begins: that is right often enough in most languages. */
+/** A declaration, recognised by the beginning of its line: that is right often enough in most languages. */
 function codeOutline(line: string): Heading | undefined {
   if (line.length > 500 || !(declaration.test(line) || named.test(line))) return undefined
   return { text: shorten(line.replace(/[{:=(]?\s*$/, '')), always: false }

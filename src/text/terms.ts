@@ -2,7 +2,7 @@
 const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー々〆]+/gu
 const han = /^\p{Script=Han}$/u
-// Bounded, since normalising takes the square of the number of marks behind a character.
+// Bounded, because normalisation takes quadratic time in the number of marks after a character.
 const words = /[\p{L}\p{N}\p{M}_]{1,64}/gu
 const parts = /\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lo}\p{M}]+|\p{N}+/gu
 
@@ -14,12 +14,12 @@ export function termsIn(text: string): readonly string[] {
   return wordsIn(text).flatMap(termsOf)
 }
 
-/** The words of a text, of each of which `termsOf` has the terms. */
+/** The words of a text. `termsOf` returns the terms of each. */
 export function wordsIn(text: string): readonly string[] {
   return text.match(words) ?? []
 }
 
-/** Most words come again and again. */
+/** Cache of the terms of words, because most words repeat. */
 const remembered = new Map<string, readonly string[]>()
 const most = { words: 50_000, length: 24 }
 
@@ -58,7 +58,7 @@ function* pairsOf(run: string): Generator<string> {
   }
 }
 
-/** Without the endings of English that most often tell forms of one word apart. */
+/** Removes the most frequent endings of English words, so that different forms of a word are equal. */
 function stem(word: string): string {
   if (word.length < 5 || !/^[a-z]+$/.test(word)) return word
   const bare = word.replace(/(?:ing|ies|ed|es|s)$/, '')

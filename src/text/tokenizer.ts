@@ -112,7 +112,7 @@ function cutOf(text: string): readonly Cut[] {
   if (found !== undefined) return found
   const before = knownBefore.get(text)
   if (before !== undefined) return remember(Buffer.from(text, 'utf16le').toString('utf16le'), before)
-  // A piece of a text would keep all of that text in memory.
+  // Copy the word: a substring would keep the whole text in memory.
   const own = Buffer.from(text, 'utf16le').toString('utf16le')
   const cuts: Cut[] = []
   const add = (part: string, at: number, length: number, kind: TermKind) => {
@@ -158,7 +158,7 @@ function termOf(text: string): string {
   return small.length > mostUnits ? wellFormed(small.slice(0, mostUnits)) : stem(small)
 }
 
-/** The end of a word of small letters of ASCII and nothing else. Its start: it is not one. */
+/** The end of a word of lower-case ASCII letters only; the start for any other word. */
 function endOfSmall(text: string, start: number): number {
   let index = start
   for (; index < text.length; index++) {

@@ -43,7 +43,7 @@ export async function* chunksOf(
       content = await readOne(provider, { ...request, range: { start: at, end: at + step } }, context)
     } catch (error) {
       const behind = isResourceError(error, 'invalid') && error.detail.reason === 'range'
-      // It has become shorter; or it is empty, and has no parts.
+      // The resource has become shorter, or it is empty and has no ranges.
       if (behind && at > start) throw new ChangedError()
       if (behind && at === 0) return yield* whole(await readOne(provider, request, context))
       // A provider may have a smaller limit, which its error names.

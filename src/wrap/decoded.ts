@@ -34,12 +34,12 @@ interface Verdict {
 const keptCharacters = 32 * 1024 * 1024
 
 /**
- * Serves text in other encodings than UTF-8 as text, with the encoding in `meta` ({@link encodingKey}). Which it is tells
- * `detectEncoding`; what is no text, or cannot be told, stays bytes.
+ * Serves text in other encodings than UTF-8 as text, with the encoding in `meta` ({@link encodingKey}). `detectEncoding` detects
+ * the encoding; bytes without a certain encoding stay bytes.
  *
- * The size of an entry is that of what is stored; the size and the ranges of a content are those of its text in UTF-8. A
- * text in another encoding is decoded as a whole: a range of it is answered with all of it, and one larger than `maxBytes`
- * is `too-large`. Text in UTF-8 keeps its ranges, at any size; a byte in it that is part of no character is shown as `?`.
+ * The size of an entry is that of the stored bytes. The size and the ranges of a content are those of its text in UTF-8. A text
+ * in another encoding is decoded as a whole: a request for a range of it gets all of it, and a text larger than `maxBytes` is
+ * `too-large`. Text in UTF-8 keeps its ranges, at any size; a byte outside of any character is shown as `?`.
  *
  * @throws ResourceError `invalid` for a rule with a malformed glob or an unknown encoding.
  */

@@ -28,10 +28,10 @@ export const alternatesKey = 'dev.hikidashi/alternates'
 const markdown = /\.(?:md|mdx|markdown)$/i
 
 /**
- * Lets documents speak for themselves: the front matter of those that `frontMatter` matches gives title, description,
- * priority and audience, before any rule does; a first heading gives a title to what has none; and what is read names the same
- * document in other languages in `meta`. A priority out of front matter is capped ({@link claimedPriority}), and does not lower
- * the priority 1 of a rule.
+ * Adds the facts that documents state about themselves: title, description, priority, audience, and the same document in other
+ * languages. Front matter of the documents that `frontMatter` matches gives the first four, before any rule does. A first heading
+ * becomes the title of a document without one. A read names the other languages in `meta`. A priority in front matter is capped
+ * ({@link claimedPriority}), and does not lower the priority 1 of a rule.
  *
  * @throws ResourceError `invalid` for a malformed glob.
  */

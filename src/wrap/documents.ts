@@ -31,15 +31,15 @@ export interface DocumentsOptions {
 }
 
 /**
- * Everything that makes documents of files, in the one order that is right. From the inside out:
+ * Combines the wrappers for documents in the only order that works. From the inside out:
  *
  * 1. `tailed` finds the last lines in the bytes of a resource, so that the end of any log is cheap, whatever its encoding.
- * 2. `decoded` makes text of what is in another encoding; all that follows sees UTF-8.
+ * 2. `decoded` decodes text in other encodings; all wrappers after it see UTF-8.
  * 3. `documented` reads front matter and looks for twins, in decoded text.
- * 4. `readable` reads documents as text. It is given text of HTML, and the bytes of the others.
- * 5. `through`, where something is to be taken out of texts: before they are cut, since half of it may not be known. The
- *    end of a text comes to it with lines before it, which are cut off behind it.
- * 6. `sliced` cuts parts of what comes out of all of these.
+ * 4. `readable` reads documents as text. It gets the text of HTML, and the bytes of other documents.
+ * 5. `through`, if something has to be removed from texts. It comes before parts are cut off, because it may not recognise half a
+ *    secret. It gets the end of a text together with lines before it, which are cut off afterwards.
+ * 6. `sliced` cuts parts of the result.
  */
 export function documents(provider: Provider, options: DocumentsOptions = {}): Provider {
   const { language, encodings, maxDecodedBytes, frontMatter, headings, languages } = options

@@ -30,11 +30,11 @@ export type Outcome = 'ok' | ErrorKind | 'ended'
 const defaults = { timeout: 30_000, concurrent: 32, waiting: 256, failures: 5, pause: 1000, longestPause: 60_000 }
 
 /**
- * Keeps a source that hangs or fails from taking everything else with it: whoever asks it waits for so long and no longer,
- * so many at once; after some failures in a row nobody asks it for a while, then one who tries.
+ * Limits requests to a source by a time-out, a semaphore and a circuit breaker, so that a source that hangs or fails affects no
+ * other. After several failures in a row the breaker opens; after a pause one request tries the source.
  *
- * What is refused is `unavailable`, and says when to come back (`retryAfter`, in seconds). Only `unavailable` and a source that
- * took too long count as failures: that nothing is there is an answer.
+ * A refused request is `unavailable`, and says when to retry (`retryAfter`, in seconds). Only `unavailable` and time-outs count
+ * as failures: "not found" is an answer.
  */
 export function limited(provider: Provider, options: LimitedOptions = {}): Provider {
   requireProvider('limited(provider, options)', provider)

@@ -15,7 +15,8 @@ export interface LinkedOptions {
 }
 
 /**
- * Says of each entry and content where a person opens it: a forge, a wiki, a bucket. The link is in `_meta`, under `metaKeys.source`.
+ * Adds to each entry and content the link under which a person opens it: at a forge, in a wiki, in a bucket. The link is in
+ * `_meta`, under `metaKeys.source`.
  *
  * @throws ResourceError `invalid` for a malformed template.
  */

@@ -71,13 +71,13 @@ export function badRange(message: string, detail: Readonly<Record<string, number
 
 /** Facts about the end of a text in its `_meta`. */
 export interface TailFacts {
-  /** How many lines it has: less than were asked for where there are no more, or no more are answered at once. */
+  /** Number of lines: less than requested if there are no more, or if an answer can hold no more. */
   readonly lines: number
   /** Whether there are lines before it. */
   readonly earlier: boolean
   /**
-   * Present where the last line does not end in a newline. `left-out`: the file was written to just now, so that the line may
-   * be written in half. `shown`: it was not.
+   * Set if the last line does not end in a newline. `left-out`: the file was written to just now, so the line may be incomplete.
+   * `shown`: it was not.
    */
   readonly unfinished?: 'left-out' | 'shown'
 }
@@ -87,10 +87,13 @@ export const tailKey = 'dev.hikidashi/tail'
 
 const name = 'tail'
 
-/** How many lines can be asked for. */
+/** Maximum number of lines of a request. */
 export const mostLines = 100_000
 
-/** How many of the last lines the parameters ask for, if they do. Throws ResourceError `invalid` (reason `tail`). */
+/**
+ * Returns the number of last lines that the parameters request; undefined if they request none. Throws ResourceError `invalid`
+ * (reason `tail`).
+ */
 export function tailIn(params: Params): number | undefined {
   const text = params.get(name)
   if (text === undefined) return undefined
@@ -109,7 +112,7 @@ export function withoutTail({ path, params }: ReadRequest): ReadRequest {
   return { path, params: new Map([...params].filter(([key]) => key !== name)) }
 }
 
-/** Facts without places in bytes, which are others in another encoding. */
+/** Removes byte offsets and sizes from facts, because they differ in another encoding. */
 export function placeless({ range, size, meta, ...facts }: ContentFacts): ContentFacts {
   const kept = Object.entries(meta ?? {}).filter(([key]) => key !== partKey)
   return { ...facts, meta: Object.fromEntries(kept) }

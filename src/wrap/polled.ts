@@ -3,11 +3,11 @@ import { sleep } from '../core/kit/abort.ts'
 import type { Change, Degradation, Entry, Provider } from '../core/provider.ts'
 
 export interface PolledOptions {
-  /** From the end of one look to the beginning of the next, in milliseconds. Default 30,000; a fifth more or less. */
+  /** Interval from the end of one poll to the beginning of the next, in milliseconds. Default 30,000. It varies by a fifth. */
   readonly interval?: number
-  /** The longest wait while the source does not answer, in milliseconds. Default ten intervals. */
+  /** Maximum interval while the source does not answer, in milliseconds. Default ten intervals. */
   readonly longest?: number
-  /** How many entries are compared. A source with more cannot be polled. Default 100,000. */
+  /** Maximum number of compared entries. A source with more cannot be polled. Default 100,000. */
   readonly limit?: number
   /** Yields the entries to compare. Default: all listed entries. */
   readonly look?: (signal: AbortSignal) => AsyncIterable<Entry>
@@ -16,11 +16,11 @@ export interface PolledOptions {
 const principal = { id: 'hikidashi-poll', roles: [] }
 
 /**
- * Gives `watch` to a source that has none, by listing it again and again and comparing what it says of each entry:
- * version, else size and time. A change is told at the latest one interval, and the time of one listing, after it.
+ * Adds `watch` to a source without it, by polling: it lists the source periodically, and compares the version of each entry, or
+ * else its size and time. A change is reported after one interval and the time of one listing at the latest.
  *
- * While the source does not answer, the waits double; when it is back, what it holds is compared with what it held. A source
- * that can watch by itself is left as it is.
+ * While the source does not answer, the interval doubles each time. When it answers again, its entries are compared with those
+ * before. A source with `watch` stays unchanged.
  */
 export function polled(provider: Provider, options: PolledOptions = {}): Provider {
   if (provider.watch !== undefined) return provider
@@ -29,7 +29,7 @@ export function polled(provider: Provider, options: PolledOptions = {}): Provide
   const limit = options.limit ?? 100_000
   const entries = options.look ?? ((signal: AbortSignal) => provider.list({}, { principal, signal }))
 
-  /** Whether the source did not answer when it was last looked at. */
+  /** Whether the source did not answer the last poll. */
   let away = false
 
   const look = async (signal: AbortSignal): Promise<Map<string, string>> => {
@@ -47,7 +47,7 @@ export function polled(provider: Provider, options: PolledOptions = {}): Provide
     let known = before
     let wait = interval
     while (!signal.aborted) {
-      // Many replicas that began at once do not ask at once.
+      // Replicas that started at the same time do not all poll at the same time.
       await sleep(wait * (0.8 + Math.random() * 0.4), signal)
       if (signal.aborted) return
       try {

@@ -18,13 +18,13 @@ import {
 import { readWhole } from './content.ts'
 
 export interface ReadableOptions {
-  /** The largest document that is read, in bytes. Default 32 MiB. */
+  /** Maximum size of a document, in bytes. Default 32 MiB. */
   readonly maxBytes?: number
-  /** The longest text that is read out of one, in characters. Default 8,000,000. */
+  /** Maximum length of the text of a document, in characters. Default 8,000,000. */
   readonly maxCharacters?: number
-  /** How long one document may take, in milliseconds. Default `workerLimits.documents`: 20,000. */
+  /** Time-out of one document, in milliseconds. Default `workerLimits.documents`: 20,000. */
   readonly timeoutMs?: number
-  /** How much memory the worker may use, in MiB, beside what PDFium does (at most 256). Default `workerLimits.documents`: 256. */
+  /** Maximum memory of the worker, in MiB, in addition to that of PDFium (at most 256). Default `workerLimits.documents`: 256. */
   readonly memoryMb?: number
 }
 
@@ -34,7 +34,7 @@ export interface ReadingFacts {
   readonly forms?: readonly Form[]
   /** The MIME type of the document that this is a reading of. */
   readonly of?: string
-  /** How many pages, slides or sheets it has. */
+  /** Number of pages, slides or sheets. */
   readonly parts?: number
 }
 
@@ -54,21 +54,21 @@ const template: Template = {
 const maxWaiting = 16
 /** Maximum number of unpacked bytes per byte of the document size limit. */
 const unpackedPerByte = 8
-/** How much text is kept, in characters: a reading is asked for part after part. */
+/** Maximum length of all cached texts, in characters: clients request a reading part by part. */
 const keptCharacters = 16 * 1024 * 1024
 
-/** For so long a document that went beyond time or memory is not tried again: it would hold up the others. */
+/** How long a document that exceeded time or memory is not tried again, in milliseconds: it would delay the others. */
 const hopelessMs = 10 * 60_000
 
 const forms: readonly string[] = ['text', 'markdown'] satisfies readonly Form[]
 
 /**
- * Gives PDF, Word, Excel, PowerPoint and HTML documents a reading beside themselves: `?as=text`, and `?as=markdown` for all
- * but PDF. A text file is its own reading.
+ * Adds readings to PDF, Word, Excel, PowerPoint and HTML documents: `?as=text`, and `?as=markdown` for all but PDF. A text file
+ * is its own reading.
  *
- * Documents are read in a worker thread, within limits of size, memory and time, one after the other; the libraries are
- * loaded there when the first one is asked for. One that breaks the worker costs one request. The size of a reading
- * is that of its text; its version is that of the document.
+ * A worker thread reads the documents one after the other, within limits of size, memory and time. It loads the libraries at the
+ * first request. A document that crashes the worker fails only its own request. The size of a reading is that of its text; its
+ * version is that of the document.
  *
  * Reads throw ResourceError `invalid` (reasons `as`, `damaged`, `encrypted`, `no-text`) and `too-large`.
  */

@@ -48,12 +48,13 @@ export interface RedactedOptions {
 }
 
 /**
- * Takes the secrets out of everything that a provider says: contents, titles, descriptions, metadata, completions.
+ * Removes the secrets from everything that a provider returns: contents, titles, descriptions, metadata, completions.
  *
- * Each is replaced by the constant `[redacted]`. Sizes are left out, and versions are hashed with a key, since both reveal
- * facts about the secret; an entry with a secret in its path looks missing. Texts are scanned as a whole, or in overlapping
- * windows, before a part is cut off: this wrapper goes inside of `sliced`, and outside of decoding wrappers. A content that
- * cannot be scanned is withheld, with a text that says so. docs/redaction.md lists the secrets that are found and those that are not.
+ * Each secret is replaced by the constant `[redacted]`. Sizes are left out, and versions are hashed with a key, because both
+ * reveal facts about the secret. An entry with a secret in its path looks missing. Texts are scanned as a whole, or in
+ * overlapping windows, before a part is cut off: put this wrapper inside `sliced`, and outside decoding wrappers. A content that
+ * cannot be scanned is withheld, with a text that says so. docs/redaction.md lists the secrets that are found and those that are
+ * not.
  *
  * @throws ResourceError `invalid` (reason `mode`) for another mode, and for a malformed glob.
  */

@@ -26,17 +26,17 @@ const template: Template = {
 }
 
 /**
- * Gives every text of a provider its end: `?tail=200` is the last 200 lines.
+ * Lets clients read the last lines of every text of a provider: `?tail=200` is the last 200 lines.
  *
- * The end is read backwards where the provider can read ranges, and is of one version; how large the resource is makes no
- * difference. A last line without a newline may be written in half: it is left out while the resource is being written to
- * (it changed within the last `settleMs`, and has other lines), and shown otherwise. `meta` says which ({@link TailFacts}),
- * and where in the resource the lines are (see `sliced`).
+ * If the provider can read ranges, the end is read backwards, in one version, and the time does not depend on the size of the
+ * resource. A last line without a newline may be incomplete. It is left out while the resource is being written to (it changed
+ * within the last `settleMs`, and has other lines), and shown otherwise. `meta` says which ({@link TailFacts}), and at which
+ * position the lines are (see `sliced`).
  *
- * Lines are found in the bytes, in any encoding that has ASCII in it and in UTF-16 with a byte order mark: `decoded` belongs
- * around this.
+ * Lines are found in the bytes, in any encoding that contains ASCII, and in UTF-16 with a byte order mark. So put `decoded`
+ * around this wrapper.
  *
- * Reads throw ResourceError `invalid` (reason `tail`) for a malformed number, and for what is no text.
+ * Reads throw ResourceError `invalid` (reason `tail`) for a malformed number, and for a resource that is not text.
  */
 export function tailed(provider: Provider, options: TailedOptions = {}): Provider {
   const limit = options.maxBytes ?? 1024 * 1024

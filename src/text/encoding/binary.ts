@@ -1,7 +1,7 @@
 /** Types that are never text, whatever their bytes look like. */
 const media = /^(?:image\/(?!svg\b)|audio\/|video\/|font\/|application\/(?:pdf|zip|gzip|wasm)\b)/
 
-/** First bytes of formats that may go on for long without a byte that no text has. */
+/** First bytes of binary formats that may continue for long without a byte that no text contains. */
 const beginnings: readonly string[] = [
   '%PDF-',
   'PK\x03\x04',
@@ -32,7 +32,7 @@ export function isMedia(mimeType = ''): boolean {
   return media.test(mimeType)
 }
 
-/** Whether bytes are of a format that is not text, by the type that they are said to have or by how they begin. */
+/** Whether bytes are of a format that is not text, judged by their declared type or their first bytes. */
 export function isBinary(bytes: Uint8Array, mimeType?: string): boolean {
   const head = Buffer.from(bytes.subarray(0, 8)).toString('latin1')
   return isMedia(mimeType) || beginnings.some((beginning) => head.startsWith(beginning))

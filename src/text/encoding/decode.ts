@@ -101,7 +101,7 @@ function decodeKorean(bytes: Uint8Array, strict?: 'strict'): string | undefined 
       if (trail === undefined && strict !== undefined) break
       code = meaning[byte * 0x100 + (trail ?? 0)] ?? 0
       if (code === 0 && strict !== undefined) return undefined
-      // A letter behind a malformed byte is a letter still.
+      // A letter after a malformed byte is still a letter.
       if (code !== 0 || (trail ?? 0) >= 0x80) at++
       if (code === 0) code = 0xfffd
     }

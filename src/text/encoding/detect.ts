@@ -15,16 +15,17 @@ export const sampleBytes = 64 * 1024
 const scoredBytes = 16 * 1024
 
 /**
- * The encoding of a text, as a label of the WHATWG Encoding Standard in lower case. `undefined` for what is no text, and for
- * a text whose encoding cannot be told. A text in ASCII is `utf-8`, and so is one in UTF-8 with a few damaged bytes.
+ * Detects the encoding of a text, as a label of the WHATWG Encoding Standard in lower case. `undefined` for bytes that are not
+ * text, and for a text whose encoding is not certain enough. A text in ASCII is `utf-8`, and so is a text in UTF-8 with a few
+ * damaged bytes.
  *
- * In this order: a byte order mark, UTF-16 by its zeros, the escapes of ISO-2022-JP, UTF-8, a declaration in the first
- * kilobyte (`<meta charset>`, `<?xml encoding>`, `coding:`) that the bytes bear out, and then whichever encoding makes the
- * likeliest text. One that is hardly likelier than another, or than chance, is not guessed.
+ * The order: a byte order mark, UTF-16 by its zeros, the escapes of ISO-2022-JP, UTF-8, a declaration in the first kilobyte
+ * (`<meta charset>`, `<?xml encoding>`, `coding:`) that the bytes confirm, and then the encoding that makes the likeliest text.
+ * An encoding that is hardly likelier than another, or than chance, is not chosen.
  *
- * Time is in proportion to the sample, whatever its bytes are, beside finding the first byte that is not ASCII.
+ * The time is linear in the length of the sample, whatever its bytes are, in addition to the search for the first non-ASCII byte.
  *
- * @param languages What texts are most likely written in, where their bytes leave it open.
+ * @param languages The likeliest languages of the text. They decide if the bytes are ambiguous.
  */
 export function detectEncoding(bytes: Uint8Array, ...languages: readonly (Language | undefined)[]): string | undefined {
   const head = bytes.subarray(0, sampleBytes)
@@ -72,7 +73,10 @@ function firstBeyondAscii(bytes: Uint8Array): number {
   return Math.min(at, bytes.length, escaped === -1 ? bytes.length : escaped)
 }
 
-/** Controls that no text has in it; an escape, a bell and a backspace are in those of terminals. 0x1A once ended files. */
+/**
+ * Whether bytes contain a control character that no text contains. Escape, bell and backspace are allowed, because output of
+ * terminals contains them, and a final 0x1A, which once marked the end of files.
+ */
 function hasControls(bytes: Uint8Array): boolean {
   const end = bytes.at(-1) === 0x1a ? bytes.length - 1 : bytes.length
   for (let at = 0; at < end; at++) {
@@ -89,12 +93,12 @@ function isJis(bytes: Uint8Array): boolean {
   return decodeBytes(bytes, 'iso-2022-jp', 'strict') !== undefined
 }
 
-/** The encoding that a text declares in its first kilobyte, where it can be in it. */
+/** The encoding that a text declares in its first kilobyte, if the sample is valid in it. */
 function declared(head: Uint8Array, sample: Uint8Array): string | undefined {
   const text = Buffer.from(head.subarray(0, 1024)).toString('latin1')
   const name = /(?:charset|encoding|coding)\s*[:=]\s*["']?([\w.:-]{2,40})/i.exec(text)?.[1]
   const label = name === undefined ? undefined : labelOf(name)
-  // UTF-8 was looked at, and is not it.
+  // UTF-8 has been ruled out already.
   if (label === undefined || /^(?:utf-|replacement|x-user-defined)/.test(label)) return undefined
   const decoded = decodeBytes(sample, label, 'strict')
   return decoded === undefined || /[\x80-\x9f\ue000-\uf8ff]/.test(decoded) ? undefined : label

@@ -25,7 +25,7 @@ export function createJudge(rules: readonly EncodingRule[], languages: readonly 
     const rule = compiled.findLast(({ matches }) => matches(path))?.label
     if (rule === 'binary' || isBinary(bytes, mimeType)) return undefined
     const found = detectEncoding(bytes, ...languages)
-    // UTF-8 proves itself. Anything else is a guess, which a rule outdoes.
+    // Valid UTF-8 is certain. Any other encoding is a guess, over which a rule takes precedence.
     if (rule === undefined || (found === 'utf-8' && rule !== 'iso-2022-jp')) return found
     return bytes.includes(0) && !rule.startsWith('utf-16') ? undefined : rule
   }

@@ -14,15 +14,15 @@ export function markOf(bytes: Uint8Array): 'utf-8' | Utf16 | undefined {
   return a === 0xfe && b === 0xff ? 'utf-16be' : undefined
 }
 
-/** Whether bytes that begin with a mark of UTF-16 are such a text: sound and numbers can begin so too. */
+/** Whether bytes with a byte order mark of UTF-16 are text in it: sound and numbers can begin with the same bytes. */
 export function isUtf16(bytes: Uint8Array, label: Utf16): boolean {
   return read(bytes, label) !== undefined
 }
 
 /**
- * Which UTF-16 a text without a byte order mark is in. Nearly all of it has to be usual characters, ASCII (at least a space
- * or the end of a line) among them, and the bytes the other way round make no such text. Ideographs out of bytes that are
- * nearly all ASCII are none either: there zeros stand in some other text.
+ * Guesses the byte order of a UTF-16 text without a byte order mark. Nearly all characters must be usual ones, including ASCII
+ * (at least a space or a line end), and the other byte order must not give such a text. Ideographs made of bytes that are nearly
+ * all ASCII do not count: such bytes are another text that contains zeros.
  */
 export function guessUtf16(bytes: Uint8Array): Utf16 | undefined {
   const readings = (['utf-16le', 'utf-16be'] as const).map((label) => {
@@ -84,7 +84,7 @@ function examine(bytes: Uint8Array): { readonly good: number; readonly bad: numb
   return { good, bad }
 }
 
-/** Whether bytes must be UTF-8, though a few are damaged: of 20 characters beyond ASCII no more than one. */
+/** Whether bytes are certainly UTF-8 although a few are damaged: at most one of 20 non-ASCII characters. */
 export function isDamagedUtf8(bytes: Uint8Array): boolean {
   const { good, bad } = examine(bytes)
   return good >= 10 && bad * 20 <= good
@@ -95,10 +95,7 @@ export function isMostlyUtf8(bytes: Uint8Array): boolean {
   return examine(bytes).bad * 10 <= bytes.length
 }
 
-/**
- * The bytes with a `?` for each that is part of no character. Their number stays the same, so that a place in the one is the
- * same place in the other.
- */
+/** Replaces each byte outside of any character by `?`. The number of bytes stays the same, so offsets stay valid. */
 export function repairUtf8(bytes: Uint8Array): Buffer {
   const repaired = Buffer.from(bytes)
   for (let at = 0; at < bytes.length; ) {

@@ -28,24 +28,31 @@ export async function writeStreamed(
     response.writeHead(200, headers)
     response.write(head)
     let written = around
-    let rest: Uint8Array = new Uint8Array()
-    for (let next = await pieces.next(); next.done !== true; next = await pieces.next()) {
-      const bytes =
-        rest.length === 0
-          ? Buffer.from(next.value.buffer, next.value.byteOffset, next.value.length)
-          : Buffer.concat([rest, next.value])
-      const whole = bytes.length - (bytes.length % 3)
-      for (let from = 0; from < whole; from += groupBytes) {
-        const text = bytes.toString('base64', from, Math.min(whole, from + groupBytes))
-        written += text.length
-        // Redaction can make it longer than it was.
-        if (written > limit) return void response.destroy()
-        if (!response.write(text, 'latin1')) await drained(response)
-        if (response.destroyed) return
-      }
-      rest = Uint8Array.prototype.slice.call(bytes, whole)
+    const send = async (text: string): Promise<boolean> => {
+      written += text.length
+      // Redaction can make it longer than it was.
+      if (written > limit) response.destroy()
+      else if (!response.write(text, 'latin1')) await drained(response)
+      return !response.destroyed
     }
-    response.end(`${Buffer.from(rest).toString('base64')}${tail}`)
+    /** The last bytes of the pieces so far, which are fewer than three. */
+    let rest = Buffer.alloc(0)
+    for (let next = await pieces.next(); next.done !== true; next = await pieces.next()) {
+      const bytes = Buffer.from(next.value.buffer, next.value.byteOffset, next.value.length)
+      // The pieces are not joined, since that would copy each of them.
+      const missing = rest.length === 0 ? 0 : 3 - rest.length
+      const joined = Buffer.concat([rest, bytes.subarray(0, missing)])
+      const whole = bytes.length - ((bytes.length - missing) % 3)
+      if (bytes.length < missing) {
+        rest = joined
+        continue
+      }
+      if (missing > 0 && !(await send(joined.toString('base64')))) return
+      for (let from = missing; from < whole; from += groupBytes)
+        if (!(await send(bytes.toString('base64', from, Math.min(whole, from + groupBytes))))) return
+      rest = Buffer.from(bytes.subarray(whole))
+    }
+    response.end(`${rest.toString('base64')}${tail}`)
   } catch {
     response.destroy()
   } finally {
