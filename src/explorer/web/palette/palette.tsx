@@ -11,15 +11,8 @@ import { shown, tailOf } from '../state/shown.ts'
 import { loadTemplates, places, templates } from '../state/templates.ts'
 import { readableUri } from '../tree/columns.ts'
 import { commandKey, hasSingleKeys, open, takeTypedAhead } from './keys.ts'
-import {
-  actions,
-  type Option,
-  promptOptions,
-  ranked,
-  resourceOption,
-  templateOptions,
-  typedOptions,
-} from './options.ts'
+import { actions, promptOptions, resourceOption, templateOptions, typedOptions } from './options.ts'
+import { type Option, ranked } from './rank.ts'
 import { t } from './words.ts'
 
 /** Dialogs above the page: the command palette, and the help. */
