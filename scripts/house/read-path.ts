@@ -75,7 +75,10 @@ async function trace(run: () => Promise<void>): Promise<Passed> {
     const ours = result.flatMap(({ url, functions }) => {
       if (!url.startsWith('file:')) return []
       const file = relative(source, fileURLToPath(url)).replaceAll('\\', '/')
-      const ran = functions.filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0)
+      // `__name` is a helper that tsx adds to files.
+      const ran = functions.filter(
+        ({ functionName, ranges }) => functionName !== '__name' && (ranges[0]?.count ?? 0) > 0,
+      )
       return file.startsWith('..') || ran.length === 0 ? [] : [{ file, ran: ran.length }]
     })
     return {

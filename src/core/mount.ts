@@ -1,5 +1,4 @@
-import type { Access } from './access.ts'
-import { decoyOf } from './decoy.ts'
+import { type Access, decoyOf } from './access.ts'
 import { isResourceError } from './errors.ts'
 import type { Reach } from './glob.ts'
 import { baseName, comparePaths, parentOf } from './path.ts'

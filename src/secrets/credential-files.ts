@@ -1,5 +1,5 @@
 import { baseName } from '../core/path.ts'
-import { foldName } from './fold.ts'
+import { foldName } from './views.ts'
 
 /**
  * Names of files and folders that commonly hold credentials, in lower case. docs/redaction.md lists the same names with

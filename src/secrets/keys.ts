@@ -1,5 +1,5 @@
 import { patternOf } from '../core/pattern.ts'
-import { foldDigits, foldName } from './fold.ts'
+import { foldDigits, foldName } from './views.ts'
 
 /**
  * The strength of a secret name: `strong` also hides everything below it (`credentials: {…}`), `weak` only its own value (`auth:

@@ -8,7 +8,7 @@ export {
   type HandlerOptions,
   type HandlerSource,
 } from './http/handler.ts'
-export type { Postings } from './http/postings.ts'
+export type { Postings } from './http/other-routes.ts'
 export { type HttpOptions, type HttpService, serveHttp } from './http/serve-http.ts'
 export type { Identity } from './protocol/bind.ts'
 export { ProtocolError } from './protocol/errors.ts'

@@ -1,9 +1,9 @@
 import { metaKeys } from '../core/meta.ts'
 import type { Page, Resource } from '../core/view.ts'
+import { formatTime, isTime } from './protocol/format.ts'
 import { escapeLineEnds } from './protocol/json.ts'
 import { type JsonText, jsonTextKey } from './protocol/json-parts.ts'
 import { type Revision, since } from './protocol/revisions.ts'
-import { formatTime, isTime } from './protocol/time.ts'
 import { isMimeType, resourcesToWire, resourceToWire } from './protocol/wire.ts'
 
 /** Number of resources that are joined to one text, and time for which they are written before other requests get their turn, in milliseconds. */

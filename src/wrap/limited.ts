@@ -6,9 +6,7 @@ import { createOverdue } from '../core/kit/overdue.ts'
 import { requireProvider } from '../core/kit/required.ts'
 import type { Log } from '../core/log.ts'
 import type { Content, Context, Entry, ListQuery, Provider, ReadRequest } from '../core/provider.ts'
-import { createAsked } from './asked.ts'
-import { createBreaker } from './breaker.ts'
-import { createSemaphore } from './semaphore.ts'
+import { createAsked, createBreaker, createSemaphore } from './slots.ts'
 
 export interface LimitedOptions {
   /** Time-out of one answer, one entry of a list or one chunk of a stream, in milliseconds. Default 30,000. */

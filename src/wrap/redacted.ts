@@ -2,14 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { invalid, notFound } from '../core/errors.ts'
 import { mapped } from '../core/kit/groups.ts'
 import type { Log } from '../core/log.ts'
-import type { ProvidedTool, ToolPart, Tools } from '../core/provided-tool.ts'
+import type { ProvidedTool, ToolLink, ToolPart, Tools } from '../core/provided-tool.ts'
 import type {
   Change,
   Content,
   Context,
   Prompt,
   PromptMessage,
-  PromptPart,
   Prompts,
   Provider,
   ReadRequest,
@@ -125,11 +124,12 @@ async function* named(changes: AsyncIterable<Change>): AsyncGenerator<Change> {
   for await (const change of changes) if (change.path === undefined || !isSecretPath(change.path)) yield change
 }
 
-/** Returns prompts with secrets removed from their descriptions and texts. Embedded resources are read, and redacted, elsewhere. */
-function cleanPrompts(prompts: Prompts, cleaner: Cleaner, seal: Seal): Prompts {
-  /** Returns undefined for a part with a secret in its path. */
-  const cleanPart = async (part: PromptPart, path: string, signal: AbortSignal): Promise<PromptPart | undefined> => {
-    if ('uri' in part) return { uri: redactPhrase(part.uri) }
+/** A part that prompts and results of tools can have. */
+type SourcePart = Exclude<ToolPart, { readonly link: ToolLink }>
+
+/** Removes secrets from a part. The function returns undefined for a part with a secret in its path. */
+function partCleaner(cleaner: Cleaner, seal: Seal) {
+  return async (part: SourcePart, path: string, signal: AbortSignal): Promise<SourcePart | undefined> => {
     if ('entry' in part) return isSecretPath(part.entry.path) ? undefined : { entry: cleanEntry(part.entry, seal) }
     if ('content' in part) {
       const { content } = part
@@ -140,6 +140,11 @@ function cleanPrompts(prompts: Prompts, cleaner: Cleaner, seal: Seal): Prompts {
     if ('text' in part || !('bytes' in clean)) return { text: 'text' in clean ? clean.text : '' }
     return { bytes: clean.bytes, mimeType: part.mimeType }
   }
+}
+
+/** Returns prompts with secrets removed from their descriptions and texts. Embedded resources are read, and redacted, elsewhere. */
+function cleanPrompts(prompts: Prompts, cleaner: Cleaner, seal: Seal): Prompts {
+  const cleanPart = partCleaner(cleaner, seal)
   const { complete } = prompts
   return {
     ...prompts,
@@ -155,7 +160,8 @@ function cleanPrompts(prompts: Prompts, cleaner: Cleaner, seal: Seal): Prompts {
       const { description, messages } = await prompts.get(request, context)
       const clean: PromptMessage[] = []
       for (const { role, content } of messages) {
-        const part = await cleanPart(content, request.path, context.signal)
+        const part =
+          'uri' in content ? { uri: redactPhrase(content.uri) } : await cleanPart(content, request.path, context.signal)
         if (part !== undefined) clean.push({ role, content: part })
       }
       return { ...(description === undefined ? {} : { description: redactPhrase(description) }), messages: clean }
@@ -189,19 +195,7 @@ function cleanWords({ title, description }: { title: string | undefined; descrip
 
 /** Returns tools with secrets removed from their descriptions, schemas and results. */
 function cleanTools(tools: Tools, cleaner: Cleaner, seal: Seal): Tools {
-  /** Returns undefined for a part with a secret in its path. */
-  const cleanPart = async (part: ToolPart, path: string, signal: AbortSignal): Promise<ToolPart | undefined> => {
-    if ('link' in part) return part
-    if ('entry' in part) return isSecretPath(part.entry.path) ? undefined : { entry: cleanEntry(part.entry, seal) }
-    if ('content' in part) {
-      const { content } = part
-      if (isSecretPath(content.path)) return undefined
-      return { content: { ...(await cleaner.whole(content, content.path, signal)), path: content.path } }
-    }
-    const clean = await cleaner.whole(part, path, signal)
-    if ('text' in part || !('bytes' in clean)) return { text: 'text' in clean ? clean.text : '' }
-    return { bytes: clean.bytes, mimeType: part.mimeType }
-  }
+  const cleanPart = partCleaner(cleaner, seal)
   /** Scans JSON as a text of its own, too: a secret may be found only together with the key beside it. */
   const cleanStructured = async (value: Readonly<Record<string, unknown>>, path: string, signal: AbortSignal) => {
     const text = JSON.stringify(value)
@@ -224,7 +218,7 @@ function cleanTools(tools: Tools, cleaner: Cleaner, seal: Seal): Tools {
       const { parts, structured, ...rest } = await tools.call(asked, context)
       const shown: ToolPart[] = []
       for (const part of parts) {
-        const one = await cleanPart(part, path, signal)
+        const one = 'link' in part ? part : await cleanPart(part, path, signal)
         if (one !== undefined) shown.push(one)
       }
       const told = structured && (await cleanStructured(structured, path, signal))

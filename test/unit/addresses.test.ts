@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { createAddresses, networkOf } from '../../src/server/admission/addresses.ts'
+import { createAddresses, networkOf } from '../../src/server/admission/connections.ts'
 import { completeLimits } from '../../src/server/admission/limits.ts'
 
 const socketFrom = (remoteAddress: string | undefined) => Object.assign(new EventEmitter(), { remoteAddress }) as Socket

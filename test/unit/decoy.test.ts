@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { decoyOf } from '../../src/core/decoy.ts'
+import { decoyOf } from '../../src/core/access.ts'
 import { closedAbove } from '../../src/core/tree.ts'
 
 const paths = fc.array(fc.constantFrom('a', 'b', 'c'), { minLength: 1, maxLength: 12 }).map((names) => names.join('/'))

@@ -1,7 +1,7 @@
 import { renameSync, symlinkSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createHot, createTurns } from '../../src/providers/files/hot.ts'
+import { createHot, createTurns } from '../../src/providers/files/descriptor.ts'
 import { createFiles } from '../../src/providers/files/index.ts'
 import { openLinuxPlaces } from '../../src/providers/files/linux.ts'
 import { createPool, type Pool } from '../../src/providers/files/pool.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { isJson, jsonLines } from '../../src/text/json-lines.ts'
+import { isJson, jsonLines } from '../../src/wrap/spilled.ts'
 
 test('each member stands on a line of its own', () => {
   expect(jsonLines('{"a":[1,{"b":"x, {y}: \\"z\\""}],"c":{},"d":[ ]}')).toBe(

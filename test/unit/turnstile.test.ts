@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createTurnstile } from '../../src/server/admission/entrance.ts'
 import { completeLimits, defaultLimits } from '../../src/server/admission/limits.ts'
-import { createTurnstile } from '../../src/server/admission/turnstile.ts'
 import { createMeter } from '../../src/server/telemetry/meter.ts'
 
 // Nothing comes back while the test runs.

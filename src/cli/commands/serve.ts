@@ -10,10 +10,8 @@ import { type Listen, parseListen } from '../../schema/values.ts'
 import type { AuditFile, HttpOptions, ServeOptions as Service } from '../../server/index.ts'
 import { serveStdio } from '../../server/stdio/serve-stdio.ts'
 import { hostName, ownCommand } from '../hosts/how-to-add.ts'
-import { type Announcer, createAnnouncer } from '../operations/announce.ts'
 import type { ServeIndexingOptions } from '../operations/indexing.ts'
 import { type Local, openLocal, requireLocal, scopesOfMounts } from '../operations/local.ts'
-import { openLater } from '../operations/open-later.ts'
 import {
   adviceOn,
   argumentsFor,
@@ -28,6 +26,7 @@ import {
   tokensOf,
   warnOfLargeFolders,
 } from '../operations/serve-options.ts'
+import { type Announcer, createAnnouncer, openLater } from '../operations/serving.ts'
 import { createStop } from '../operations/stop.ts'
 import { packageVersion } from '../operations/version.ts'
 import { exitCodeHelp, failed } from '../terminal/exit.ts'

@@ -1,15 +1,212 @@
 import './style/theme.css'
 import './style/layout.css'
+import { useSignalEffect } from '@preact/signals'
 import { render } from 'preact'
-import { App } from './app.tsx'
+import { useEffect, useRef } from 'preact/hooks'
 import { connect } from './mcp/connect.ts'
 import type { Endpoint } from './mcp/request.ts'
-import { followBrowse } from './state/browse.ts'
+import { followBrowse, treeState } from './state/browse.ts'
 import { followHealing } from './state/healing.ts'
 import { followChanges } from './state/live.ts'
-import { followAddress } from './state/place.ts'
-import { keepChoices } from './state/remembered.ts'
-import { followAttention, start, takeTicket, wish } from './state/session.ts'
+import { followAddress, peek, place } from './state/place.ts'
+import { keepChoices, widths } from './state/remembered.ts'
+import { connection, followAttention, liveness, start, takeTicket, wish } from './state/session.ts'
+import './shell/shell.css'
+import { lastSegment } from '../../client/wire.ts'
+import { adding } from './basket/adding.ts'
+import { startBasket } from './basket/store.ts'
+import { open, startKeys } from './palette/keys.ts'
+import { ContinuedNotice, Gate, WishDialog } from './shell/gates.tsx'
+import { Header } from './shell/header.tsx'
+import { Announced, BackBar, Guarded, isNarrow, lazily } from './shell/panes.tsx'
+import { t } from './shell/words.ts'
+import { announce } from './state/announce.ts'
+import { shown } from './state/shown.ts'
+import { BrowsePane } from './tree/pane.tsx'
+
+// Parts that the first screen does not need are loaded when they are opened.
+const AddingDialog = lazily(async () => (await import('./basket/adding-dialog.tsx')).AddingDialog)
+const BasketPane = lazily(async () => (await import('./basket/pane.tsx')).BasketPane)
+const FindPane = lazily(async () => (await import('./find/pane.tsx')).FindPane)
+const Overview = lazily(async () => (await import('./home/overview.tsx')).Overview)
+const Palette = lazily(async () => (await import('./palette/palette.tsx')).Palette)
+const Preview = lazily(async () => (await import('./preview/preview.tsx')).Preview)
+
+/** The whole page: the tree or list on the left, one resource in the middle, the basket on the right. */
+function App() {
+  useSignalEffect(() => {
+    document.title = titleOf()
+  })
+  useSignalEffect(() => {
+    if (liveness.value === 'lost') announce(t('lost'))
+  })
+  return (
+    <>
+      {connection.value === undefined ? <Gate /> : <Panes />}
+      <Announced />
+    </>
+  )
+}
+
+/** In a narrow window, the pane that the permalink selects. */
+function frontOf(): 'left' | 'middle' | 'right' {
+  const { uri, basket } = place.value
+  if (basket === '1') return 'right'
+  return uri === undefined ? 'left' : 'middle'
+}
+
+function Panes() {
+  useEffect(startBasket, [])
+  useEffect(startKeys, [])
+  const { view = 'tree', uri, basket } = place.value
+  const front = isNarrow.value ? frontOf() : undefined
+  const isAway = (pane: 'left' | 'middle' | 'right') => front !== undefined && front !== pane
+  const { left, right } = widths.value
+  return (
+    <div class="page">
+      <button type="button" class="skip" onClick={() => document.getElementById('middle')?.focus()}>
+        {t('skip')}
+      </button>
+      <Header />
+      <ContinuedNotice />
+      <div class="panes">
+        <section
+          class={`left left-${view}`}
+          id="left"
+          aria-label={t('browse')}
+          hidden={isAway('left')}
+          style={left === undefined || front !== undefined ? {} : { width: `${left}px` }}
+        >
+          <Guarded key={view}>{view === 'tree' || view === 'list' ? <BrowsePane /> : <FindPane />}</Guarded>
+        </section>
+        {front === undefined ? <Split side="left" label={t('resizeLeft')} controls="left" /> : null}
+        <main class="middle" id="middle" tabIndex={-1} aria-label={t('resource')} hidden={isAway('middle')}>
+          {front === 'middle' ? <BackBar change={{ uri: undefined }} /> : null}
+          <Middle uri={uri} />
+        </main>
+        {basket === '1' ? (
+          <>
+            {front === undefined ? <Split side="right" label={t('resizeRight')} controls="right" /> : null}
+            <aside
+              class="right"
+              id="right"
+              aria-label={t('basket')}
+              style={right === undefined || front !== undefined ? {} : { width: `${right}px` }}
+            >
+              {front === 'right' ? <BackBar change={{ basket: undefined }} /> : null}
+              <Guarded>{<BasketPane />}</Guarded>
+            </aside>
+          </>
+        ) : null}
+      </div>
+      {open.value === undefined ? null : <Palette />}
+      {adding.value === undefined ? null : <AddingDialog />}
+      <WishDialog />
+    </div>
+  )
+}
+
+function Middle({ uri: opened }: { readonly uri: string | undefined }) {
+  const uri = peek.value ?? opened
+  // The metadata of a mount is in the list of mounts, which is being loaded.
+  if (treeState.value.state === 'loading') return null
+  if (uri === undefined)
+    return (
+      <Guarded>
+        <Overview />
+      </Guarded>
+    )
+  return (
+    <Guarded key={uri}>
+      <Preview uri={uri} />
+    </Guarded>
+  )
+}
+
+function titleOf(): string {
+  const { server } = connection.value ?? {}
+  const { uri, view = 'tree', q } = place.value
+  const where =
+    uri !== undefined ? lastSegment(uri) : view === 'search' && q !== undefined ? q : view === 'tree' ? '' : t(view)
+  return [where, server?.title ?? server?.name ?? 'hikidashi']
+    .filter((part) => part !== '')
+    .map(shown)
+    .join(' · ')
+}
+
+interface SplitProps {
+  readonly side: 'left' | 'right'
+  readonly label: string
+  /** The id of the pane whose width it sets. */
+  readonly controls: string
+}
+
+const least = 180
+/** Minimum width that the neighbouring panes keep, in pixels. */
+const rest = 280
+const step = 16
+
+const mostOf = () => Math.max(least, innerWidth - rest)
+const clamp = (width: number) => Math.round(Math.min(Math.max(width, least), mostOf()))
+
+/** The line between two panes. It can be moved by mouse, finger or keyboard; a double click resets the width. */
+function Split({ side, label, controls }: SplitProps) {
+  const from = useRef<{ readonly x: number; readonly width: number } | undefined>(undefined)
+  const measured = () => document.getElementById(controls)?.getBoundingClientRect().width ?? least
+  const now = widths.value[side]
+  const set = (width: number) => {
+    widths.value = { ...widths.value, [side]: clamp(width) }
+  }
+  const reset = () => {
+    const { [side]: _, ...others } = widths.value
+    widths.value = others
+  }
+  const sign = side === 'left' ? 1 : -1
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    const moves: Readonly<Record<string, () => void>> = {
+      ArrowLeft: () => set(measured() - sign * step),
+      ArrowRight: () => set(measured() + sign * step),
+      Home: () => set(least),
+      End: () => set(mostOf()),
+      Enter: reset,
+    }
+    const move = moves[event.key]
+    if (move === undefined) return
+    event.preventDefault()
+    move()
+  }
+
+  return (
+    <div
+      class="split"
+      role="separator"
+      tabIndex={0}
+      aria-label={label}
+      aria-orientation="vertical"
+      aria-controls={controls}
+      aria-valuemin={least}
+      aria-valuemax={mostOf()}
+      aria-valuenow={now ?? Math.round(measured())}
+      onKeyDown={onKeyDown}
+      onDblClick={reset}
+      onPointerDown={(event) => {
+        if (event.button !== 0) return
+        from.current = { x: event.clientX, width: measured() }
+        event.currentTarget.setPointerCapture(event.pointerId)
+      }}
+      onPointerMove={(event) => {
+        if (from.current !== undefined) set(from.current.width + sign * (event.clientX - from.current.x))
+      }}
+      onPointerUp={() => {
+        from.current = undefined
+      }}
+      onPointerCancel={() => {
+        from.current = undefined
+      }}
+    />
+  )
+}
 
 const page = document.getElementById('page')
 if (page === null) throw new Error('The page has no place to draw in.')
@@ -23,6 +220,7 @@ followBrowse()
 followHealing()
 render(<App />, page)
 await admitted
+
 // The server says where MCP is, beside the page: `/` and `/mcp`.
 const mcp = document.querySelector<HTMLMetaElement>('meta[name=mcp]')?.content ?? 'mcp'
 const isPrivate = document.querySelector<HTMLMetaElement>('meta[name=private]')?.content === 'yes'

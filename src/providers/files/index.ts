@@ -13,30 +13,27 @@ import type {
   ReadRequest,
   Template,
 } from '../../core/provider.ts'
-import { createHeadings } from './describe.ts'
+import { createHeadings } from './entries.ts'
 import { createIgnoreFiles, ignoreFileName } from './ignore-files.ts'
 import { createKept, type Route } from './kept.ts'
 import { createLister } from './list.ts'
-import { lookAt, lookNow } from './look.ts'
-import { mimeTypeFor } from './media.ts'
+import { createRules, mimeTypeFor } from './media.ts'
 import { createNameCache } from './names.ts'
 import { completeOptions, type FilesOptions } from './options.ts'
-import { stampOf } from './permit.ts'
 import type { Place, Places } from './place.ts'
 import { createPool, type Pool } from './pool.ts'
 import { readStable, textOf } from './read.ts'
 import { openRoot } from './root.ts'
-import { createRules } from './rules.ts'
-import { createSpelling, type Look } from './spelling.ts'
+import { lookAt, lookNow, stampOf } from './stats.ts'
 import { createVisibility } from './visibility.ts'
 import { createVouching, type Vouched, type Vouching } from './vouching.ts'
-import { createWalk } from './walk.ts'
+import { createSpelling, createWalk, type Look } from './walk.ts'
 import type { WatchOptions } from './watch-run.ts'
 import { beginInThread, type FromThread, type Request } from './watch-thread.ts'
 
 export { type LeftOut, type LeftOutCounts, type LeftOutFiles, type LeftOutReason, openLeftOut } from './left-out.ts'
+export type { FileRule } from './media.ts'
 export type { FilesOptions } from './options.ts'
-export type { FileRule } from './rules.ts'
 
 const template: Template = {
   template: '{+path}',

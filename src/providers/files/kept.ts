@@ -1,6 +1,6 @@
 import type { BigIntStats } from 'node:fs'
-import { hasStamp, isSettled } from './permit.ts'
 import type { Place } from './place.ts'
+import { hasStamp, isSettled } from './stats.ts'
 
 /**
  * Answers about paths that are asked for many times a second, each with the directories on its way and its file, held open. An answer is used

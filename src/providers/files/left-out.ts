@@ -6,15 +6,13 @@ import { createBreath } from './breath.ts'
 import { isSecretName } from './excludes.ts'
 import { createIgnoreFiles } from './ignore-files.ts'
 import { type IgnoreLine, ignoringLine } from './ignores.ts'
-import { lookAt } from './look.ts'
 import { createNameCache } from './names.ts'
 import { completeOptions, type FilesOptions } from './options.ts'
-import { kindOf } from './permit.ts'
 import { createPool } from './pool.ts'
 import { openRoot } from './root.ts'
-import { createSpelling } from './spelling.ts'
+import { kindOf, lookAt } from './stats.ts'
 import { createNameJudge, type NameRule } from './visibility.ts'
-import { createWalk, mayRead, type Position } from './walk.ts'
+import { createSpelling, createWalk, mayRead, type Position } from './walk.ts'
 
 /** Why a file or a folder is not served. */
 export type LeftOutReason =

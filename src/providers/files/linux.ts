@@ -1,8 +1,19 @@
 import * as fs from 'node:fs'
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { isLocalDisk } from '../../core/kit/local-disk.ts'
-import { type Descriptor, handleOf, openDescriptor, openNow, statOf } from './descriptor.ts'
-import { createHot, createHotFiles, createTurns } from './hot.ts'
+import {
+  createHot,
+  createHotFiles,
+  createTurns,
+  type Descriptor,
+  handleOf,
+  isMounted,
+  mountOf,
+  openDescriptor,
+  openNow,
+  pathOf,
+  statOf,
+} from './descriptor.ts'
 import type { Handle, Place, Places } from './place.ts'
 import { failure, type Pool } from './pool.ts'
 
@@ -262,22 +273,6 @@ async function openTested(real: string, pool: Pool, at?: string): Promise<Root> 
     descriptor.close()
     throw failure(error)
   }
-}
-
-function pathOf({ fd }: Descriptor): string {
-  return `/proc/self/fd/${fd}`
-}
-
-/** Returns the mount number of a descriptor from /proc, without a call to its file system. */
-function mountOf(descriptor: Descriptor): string | undefined {
-  const info = fs.readFileSync(`/proc/self/fdinfo/${descriptor.fd}`, 'latin1')
-  return /^mnt_id:\s*(\d+)/m.exec(info)?.[1]
-}
-
-/** Whether this process still sees a mount. It does not see unmounted ones (also by `umount -l`). */
-function isMounted(mount: string): boolean {
-  const table = fs.readFileSync('/proc/self/mountinfo', 'latin1')
-  return table.split('\n').some((line) => line.startsWith(`${mount} `))
 }
 
 function selfTest(root: Descriptor, real: string): void {

@@ -1,7 +1,7 @@
 import { constants } from 'node:buffer'
 import { invalid } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import type { FileRule } from './rules.ts'
+import type { FileRule } from './media.ts'
 
 /**
  * Whether to leave out files that are hardly ever worth serving. `except`: globs over paths; a file or folder that matches is served anyway.

@@ -116,6 +116,14 @@ export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }
 
+/** Returns what an operator does about a path that cannot be opened. The text continues the name of the path. Undefined: another error. */
+export function adviceOn(error: unknown): string | undefined {
+  const code = codeOf(error)
+  if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist. Create it, or give another path.'
+  if (code === 'EACCES' || code === 'EPERM') return 'may not be read by this user. Change its mode or its owner.'
+  return undefined
+}
+
 /**
  * Converts a failed call's error: `not-found` when nothing can be opened, `unavailable` for errors that may be temporary (EIO, EMFILE). An
  * abort error stays as it is.

@@ -1,11 +1,10 @@
 import type { BigIntStats } from 'node:fs'
-import { later, ResourceError } from '../../core/errors.ts'
+import { invalid, later, ResourceError } from '../../core/errors.ts'
 import { sleep } from '../../core/kit/abort.ts'
 import { isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import type { ByteRange, Context } from '../../core/provider.ts'
-import { rangeWithin } from '../../core/range.ts'
-import { hasStamp, tickMs } from './permit.ts'
 import type { Handle } from './place.ts'
+import { hasStamp, tickMs } from './stats.ts'
 
 /** Bytes of one version of a file, with the stats of that version. */
 export interface Bytes {
@@ -64,6 +63,33 @@ export async function readStable(
     previous = found
   }
   throw new ResourceError('unavailable', 'A file changes faster than it can be read as one version.')
+}
+
+/**
+ * Returns the requested range within a resource of `size` bytes, of which at most `limit` are read at once.
+ *
+ * @throws ResourceError `invalid` (reason `range`, with `size`) for a malformed range or one that begins after the end,
+ * `too-large` (with `size` and `limit`) for one that is longer than the limit.
+ */
+export function rangeWithin(
+  range: ByteRange | undefined,
+  size: number,
+  limit: number,
+): { readonly start: number; readonly end: number } {
+  const { start, end: wanted = size } = range ?? { start: 0 }
+  const end = Math.min(wanted, size)
+  if (![start, wanted].every(Number.isSafeInteger) || start < 0 || wanted < start)
+    throw invalid('A range of bytes is two whole numbers, the first no larger than the second.', 'range', { size })
+  if (start > 0 && start >= size)
+    throw invalid(`The range begins behind the end: there are ${size} bytes.`, 'range', { size })
+  if (end - start <= limit) return { start, end }
+  const what = range === undefined ? 'The resource' : 'The range'
+  throw new ResourceError(
+    'too-large',
+    `${what} has ${end - start} bytes, and at most ${limit} are read at once. ` +
+      `Ask for a part of it: ?bytes=0-${limit - 1}, or ?lines=1-200 for text.`,
+    { reason: 'too-large', size, limit },
+  )
 }
 
 /** Whether a file was only appended to between two reads, as far as the reads show. */

@@ -6,7 +6,7 @@ import type { Log } from '../../core/log.ts'
 import { handleOf, openDescriptor, statOf } from './descriptor.ts'
 import { openLinuxPlaces } from './linux.ts'
 import type { Place, Places } from './place.ts'
-import { codeOf, failure, type Pool } from './pool.ts'
+import { adviceOn, codeOf, failure, type Pool } from './pool.ts'
 
 export interface RootOptions {
   readonly root: string
@@ -59,11 +59,7 @@ async function resolveRoot(root: string): Promise<string> {
     return real
   } catch (error) {
     if (isResourceError(error)) throw error
-    const code = codeOf(error)
-    if (code === 'ENOENT' || code === 'ENOTDIR') throw fault('does not exist. Create it, or give another path.')
-    if (code === 'EACCES' || code === 'EPERM')
-      throw fault('may not be read by this user. Change its mode or its owner.')
-    throw fault(`cannot be opened (${code}).`)
+    throw fault(adviceOn(error) ?? `cannot be opened (${codeOf(error)}).`)
   }
 }
 

@@ -1,6 +1,6 @@
 import type { BigIntStats } from 'node:fs'
 import type { Names } from './names.ts'
-import { isSettled } from './permit.ts'
+import { isSettled } from './stats.ts'
 
 /** Change of a file since the last look. */
 export type Verdict = 'came' | 'went' | 'changed' | undefined

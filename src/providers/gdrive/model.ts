@@ -230,8 +230,6 @@ export function createReaders() {
   }
 }
 
-export type ReadersOf = ReturnType<typeof createReaders>['of']
-
 function nameOf({ type, emailAddress, domain, allowFileDiscovery, deleted, expirationTime, view }: Permission) {
   const ends = Date.parse(expirationTime ?? '')
   if (deleted === true || (view !== undefined && view !== null) || ends <= Date.now()) return undefined

@@ -7,8 +7,7 @@ import { createSchedule } from '../files/watch-schedule.ts'
 import { explained } from './launch-failures.ts'
 import type { RefTable } from './refs.ts'
 import type { Repository } from './repository.ts'
-import { changesBetween, createChangedFiles } from './watch-differences.ts'
-import { createDirectories, type Heard } from './watch-directories.ts'
+import { changesBetween, createChangedFiles, createDirectories, type Heard } from './watch-parts.ts'
 
 /** Interval of checks that the git directory is still the same, in milliseconds: its parent directories are not watched. */
 const sameEvery = 1000

@@ -19,7 +19,7 @@ import { type Shown, thinned } from './shown.ts'
 import { type Answer, type Metric, pageNames, type Source } from './source.ts'
 
 export type { MetricsOptions, PrometheusMount, SelfMount } from './options.ts'
-export { measureProcess } from './process.ts'
+export { measureProcess } from './own.ts'
 export type { Credentials } from './request.ts'
 
 type Text = Content & { readonly text: string }

@@ -5,9 +5,8 @@ import { isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { baseName } from '../../core/path.ts'
 import type { ByteRange, Content, Context } from '../../core/provider.ts'
-import { rangeWithin } from '../../core/range.ts'
 import { mimeTypeFor, mimeTypeOf } from '../files/media.ts'
-import { textOf } from '../files/read.ts'
+import { rangeWithin, textOf } from '../files/read.ts'
 import { type ObjectBody, type ObjectDetails, ObjectFault, type ObjectStore } from './store.ts'
 
 /** Number of bytes at the start of an object that decide whether it is text, when only a part of it is read. */

@@ -1,7 +1,6 @@
 import { notFound } from '../../core/errors.ts'
 import type { Content, Context, Entry, Provider, ReadRequest, Template } from '../../core/provider.ts'
 import { createBatcher } from './batch.ts'
-import { createCompleter } from './complete.ts'
 import {
   enumDocument,
   extensionsDocument,
@@ -12,7 +11,7 @@ import {
   routineDocument,
   textContent,
 } from './documents.ts'
-import { createLister } from './list.ts'
+import { createCompleter, createLister } from './list.ts'
 import type { ObjectName, Relation } from './model.ts'
 import { keyOf, type Place, placeOf } from './names.ts'
 import { createRowRules, type RowOptions, readRow, readRows, rowParts, type Table } from './rows.ts'

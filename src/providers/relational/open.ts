@@ -41,18 +41,8 @@ export async function openRelational<C>(opening: Opening<C>): Promise<Provider> 
   })
 }
 
-/** Options that every source over a database server takes, besides its address. */
-export interface ServerOptions {
-  /** The schemas that are served. Of a single one the name is left out of paths. Default: all but those of the system. */
-  readonly schemas?: readonly string[]
-  /** Encryption of the connection. Default: `verify`, but `off` on the loopback interface unless the URL requests it. */
-  readonly tls?: TlsOptions
-  /** Takes a role that could do more than read. */
-  readonly allowPrivileged?: boolean
-  /** Maximum number of connections, besides one that listens. Default 4. */
-  readonly connections?: number
-  /** Time-out of connecting, in milliseconds. Default 5000. */
-  readonly connectTimeoutMs?: number
+/** Options that every source over a database takes. The connections to a file are processes that read it. */
+export interface DatabaseOptions {
   /** Time-out of one statement, in milliseconds. Default 10,000. */
   readonly statementTimeoutMs?: number
   /** Time-out of one statement that waits for a lock, in milliseconds. Default 2000. */
@@ -63,9 +53,23 @@ export interface ServerOptions {
   readonly idleTimeoutMs?: number
   /** Whether changes are reported. Default `true`. */
   readonly watch?: boolean
-  /** Interval at which the catalog is compared without notifications, in milliseconds. Default 30,000. */
+  /** Interval at which the database is compared without a sign of a change, in milliseconds. Default 30,000. */
   readonly reconcile?: number
   readonly log?: Log
+}
+
+/** Options that every source over a database server takes, besides its address. */
+export interface ServerOptions extends DatabaseOptions {
+  /** The schemas that are served. Of a single one the name is left out of paths. Default: all but those of the system. */
+  readonly schemas?: readonly string[]
+  /** Encryption of the connection. Default: `verify`, but `off` on the loopback interface unless the URL requests it. */
+  readonly tls?: TlsOptions
+  /** Takes a role that could do more than read. */
+  readonly allowPrivileged?: boolean
+  /** Maximum number of connections, besides one that listens. Default 4. */
+  readonly connections?: number
+  /** Time-out of connecting, in milliseconds. Default 5000. */
+  readonly connectTimeoutMs?: number
 }
 
 export interface TlsOptions {
@@ -78,28 +82,38 @@ export interface TlsOptions {
 }
 
 /** Options with their defaults. */
-export interface ServerSettings {
-  readonly schemas: readonly string[] | undefined
-  readonly connections: number
-  readonly connectTimeoutMs: number
+export interface DatabaseSettings {
   readonly statementTimeoutMs: number
   readonly lockTimeoutMs: number
   readonly waitTimeoutMs: number
   readonly idleTimeoutMs: number
-  readonly allowPrivileged: boolean
   readonly log: Log
 }
 
-export function completeServerOptions(options: ServerOptions): ServerSettings {
+export function completeDatabaseOptions(options: DatabaseOptions): DatabaseSettings {
   return {
-    schemas: options.schemas,
-    connections: options.connections ?? 4,
-    connectTimeoutMs: options.connectTimeoutMs ?? 5000,
     statementTimeoutMs: options.statementTimeoutMs ?? 10_000,
     lockTimeoutMs: options.lockTimeoutMs ?? 2000,
     waitTimeoutMs: options.waitTimeoutMs ?? 5000,
     idleTimeoutMs: options.idleTimeoutMs ?? 60_000,
-    allowPrivileged: options.allowPrivileged ?? false,
     log: options.log ?? (() => {}),
+  }
+}
+
+/** Options with their defaults. */
+export interface ServerSettings extends DatabaseSettings {
+  readonly schemas: readonly string[] | undefined
+  readonly connections: number
+  readonly connectTimeoutMs: number
+  readonly allowPrivileged: boolean
+}
+
+export function completeServerOptions(options: ServerOptions): ServerSettings {
+  return {
+    ...completeDatabaseOptions(options),
+    schemas: options.schemas,
+    connections: options.connections ?? 4,
+    connectTimeoutMs: options.connectTimeoutMs ?? 5000,
+    allowPrivileged: options.allowPrivileged ?? false,
   }
 }

@@ -15,9 +15,8 @@ import {
   tagEntry,
   voteEntry,
 } from './list.ts'
-import { look, type Question } from './lookup.ts'
 import { nameFault, parsePlace, segmentOf } from './places.ts'
-import { type ComputeOptions, computeOnce, readPlace } from './read.ts'
+import { type ComputeOptions, computeOnce, look, type Question, readPlace } from './read.ts'
 import { type Analysis, analysisJsonSchema, type NewAnalysis, taskTypes } from './record.ts'
 import { reportLanguages } from './report.ts'
 import { parseRow, tagTerm } from './row.ts'
@@ -26,8 +25,7 @@ import { createWriter, type Stored, type WriteOptions } from './write.ts'
 
 /** Store of the results. */
 export { openStore, type Store, type StoreOptions } from '../../store/index.ts'
-export type { Question } from './lookup.ts'
-export type { ComputeOptions } from './read.ts'
+export type { ComputeOptions, Question } from './read.ts'
 export { type Analysis, analysisJsonSchema, type NewAnalysis, type TaskType, taskTypes, type Vote } from './record.ts'
 export { formatReport, type ReportLanguage } from './report.ts'
 export { hashPrompt, normalizePrompt } from './row.ts'

@@ -3,37 +3,23 @@ import { isAbsolute } from 'node:path'
 import { invalid, isResourceError } from '../../core/errors.ts'
 import { sleep } from '../../core/kit/abort.ts'
 import { requireKeys } from '../../core/kit/required.ts'
-import type { Log } from '../../core/log.ts'
 import type { Provider } from '../../core/provider.ts'
 import type { RowOptions } from '../relational/index.ts'
 import type { ObjectName, Relation } from '../relational/model.ts'
-import { openRelational } from '../relational/open.ts'
+import { completeDatabaseOptions, type DatabaseOptions, openRelational } from '../relational/open.ts'
 import { createPool, type Pool } from '../relational/pool.ts'
 import type { Listed, RowPage, Source, SourceContext } from '../relational/source.ts'
 import { reasonOf } from './failures.ts'
 import type { Operations } from './operations.ts'
 import { type Reader, startReader } from './process.ts'
 
-export interface SqliteOptions {
+export interface SqliteOptions extends DatabaseOptions {
   /** The absolute path of the file. It is read, and nothing else: neither it nor anything beside it is written or made. */
   readonly file: string
   /** The served rows. Undefined: none. */
   readonly rows?: SqliteRowOptions
   /** Maximum number of processes that read it at once. Default 2. */
   readonly connections?: number
-  /** Time-out of one statement, in milliseconds. Default 10,000. */
-  readonly statementTimeoutMs?: number
-  /** Time-out of one statement that waits for a writing process, in milliseconds. Default 2000. */
-  readonly lockTimeoutMs?: number
-  /** Time-out of waiting for a free process, in milliseconds. Default 5000. */
-  readonly waitTimeoutMs?: number
-  /** After how long without use a process is ended, in milliseconds. Default 60,000. */
-  readonly idleTimeoutMs?: number
-  /** Whether changes are notified. Default `true`. */
-  readonly watch?: boolean
-  /** Interval at which the database is compared even if its file seems unchanged, in milliseconds. Default 30,000. */
-  readonly reconcile?: number
-  readonly log?: Log
 }
 
 export interface SqliteRowOptions extends RowOptions {
@@ -70,18 +56,14 @@ function createSource(options: SqliteOptions): { readonly source: Source; readon
   const { file, rows } = options
   const views = rows?.views ?? false
   const closing = new AbortController()
-  const settings = {
-    file,
-    statementTimeoutMs: options.statementTimeoutMs ?? 10_000,
-    lockTimeoutMs: options.lockTimeoutMs ?? 2000,
-  }
+  const settings = completeDatabaseOptions(options)
   const pool = createPool<Reader>({
-    open: (signal) => startReader(settings, signal),
+    open: (signal) => startReader({ file, ...settings }, signal),
     close: (reader) => reader.close(),
     isUsable: (reader) => reader.isUsable(),
     size: options.connections ?? 2,
-    patience: options.waitTimeoutMs ?? 5000,
-    idle: options.idleTimeoutMs ?? 60_000,
+    patience: settings.waitTimeoutMs,
+    idle: settings.idleTimeoutMs,
   })
 
   /** Sends one request. A process with an old file open is ended, and another one gets the request. */

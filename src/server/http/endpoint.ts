@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { chain, type Soon } from '../../core/kit/chain.ts'
 import type { Measurements } from '../../core/measurements.ts'
-import { createAddresses } from '../admission/addresses.ts'
+import { createAddresses } from '../admission/connections.ts'
 import { createEntrance } from '../admission/entrance.ts'
 import { createGate } from '../admission/gate.ts'
 import { completeLimits, type GivenLimits } from '../admission/limits.ts'
@@ -92,7 +92,9 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
     const media = mediaFault(request)
     if (media !== undefined) return void refuse(response, 415, media)
     const whole = given ?? bodyAtHand(request, limits.body)
-    const body = whole === undefined ? readBody(request, limits.body) : judgeBody(whole, limits.body)
+    const isLarge = whole !== undefined && whole.length > limits.body
+    const atHand: Body | undefined = isLarge ? { fault: 'too-large', read: whole.length } : whole && { bytes: whole }
+    const body = atHand ?? readBody(request, limits.body)
     return chain(body, (read) => {
       const message = parseBody(read, request, response, caller)
       return message === undefined || entrance.permits(caller, message.value, response) ? message : undefined
@@ -170,10 +172,6 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
 }
 
 function ignoreError(): void {}
-
-function judgeBody(bytes: Uint8Array, limit: number): Body {
-  return bytes.length > limit ? { fault: 'too-large', read: bytes.length } : { bytes }
-}
 
 /** A message of a client, as a JSON value. */
 interface Message {

@@ -11,7 +11,7 @@ import { failure, isObject, type RequestId, type Response } from '../protocol/me
 import { isRevision, legacyRevisions } from '../protocol/revisions.ts'
 import { type Announcements, openView, type ServedOptions } from '../serve.ts'
 import type { Meter } from '../telemetry/meter.ts'
-import { createMailbox } from './mailbox.ts'
+import { traceOf } from './guard.ts'
 import {
   type EventStream,
   offerLink,
@@ -22,8 +22,7 @@ import {
   replyLong,
   taken,
 } from './reply.ts'
-import { createSessions, type Session } from './sessions.ts'
-import { traceOf } from './trace-header.ts'
+import { createMailbox, createSessions, type Session } from './sessions.ts'
 
 /** HTTP for the revisions before 2026-07-28: with sessions. */
 export interface LegacyHttp {

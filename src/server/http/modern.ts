@@ -6,19 +6,17 @@ import type { Gate, Pass } from '../admission/gate.ts'
 import { countOverload, overloaded, statusOfOverload } from '../admission/overload.ts'
 import { type Caller, lifetimeOf } from '../auth/caller.ts'
 import { type Cancellation, type Channel, cancelRequest } from '../protocol/channel.ts'
-import { claimedRevision, envelopeFault } from '../protocol/envelope.ts'
+import { claimedRevision, envelopeFault, passesGate } from '../protocol/envelope.ts'
 import { codes, type WireError } from '../protocol/errors.ts'
 import { isBlobStream } from '../protocol/json-parts.ts'
 import { listen } from '../protocol/listen.ts'
 import { classify, failure, isObject, type Request, type RequestId, type Response } from '../protocol/messages.ts'
-import { passesGate } from '../protocol/opening.ts'
 import { modern } from '../protocol/revisions.ts'
 import { openView, type ServedOptions } from '../serve.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import type { Sending } from './content/sending.ts'
-import { headerFault, versionMismatch } from './headers.ts'
+import { headerFault, traceOf, versionMismatch } from './guard.ts'
 import { type EventStream, offerLink, openEventStream, replyEmpty, replyJson, replyLong, taken } from './reply.ts'
-import { traceOf } from './trace-header.ts'
 
 /** HTTP for 2026-07-28: every POST is independent. */
 export interface ModernHttp {
@@ -289,7 +287,7 @@ function replyAnswer(
   answer: Response,
   breath?: () => Promise<void>,
 ): Promise<void> | undefined {
-  const later = statusOfOverload(answer)
-  const status = later?.status ?? ('error' in answer ? statusOf(answer.error.code) : 200)
-  return replyLong(response, status, answer, later?.headers, breath)
+  if ('result' in answer) return replyLong(response, 200, answer, undefined, breath)
+  const { status = statusOf(answer.error.code), headers } = statusOfOverload(answer) ?? {}
+  return replyLong(response, status, answer, headers, breath)
 }

@@ -4,10 +4,9 @@ import { invalid } from '../../core/errors.ts'
 import { isLoopback } from '../../core/host.ts'
 import { chain, type Soon } from '../../core/kit/chain.ts'
 import { requireKeys } from '../../core/kit/required.ts'
+import { createRoom, listen, watchSockets } from '../admission/connections.ts'
 import { deadlinesOf } from '../admission/limits.ts'
 import { createLiveness } from '../admission/liveness.ts'
-import { createRoom } from '../admission/room.ts'
-import { listen, watchSockets } from '../admission/sockets.ts'
 import type { Caller } from '../auth/caller.ts'
 import { createAuthorizer } from '../auth/index.ts'
 import { createEgress } from '../protocol/egress.ts'
@@ -18,11 +17,18 @@ import { type ContentLinkOptions, type ContentLinks, contentPath, createContentL
 import { createContentServer } from './content/serve.ts'
 import { createDiscovery, createLlms, llmsPath, type PublicOptions, type WriteLlms } from './discovery.ts'
 import { createEndpoint, type EndpointOptions } from './endpoint.ts'
-import { createExposed, metricsPath } from './exposed.ts'
 import { createGuard, type Guard } from './guard.ts'
-import { serveHealth } from './health.ts'
+import {
+  createExposed,
+  healthPath,
+  metricsPath,
+  nothingHere,
+  type Postings,
+  readyPath,
+  serveHealth,
+  servePosting,
+} from './other-routes.ts'
 import { inTurn } from './pipeline.ts'
-import { nothingHere, type Postings, postedTo, servePosting } from './postings.ts'
 import { refuse, replyFile } from './reply.ts'
 
 export interface HttpOptions extends EndpointOptions {
@@ -103,7 +109,8 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
 
   const handle = (request: IncomingMessage, response: ServerResponse): Soon<void> => {
     if (!endpoint.takesPath(request, response)) return
-    if (serveHealth(request, response, { ...options, draining })) return
+    if (request.url === healthPath || request.url === readyPath)
+      return serveHealth(request, response, { ...options, draining })
     // The metadata and the server card are public, for web pages of every origin.
     if (endpoint.serveMetadata(request, response) || serveDiscovery?.(request, response)) return
     const refused = guard(request)
@@ -121,15 +128,15 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     if (request.url === llmsPath && serveLlms !== undefined) return serveLlms(request, response)
     if (request.url === metricsPath && exposed !== undefined) return exposed(request, response)
     if (serveContent !== undefined && request.url?.startsWith(contentPath)) return serveContent(request, response)
-    const place = pathOf(request.url ?? '')
-    const posted = postedTo(request, options.postings)
-    if (!routes.has(place) && posted === undefined) return refuse(response, 404, nothingHere)
+    const [place = ''] = (request.url ?? '').split('?', 1)
+    const posted = options.postings !== undefined && request.url?.startsWith(options.postings.under)
+    if (!routes.has(place) && !posted) return refuse(response, 404, nothingHere)
     return chain(entrance.callerOf(request, response), (known) => {
       if (known === undefined) return
       const caller = links === undefined ? known : withLinks(known, request, links)
       const route = options.sse ? place : request.url
       if (route === path) return endpoint.serveMcp(request, response, caller)
-      if (posted !== undefined) return servePosts(request, response, caller, posted)
+      if (posted) return servePosts(request, response, caller, request.url ?? '')
       if (options.sse && route === '/sse') return legacyHttp.openSse(request, response, caller)
       if (!options.sse || route !== '/messages') return refuse(response, 404, nothingHere)
       return chain(endpoint.readPermitted(request, response, caller), (message) =>
@@ -246,12 +253,6 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       await endpoint.close()
     },
   }
-}
-
-/** Returns a URL of a request without its query. */
-function pathOf(url: string): string {
-  const mark = url.indexOf('?')
-  return mark === -1 ? url : url.slice(0, mark)
 }
 
 /** The answer for a page: a body, or a refusal with a message. */

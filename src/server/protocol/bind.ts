@@ -16,9 +16,8 @@ import { resourcesToText } from '../listed.ts'
 import { type Toolbox, toolMethods, withApps } from '../tools/tools.ts'
 import type { Served } from './channel.ts'
 import { codes, ProtocolError } from './errors.ts'
-import { isObject } from './messages.ts'
+import { filledIn, isObject, optionalString, type Params, requiredString, stringsIn } from './messages.ts'
 import type { ExtraMethod, Method } from './method.ts'
-import { filledIn, optionalString, type Params, requiredString, stringsIn } from './params.ts'
 import type { Revision } from './revisions.ts'
 import {
   cached,

@@ -7,23 +7,21 @@ import type { LinkFor } from '../http/content/link.ts'
 import type { Sending } from '../http/content/sending.ts'
 import { type ClientName, clientIn } from './clients.ts'
 import type { Egress } from './egress.ts'
-import { codes, ProtocolError, type WireError, wireError } from './errors.ts'
 import {
+  completeResult,
   discoverResult,
   type Handshake,
   handshakeFault,
   type Introduction,
   initializeResult,
   shakeHands,
-} from './handshake.ts'
+} from './envelope.ts'
+import { codes, ProtocolError, type WireError, wireError } from './errors.ts'
 import { wantsLog } from './keys.ts'
 import { failure, isObject, type Notification, type Request, type Response } from './messages.ts'
-import type { Call, Method } from './method.ts'
+import { type Call, type Method, tracedRequest, withProgress } from './method.ts'
 import { type ServedOpening, whenWorkable } from './opening.ts'
-import { withProgress } from './progress.ts'
-import { completeResult } from './results.ts'
 import { assumed, modern, type Revision } from './revisions.ts'
-import { tracedRequest } from './traced.ts'
 
 /** The two ways to begin: every request is independent (2026-07-28), or `initialize` comes first. */
 export type Era = 'modern' | 'legacy'
@@ -192,7 +190,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
         notify({ jsonrpc: '2.0', method: 'notifications/message', params: { level, data } })
     }
     try {
-      const waiting = whenWorkable(opening, name)
+      const waiting = opening && whenWorkable(opening, name)
       if (waiting !== undefined) {
         await waiting
         // The request has ended meanwhile, so nobody gets this answer.

@@ -4,12 +4,11 @@ import { createGate, type Gate, type Pass } from '../admission/gate.ts'
 import { overloaded } from '../admission/overload.ts'
 import type { LinkFor } from '../http/content/link.ts'
 import { type Cancellation, type Channel, cancelRequest } from './channel.ts'
-import { claimedRevision, envelopeFault } from './envelope.ts'
+import { claimedRevision, envelopeFault, passesGate } from './envelope.ts'
 import { codes, type WireError, wireError } from './errors.ts'
 import { formatJson } from './json.ts'
 import { listen } from './listen.ts'
 import { classify, failure, idKey, type Notification, type Request, type RequestId, type Response } from './messages.ts'
-import { passesGate } from './opening.ts'
 import { assumed, hasBatches, modern, type Revision } from './revisions.ts'
 
 /** Maximum number of messages in one batch. */

@@ -1,7 +1,9 @@
+import type { ClientName } from './clients.ts'
 import { codes, invalidParams, type WireError } from './errors.ts'
 import { isLogLevel, protocolKeys } from './keys.ts'
-import { isObject, type Notification, type Request } from './messages.ts'
-import { modern, type Revision, revisions } from './revisions.ts'
+import { isObject, type Notification, type Params, type Request } from './messages.ts'
+import type { Result } from './method.ts'
+import { isRevision, modern, type Revision, revisions, since } from './revisions.ts'
 
 /** Returns the revision that a message declares in its `_meta` (since 2026-07-28); undefined in older messages. */
 export function claimedRevision({ params }: Request | Notification): unknown {
@@ -31,6 +33,74 @@ export function envelopeFault(
   return undefined
 }
 
+/** The capabilities that a server declares, by name, each with its supported features. */
+export type Capabilities = Readonly<Record<string, Readonly<Record<string, unknown>>>>
+
+/** The contents of the results of `initialize` and `server/discover`. */
+export interface Introduction {
+  readonly server: ServerInfo
+  readonly capabilities: Capabilities
+  readonly instructions?: string | undefined
+}
+
+/** The facts from `initialize` that a server keeps for as long as the client stays. */
+export interface Handshake {
+  readonly revision: Revision
+  readonly client: ClientName
+}
+
+/** Maximum length of a client's name and version, in characters. Longer ones are cut. */
+const maxNameLength = 256
+
+/** The newest revision that begins with `initialize`. */
+const newestLegacy = revisions.find((revision) => revision !== modern) ?? '2025-11-25'
+
+/** Returns why the params of `initialize` are refused (lifecycle, initialization); undefined when they are valid. */
+export function handshakeFault({ protocolVersion, capabilities, clientInfo }: Params): WireError | undefined {
+  if (typeof protocolVersion !== 'string') return invalidParams('The param protocolVersion is not a string.')
+  if (!isObject(capabilities)) return invalidParams('The param capabilities is not an object.')
+  if (!isObject(clientInfo) || typeof clientInfo.name !== 'string' || typeof clientInfo.version !== 'string')
+    return invalidParams('The param clientInfo has no name or version.')
+  return undefined
+}
+
+/**
+ * Negotiates a revision: the requested one, or else the newest that begins with `initialize`. 2026-07-28 is never negotiated
+ * here, since its clients do not call `initialize`. Only the name and version of the client are kept: the server sends no
+ * requests to clients, so it needs none of their capabilities, and a session must not hold a megabyte of them.
+ */
+export function shakeHands({ protocolVersion, clientInfo }: Params): Handshake {
+  const { name, version } = isObject(clientInfo) ? clientInfo : {}
+  const cut = (value: unknown) => String(value).slice(0, maxNameLength)
+  const revision = isRevision(protocolVersion) && protocolVersion !== modern ? protocolVersion : newestLegacy
+  return { revision, client: { name: cut(name), version: cut(version) } }
+}
+
+/** Returns the result of `initialize`, without the members that are newer than the revision. */
+export function initializeResult({ revision }: Handshake, introduction: Introduction): Result {
+  const { server, capabilities, instructions } = introduction
+  const { title, ...info } = server
+  const { extensions, ...known } = capabilities
+  const { completions: _, ...older } = known
+  // Extensions are declared there since 2026-07-28; clients of the revision before look there too (SEP-2133).
+  const newest = extensions === undefined || !since(revision, '2025-11-25') ? known : { ...known, extensions }
+  return {
+    protocolVersion: revision,
+    capabilities: since(revision, '2025-03-26') ? newest : older,
+    serverInfo: title !== undefined && since(revision, '2025-06-18') ? server : info,
+    ...(instructions === undefined || instructions === '' ? {} : { instructions }),
+  }
+}
+
+/** Returns the result of `server/discover` (2026-07-28). It names every revision that is served, not only the newest. */
+export function discoverResult({ capabilities, instructions }: Introduction): Result {
+  return {
+    supportedVersions: [...revisions],
+    capabilities,
+    ...(instructions === undefined ? {} : { instructions }),
+  }
+}
+
 function badMeta(key: string, fault: string): WireError {
   return invalidParams(`In the _meta of the params, ${key} ${fault}.`)
 }
@@ -41,4 +111,51 @@ export function unsupported(requested: string, offered: readonly Revision[] = re
     message: 'Unsupported protocol version',
     data: { supported: [...offered], requested: requested.slice(0, 64) },
   }
+}
+
+/** Methods that are answered from the configuration alone. */
+const immediate = new Set(['initialize', 'server/discover', 'ping'])
+
+/**
+ * Whether a request runs outside of the gate. It is answered without any mount, so it must not wait for requests that a slow mount
+ * keeps in every slot.
+ */
+export function passesGate(method: string): boolean {
+  return immediate.has(method)
+}
+
+/** Name and version of the server, as `initialize` and `_meta` contain them. */
+interface ServerInfo {
+  readonly name: string
+  readonly version: string
+  readonly title?: string
+}
+
+/** Methods whose results declare how long they may be cached (2026-07-28, server/utilities/caching). */
+const cacheable = new Set([
+  'tools/list',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'skills/list',
+  'skills/get',
+  'server/discover',
+])
+
+/**
+ * Adds the members to a result that 2026-07-28 requires: `resultType`, the server's name in `_meta`, and on a cacheable result
+ * `ttlMs` and `cacheScope`, which are 0 and `private` unless the method has set them. Results of older revisions have none of
+ * these members, and stay unchanged.
+ */
+export function completeResult(method: string, result: Result, revision: Revision, server: ServerInfo): Result {
+  if (revision !== modern) return result
+  const complete: Result = cacheable.has(method)
+    ? { ttlMs: 0, cacheScope: 'private', resultType: 'complete' }
+    : { resultType: 'complete' }
+  // Spreading both objects would be slower.
+  for (const name of Object.keys(result)) complete[name] = result[name]
+  const meta: Record<string, unknown> = { [protocolKeys.serverInfo]: server }
+  complete._meta = isObject(result._meta) ? Object.assign(meta, result._meta) : meta
+  return complete
 }

@@ -1,12 +1,12 @@
 import type { ToolProgress } from '../../core/provided-tool.ts'
+import { type TraceContext, traced } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import type { Pass } from '../admission/gate.ts'
 import type { LinkFor } from '../http/content/link.ts'
 import type { Sending } from '../http/content/sending.ts'
 import type { ClientName } from './clients.ts'
 import type { LogLevel } from './keys.ts'
-import type { Notification } from './messages.ts'
-import type { Params } from './params.ts'
+import { isObject, type Notification, type Params, type Request } from './messages.ts'
 import type { Revision } from './revisions.ts'
 
 /** The result of a method: the member `result` of a JSON-RPC response. */
@@ -44,3 +44,71 @@ export type Method = (call: Call) => Promise<Result>
 
 /** A method of an embedding program, besides those of resources. */
 export type ExtraMethod = (params: Params, call: Call) => Promise<Result>
+
+/** Time from the start to the first notification, and from one notification to the next, in milliseconds. */
+const progressIntervalMs = 1000
+/** Maximum length of a progress token, in characters. A longer one gets no progress. */
+const maxTokenLength = 256
+/** Maximum length of a message, in characters. */
+const maxMessageLength = 500
+
+/**
+ * Wraps a method so that it sends `notifications/progress` once a second while it runs, if the request has a progress token
+ * (basic/utilities/progress). `progress` counts the seconds, so it always grows; the total is unknown. When the method reports
+ * progress of its own, that is sent instead, on top of the seconds counted so far.
+ */
+export function withProgress(method: Method): Method {
+  return async (call) => {
+    const meta = isObject(call.params._meta) ? call.params._meta : {}
+    const token = meta.progressToken
+    if (!isToken(token)) return method(call)
+    let seconds = 0
+    let last = 0
+    const send = (progress: number, facts: { readonly total?: number; readonly message?: string } = {}) => {
+      last = progress
+      const params = { progressToken: token, progress, ...facts }
+      call.notify({ jsonrpc: '2.0', method: 'notifications/progress', params })
+    }
+    const timer = setInterval(() => send(++seconds), progressIntervalMs)
+    const report: Call['report'] = ({ progress, total, message }) => {
+      clearInterval(timer)
+      if (!Number.isFinite(progress) || seconds + progress <= last) return
+      send(seconds + progress, {
+        ...(total === undefined ? {} : { total: seconds + total }),
+        ...(message === undefined ? {} : { message: message.slice(0, maxMessageLength).toWellFormed() }),
+      })
+    }
+    try {
+      return await method({ ...call, report })
+    } finally {
+      clearInterval(timer)
+    }
+  }
+}
+
+function isToken(token: unknown): token is string | number {
+  return (typeof token === 'string' && token.length <= maxTokenLength) || typeof token === 'number'
+}
+
+/** Names of tools and prompts that a span shows. Clients may send any other. */
+const shownName = /^[\w./ -]{1,64}$/
+
+/** Runs a request in a span, as the conventions of OpenTelemetry for MCP have it. URIs are left out: they may hold secrets. */
+export function tracedRequest(
+  { id, method, params = {} }: Request,
+  { revision, parent }: { readonly revision: Revision; readonly parent: TraceContext | undefined },
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const isNamed = method === 'tools/call' || method === 'prompts/get'
+  const target = isNamed && typeof params.name === 'string' && shownName.test(params.name) ? params.name : undefined
+  const attributes = { 'mcp.method.name': method, 'mcp.protocol.version': revision }
+  const options = { kind: 'server', attributes, parent, duration: 'mcp.server.operation.duration' } as const
+  return traced(target === undefined ? method : `${method} ${target}`, options, async (span) => {
+    span.set({ 'jsonrpc.request.id': String(id).slice(0, 64) })
+    if (target !== undefined)
+      span.set({ [method === 'tools/call' ? 'gen_ai.tool.name' : 'gen_ai.prompt.name']: target })
+    const result = await work()
+    if (result.isError === true) span.fail('tool_error')
+    return result
+  })
+}

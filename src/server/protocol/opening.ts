@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { followFor } from '../../core/kit/abort.ts'
 import { refuse } from '../http/reply.ts'
+import { passesGate } from './envelope.ts'
 
 /** A catalog that may still be opening. */
 export interface ServedOpening {
@@ -10,20 +11,9 @@ export interface ServedOpening {
   whenOpen(signal?: AbortSignal): Promise<unknown>
 }
 
-/** Methods that are answered from the configuration alone. */
-const immediate = new Set(['initialize', 'server/discover', 'ping'])
-
-/**
- * Whether a request runs outside of the gate. It is answered without any mount, so it must not wait for requests that a slow mount
- * keeps in every slot.
- */
-export function passesGate(method: string): boolean {
-  return immediate.has(method)
-}
-
 /** Returns a promise for the moment when a request can be handled; undefined when it can be at once. */
-export function whenWorkable(opening: ServedOpening | undefined, method: string): Promise<unknown> | undefined {
-  if (opening === undefined || opening.opened !== undefined || immediate.has(method)) return undefined
+export function whenWorkable(opening: ServedOpening, method: string): Promise<unknown> | undefined {
+  if (opening.opened !== undefined || passesGate(method)) return undefined
   return opening.whenOpen()
 }
 

@@ -14,11 +14,10 @@ import type {
   ResourceContent,
   ResourceTemplate,
 } from '../../core/view.ts'
+import { formatTime, isTime, printable } from './format.ts'
 import { type BlobForms, base64Length, base64Of, blobBytesOf, blobStreamOf } from './json-parts.ts'
 import { isLong, longText } from './messages.ts'
-import { printable } from './printable.ts'
 import { modern, type Revision, since } from './revisions.ts'
-import { formatTime, isTime } from './time.ts'
 
 type Wire = Record<string, unknown>
 

@@ -3,7 +3,7 @@ import { defined } from '../../core/kit/defined.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import { directoryMimeType, type Page, type Resource } from '../../core/view.ts'
 import { oneLine, shorten } from '../../text/one-line.ts'
-import { formatTime, isTime } from '../protocol/time.ts'
+import { formatTime, isTime } from '../protocol/format.ts'
 
 /** Maximum length of a description in a list, in characters. */
 const maxDescription = 300

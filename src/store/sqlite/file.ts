@@ -13,9 +13,8 @@ import {
 import { dirname } from 'node:path'
 import { isResourceError, type ResourceError } from '../../core/errors.ts'
 import { failure, fault, type Reason, refused } from '../rules.ts'
-import { codeOf, type Database, openDatabase } from './database.ts'
+import { codeOf, type Database, migrate, openDatabase } from './database.ts'
 import { createOperations, type SqliteOperations } from './operations.ts'
-import { migrate } from './schema.ts'
 
 /** How long is waited for another process that writes, or that opens or repairs the file. */
 const busyMs = 5000

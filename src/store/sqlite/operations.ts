@@ -1,7 +1,13 @@
+import { crc32 } from 'node:zlib'
 import type { TextOperations } from '../engine.ts'
-import type { Database } from './database.ts'
+import { endOf, failure } from '../rules.ts'
+import { isInSet } from '../text-set.ts'
+import type { FoundPart, NewText, TextEntry } from '../texts.ts'
+import { bytesOf } from '../texts-rules.ts'
+import { type Database, type Found, listIn, transaction, type Value } from './database.ts'
 import { createRows, type RowOperations } from './rows.ts'
-import { createTexts } from './texts.ts'
+import { prepareTexts, type TextStatements } from './statements.ts'
+import { createFinding, type Home, tokenOf } from './texts-finding.ts'
 
 /** All operations on a database. */
 export interface SqliteOperations extends RowOperations, TextOperations {}
@@ -9,4 +15,203 @@ export interface SqliteOperations extends RowOperations, TextOperations {}
 /** The operations, on a database of the right version. */
 export function createOperations(database: Database): SqliteOperations {
   return { ...createRows(database), ...createTexts(database) }
+}
+
+/** Number of texts that one step of a removal removes. */
+const batch = 200
+
+/**
+ * Texts in a database of the right version: their terms are in an FTS5 index that stores neither the texts nor the positions of
+ * terms.
+ */
+function createTexts(database: Database): TextOperations {
+  const statements = prepareTexts(database)
+  const { find, findOrMake, save } = createHomes(statements)
+
+  const drop = (home: Home, text: Found): Home => {
+    const id = Number(text.id)
+    statements.dropTerms.run(id)
+    statements.dropVectors.run(id)
+    statements.dropParts.run(id)
+    statements.dropText.run(id)
+    return added(home, -1, -Number(text.parts), -Number(text.length), -Number(text.bytes))
+  }
+  const add = (home: Home, text: NewText): Home => {
+    const length = text.parts.reduce((sum, part) => sum + part.length, 0)
+    const bytes = bytesOf(text)
+    const values = [...labelsOf(text), text.parts.length, length, bytes]
+    statements.addText.run(home.id, ...values, sumOf([...values, text.value]), text.value)
+    const id = statements.lastId()
+    for (const [place, part] of text.parts.entries()) {
+      statements.addPart.run(id, place, part.length, partSumOf(place, part.length, part.value), part.value)
+      statements.addTerms.run(statements.lastId(), part.terms.map((term) => tokenOf(home.id, term)).join(' '))
+    }
+    return added(home, 1, text.parts.length, length, bytes)
+  }
+
+  return {
+    textsPut: (name, texts) =>
+      transaction(database, () => {
+        let home = findOrMake(name)
+        for (const text of texts) {
+          const old = statements.old.get(home.id, text.key)
+          if (old !== undefined) home = drop(home, old)
+          home = add(home, text)
+        }
+        save(home)
+      }),
+    textsRemove: (name, keys) =>
+      transaction(database, () => {
+        let home = find(name)
+        if (home === undefined) return false
+        const found = keys.flatMap((key) => {
+          if (!key.endsWith('/')) return statements.old.all(home?.id ?? 0, key)
+          return statements.below.all(home?.id ?? 0, key, endOf(key) ?? '', batch)
+        })
+        const doomed = new Map(found.map((text) => [Number(text.id), text]))
+        const some = [...doomed.values()].slice(0, batch)
+        if (some.length === 0) return false
+        for (const text of some) home = drop(home, text)
+        save(home)
+        return true
+      }),
+    textsList: (name, { prefix = '', after = '', mimeType = null, limit }) =>
+      statements.list
+        .all(name, after, prefix, prefix === '' ? null : (endOf(prefix) ?? null), limit, mimeType)
+        .map(({ key, version, edition }) => ({
+          key: String(key),
+          version: String(version),
+          edition: Number(edition),
+        })),
+    textsEntries: (name, after, limit) => {
+      const found = listIn(statements.entries.get(find(name)?.id ?? 0, after, limit)?.entries)
+      return (found as readonly (readonly [number, string, string, number, number])[]).map(
+        ([id, key, mount, parts, length]): TextEntry => ({ id, key, mount, parts, length }),
+      )
+    },
+    textsIds: (name) => listIn(statements.textIds.get(find(name)?.id ?? 0)?.ids) as readonly number[],
+    textsMimeTypes: (name, among) => {
+      const home = find(name)?.id ?? 0
+      const types = statements.mimeTypes.all(home).map(({ mime }) => String(mime))
+      if (among === undefined) return types
+      const idsOfType = (mime: string) => listIn(statements.idsOfType.get(home, mime)?.ids) as readonly number[]
+      return types.filter((mime) => idsOfType(mime).some((id) => isInSet(among, id)))
+    },
+    ...createFinding(database, statements, find),
+    textsRead: (name, ids) => {
+      const home = find(name)
+      if (home === undefined) return []
+      const parts = statements.partsOf.all(JSON.stringify(ids))
+      const owners = new Set(parts.map(({ text }) => Number(text)))
+      const texts = new Map(
+        statements.textsOf
+          .all(JSON.stringify([...owners]))
+          .flatMap((text) => (Number(text.home) === home.id ? [[Number(text.id), checked(text)] as const] : [])),
+      )
+      return parts.flatMap((part) => {
+        const text = texts.get(Number(part.text))
+        return text === undefined ? [] : [partOf(part, text)]
+      })
+    },
+    textsSize: (name, model) => {
+      const { id, ...size } = find(name) ?? { id: 0, revision: 0, texts: 0, parts: 0, length: 0, bytes: 0 }
+      return { ...size, embedded: Number(statements.embedded.get(id, model ?? null)?.n ?? 0) }
+    },
+    textsUnembedded: (name, model, after, limit) =>
+      statements.unembedded.all(find(name)?.id ?? 0, model, after, limit).map((found) => {
+        checkPart(found)
+        return { id: Number(found.id), value: String(found.value) }
+      }),
+    textsEmbed: (name, model, vectors) =>
+      transaction(database, () => {
+        const home = find(name)
+        if (home === undefined) return
+        for (const { id, vector } of vectors) {
+          if (statements.isOf.get(id, home.id) === undefined) continue
+          statements.dropVector.run(id)
+          statements.addVector.run(home.id, id, model, crc32(vector), vector)
+        }
+      }),
+    textsVectors: (name, model, after, limit) =>
+      statements.vectors.all(find(name)?.id ?? 0, model, after, limit).map(({ position, part, text, sum, vector }) => {
+        if (!(vector instanceof Uint8Array) || crc32(vector) !== sum) throw failure('damaged', 'a vector')
+        return { order: Number(position), id: Number(part), text: Number(text), vector }
+      }),
+  }
+}
+
+/** The collections of texts, by name. */
+function createHomes(statements: TextStatements) {
+  const find = (name: string): Home | undefined => {
+    const found = statements.home.get(name)
+    return found === undefined ? undefined : homeOf(found)
+  }
+  const findOrMake = (name: string): Home => {
+    const found = find(name)
+    if (found !== undefined) return found
+    statements.makeHome.run(name)
+    return { id: Number(statements.home.get(name)?.id), revision: 0, texts: 0, parts: 0, length: 0, bytes: 0 }
+  }
+  const save = (home: Home) =>
+    statements.saveHome.run(home.revision + 1, home.texts, home.parts, home.length, home.bytes, home.id)
+  return { find, findOrMake, save }
+}
+
+function homeOf({ id, revision, texts, parts, length, bytes }: Found): Home {
+  return {
+    id: Number(id),
+    revision: Number(revision),
+    texts: Number(texts),
+    parts: Number(parts),
+    length: Number(length),
+    bytes: Number(bytes),
+  }
+}
+
+function added(home: Home, texts: number, parts: number, length: number, bytes: number): Home {
+  return {
+    ...home,
+    texts: home.texts + texts,
+    parts: home.parts + parts,
+    length: home.length + length,
+    bytes: home.bytes + bytes,
+  }
+}
+
+function labelsOf({ key, version, edition, labels }: NewText): readonly Value[] {
+  const { mount, mimeType = null, audience = [], priority = null, modified = null } = labels
+  return [key, version, edition, mount, mimeType, ` ${audience.join(' ')} `, priority, modified]
+}
+
+function sumOf(values: readonly Value[]): number {
+  return crc32(JSON.stringify(values))
+}
+
+/** Of a part only these columns, because many are read for one answer. */
+function partSumOf(place: number, length: number, value: string): number {
+  return crc32(value, crc32(`${place},${length}`))
+}
+
+function checkPart({ place, length, sum, value }: Found): void {
+  if (partSumOf(Number(place), Number(length), String(value)) !== sum) throw failure('damaged', 'a part')
+}
+
+function checked(text: Found): Found {
+  const { key, version, edition, mount, mime, audience, priority, modified, parts, length, bytes, value, sum } = text
+  const values = [key, version, edition, mount, mime, audience, priority, modified, parts, length, bytes, value]
+  if (sumOf(values.map((each) => each ?? null)) !== sum) throw failure('damaged', 'a text')
+  return text
+}
+
+function partOf(part: Found, text: Found): FoundPart {
+  checkPart(part)
+  return {
+    id: Number(part.id),
+    key: String(text.key),
+    mount: String(text.mount),
+    place: Number(part.place),
+    length: Number(part.length),
+    value: String(part.value),
+    text: String(text.value),
+  }
 }

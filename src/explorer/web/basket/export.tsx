@@ -12,6 +12,12 @@ import { t } from './words.ts'
 
 const endings: Readonly<Record<Format, string>> = { xml: 'xml', markdown: 'md', json: 'json' }
 
+/** Further properties of a button. */
+interface Named {
+  readonly class?: string
+  readonly title?: string
+}
+
 /** The export: the assembled text, copied or downloaded, and the manifest to make it again. */
 export function Export() {
   const isBusy = useSignal(false)
@@ -40,45 +46,28 @@ export function Export() {
     const link = addressOf(fragmentOf({ basket: '1', picks }))
     told.value = (await copy(link)) ? t('linkCopied') : t('copyFailed')
   }
+  /** A button for something to do with the assembled text. */
+  const out = (label: string, act: (assembled: Assembled) => string | Promise<string>, more: Named = {}) => (
+    <button type="button" class="button" disabled={cannot} onClick={() => use(act)} {...more}>
+      {label}
+    </button>
+  )
   return (
     <div class="basket-export">
       <div class="basket-outs">
-        <button
-          type="button"
-          class="button button-main"
-          disabled={cannot}
-          onClick={() =>
-            use(async ({ text, tokens }) => ((await copy(text)) ? t('copied', { count: tokens }) : t('copyFailed')))
-          }
-        >
-          {t('copy')}
-        </button>
-        <button
-          type="button"
-          class="button"
-          disabled={cannot}
-          onClick={() =>
-            use((assembled) => {
-              preview.value = assembled
-              return ''
-            })
-          }
-        >
-          {t('preview')}
-        </button>
-        <button
-          type="button"
-          class="button"
-          disabled={cannot}
-          onClick={() =>
-            use(({ text, tokens }) => {
-              download(`context.${endings[format]}`, text)
-              return t('tokens', { count: tokens })
-            })
-          }
-        >
-          {t('download')}
-        </button>
+        {out(
+          t('copy'),
+          async ({ text, tokens }) => ((await copy(text)) ? t('copied', { count: tokens }) : t('copyFailed')),
+          { class: 'button button-main' },
+        )}
+        {out(t('preview'), (assembled) => {
+          preview.value = assembled
+          return ''
+        })}
+        {out(t('download'), ({ text, tokens }) => {
+          download(`context.${endings[format]}`, text)
+          return t('tokens', { count: tokens })
+        })}
       </div>
       <p class="basket-hint" role="status">
         {told.value}
@@ -86,20 +75,14 @@ export function Export() {
       <details class="basket-more">
         <summary>{t('moreWays')}</summary>
         <div class="basket-outs">
-          <button
-            type="button"
-            class="button"
-            disabled={cannot}
-            title={t('manifestHint')}
-            onClick={() =>
-              use(({ manifest, tokens }) => {
-                download('context.manifest.json', `${JSON.stringify(manifest, undefined, 2)}\n`)
-                return t('tokens', { count: tokens })
-              })
-            }
-          >
-            {t('manifest')}
-          </button>
+          {out(
+            t('manifest'),
+            ({ manifest, tokens }) => {
+              download('context.manifest.json', `${JSON.stringify(manifest, undefined, 2)}\n`)
+              return t('tokens', { count: tokens })
+            },
+            { title: t('manifestHint') },
+          )}
           <button type="button" class="button" onClick={share}>
             {t('share')}
           </button>

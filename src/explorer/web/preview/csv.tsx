@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { lazily } from '../shell/lazily.tsx'
+import { lazily } from '../shell/panes.tsx'
 import { Choice } from './controls.tsx'
 import { DataTable } from './data-table.tsx'
 import { maxColumns } from './model/bounds.ts'

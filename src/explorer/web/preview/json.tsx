@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks'
 import { parseFound } from '../../../core/found.ts'
-import { lazily } from '../shell/lazily.tsx'
+import { lazily } from '../shell/panes.tsx'
 import { JsonTree } from './json-tree.tsx'
 import { analysesOf } from './model/analyses.ts'
 import { boundedValue, maxColumns } from './model/bounds.ts'

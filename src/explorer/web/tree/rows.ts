@@ -29,14 +29,6 @@ export function parentIndex(rows: readonly TreeRow[], index: number): number {
   return -1
 }
 
-/** Returns the index of the first row after a row and its descendants. */
-export function subtreeEnd(rows: readonly TreeRow[], index: number): number {
-  const level = rows[index]?.level ?? 0
-  let end = index + 1
-  while (end < rows.length && (rows[end]?.level ?? 0) > level) end++
-  return end
-}
-
 const numbers = new Map<string, number>()
 
 /** The `id` of the element of a row: short, and stable while the page is open. */

@@ -1,7 +1,38 @@
+import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useErrorBoundary, useState } from 'preact/hooks'
-import { reasonOf } from '../state/announce.ts'
+import { announced, reasonOf } from '../state/announce.ts'
+import { type Change, go } from '../state/place.ts'
+import { Shape } from './icons.tsx'
 import { t } from './words.ts'
+
+const narrowQuery = matchMedia('(max-width: 699.9px)')
+/** Whether there is room for one pane only. */
+export const isNarrow = signal(narrowQuery.matches)
+narrowQuery.addEventListener('change', ({ matches }) => {
+  isNarrow.value = matches
+})
+
+/** The way back to the other panes, where there is room for one only. */
+export function BackBar({ change }: { readonly change: Change }) {
+  return (
+    <p class="back">
+      <button type="button" class="button" onClick={() => go(change)}>
+        <Shape name="back" />
+        <span class="back-word">{t('back')}</span>
+      </button>
+    </p>
+  )
+}
+
+/** Speaks to screen readers. */
+export function Announced() {
+  return (
+    <div class="unseen" role="status" aria-live="polite">
+      {announced.value}
+    </div>
+  )
+}
 
 type Component<P> = (props: P) => ComponentChildren
 

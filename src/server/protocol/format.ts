@@ -34,3 +34,21 @@ const pairs = Array.from({ length: 60 }, (_, n) => String(n).padStart(2, '0'))
 function threes(n: number): string {
   return n < 10 ? `00${n}` : n < 100 ? `0${n}` : String(n)
 }
+
+/** Escapes a character as JavaScript does: `\\u202e`. */
+function escaped(character: string): string {
+  return Array.from(
+    { length: character.length },
+    (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`,
+  ).join('')
+}
+
+/**
+ * Returns a text for one line: control characters, and those that change the direction of text or are invisible, are escaped, so
+ * that no name can forge a line or control a terminal.
+ */
+export function printable(text: string): string {
+  return text
+    .toWellFormed()
+    .replace(/[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|[\u{e0000}-\u{e007f}]/gu, escaped)
+}

@@ -1,0 +1,229 @@
+import type { Server, ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { invalid } from '../../core/errors.ts'
+import type { Meter } from '../telemetry/meter.ts'
+import { burst, type ServedLimits } from './limits.ts'
+import type { Liveness } from './liveness.ts'
+import { createRate } from './rate.ts'
+import type { TurnedAway } from './refused.ts'
+
+/** The connections of a service, below the level of requests. */
+export interface Sockets {
+  /** Closes the connections without a request. */
+  closeIdle(): void
+}
+
+export interface SocketOptions {
+  readonly liveness: Liveness
+  readonly addresses: Addresses
+  readonly meter: Meter
+  readonly onRefused: (refusal: TurnedAway) => void
+  /** Returns the answer that is currently made or sent on a connection. */
+  readonly answering: (socket: Duplex) => ServerResponse | undefined
+  /** Limits the number of open connections. Default no limit. */
+  readonly room?: Room
+}
+
+export function watchSockets(server: Server, options: SocketOptions): Sockets {
+  const { liveness, addresses, meter, onRefused, answering, room } = options
+  const sockets = new Set<Socket>()
+
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+    const seconds = addresses.connect(socket)
+    if (seconds === 0) {
+      if (room === undefined || room.enter(socket)) liveness.watch(socket)
+      else {
+        meter.count('refusedConnections')
+        socket.destroy()
+      }
+      return
+    }
+    liveness.watch(socket)
+    meter.count('refusedConnects')
+    onRefused({ outcome: 'connections', status: 429, address: addresses.of(socket) })
+    // Do not even read the received bytes.
+    socket.pause()
+    hangUp(socket, '429 Too Many Requests', `Retry-After: ${Math.max(1, Math.ceil(seconds))}\r\n`)
+  })
+  server.on('drop', () => meter.count('refusedConnections'))
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    const response = answering(socket)
+    if (error.code === 'HPE_HEADER_OVERFLOW') meter.count('refusedHeaders')
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') meter.count('late')
+    // In the middle of an answer, a status line would be read as a part of it.
+    if (response?.headersSent && !response.writableFinished) socket.destroy()
+    else hangUp(socket, clientErrors.get(error.code) ?? '400 Bad Request')
+  })
+  server.on('upgrade', (_request, socket) => hangUp(socket, '400 Bad Request'))
+
+  return {
+    closeIdle: () => {
+      server.closeIdleConnections()
+      // Node does not count connections that have received nothing yet.
+      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+    },
+  }
+}
+
+const clientErrors: ReadonlyMap<string | undefined, string> = new Map([
+  ['HPE_HEADER_OVERFLOW', '431 Request Header Fields Too Large'],
+  ['ERR_HTTP_REQUEST_TIMEOUT', '408 Request Timeout'],
+])
+
+/** Ends a connection with a last status. It closes both halves, even if the client keeps its own open. */
+function hangUp(socket: Duplex, status: string, headers = ''): void {
+  if (!socket.writable) return void socket.destroy()
+  const head = `HTTP/1.1 ${status}\r\n${headers}Connection: close\r\nContent-Length: 0\r\n\r\n`
+  socket.end(head, () => socket.destroy())
+}
+
+/**
+ * @param backlog Maximum number of connections that wait to be accepted; the system drops further ones.
+ * @throws ResourceError `invalid` when it cannot listen there.
+ */
+export async function listen(server: Server, host: string, port: number, backlog: number): Promise<AddressInfo> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const why =
+        error.code === 'EADDRINUSE'
+          ? 'the port is in use'
+          : error.code === 'EACCES'
+            ? 'it is not permitted'
+            : error.code
+      reject(invalid(`Cannot listen on ${host}:${port}: ${why}.`, 'listen'))
+    })
+    server.listen({ port, host, backlog }, resolve)
+  })
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw invalid('The server has no port.', 'listen')
+  return address
+}
+
+/** The limits on open connections. */
+export interface RoomLimits {
+  /** Maximum number of open connections. */
+  readonly connections: number
+  /** Maximum number of open connections per address. */
+  readonly connectionsPerAddress: number
+}
+
+/** Limits the number of open connections. A connection that has sent no request yet gives way to a new one. */
+interface Room {
+  /** Adds a new connection, and closes an idle one if necessary. Returns false when there is no room for it. */
+  enter(socket: Socket): boolean
+  /** Marks a connection as used, when a request has arrived: it no longer gives way to others. */
+  asked(socket: Socket): void
+}
+
+/** The connections of one address. */
+interface Share {
+  readonly open: Set<Socket>
+  /** Connections that have sent no request yet, the oldest first. */
+  readonly idle: Set<Socket>
+}
+
+/** @param addressOf Returns the address that a connection counts for. */
+export function createRoom(
+  { connections, connectionsPerAddress }: RoomLimits,
+  addressOf: (socket: Socket) => string,
+): Room {
+  const shares = new Map<string, Share>()
+  let open = 0
+
+  const leave = (address: string, share: Share, socket: Socket): void => {
+    if (!share.open.delete(socket)) return
+    open--
+    share.idle.delete(socket)
+    if (share.open.size === 0) shares.delete(address)
+  }
+
+  /** Closes the oldest idle connection of an address. Returns false when it has none. */
+  const closeIdle = ([address, share]: readonly [string, Share]): boolean => {
+    const [oldest] = share.idle
+    if (oldest === undefined) return false
+    leave(address, share, oldest)
+    oldest.destroy()
+    return true
+  }
+
+  /** Returns the address with the most open connections, among those with idle ones. */
+  const largestIdle = (): readonly [string, Share] | undefined => {
+    let largest: readonly [string, Share] | undefined
+    for (const one of shares)
+      if (one[1].idle.size > 0 && one[1].open.size > (largest?.[1].open.size ?? 0)) largest = one
+    return largest
+  }
+
+  /** Makes room for another connection of an address. Returns whether there is room. */
+  const makeRoom = (address: string): boolean => {
+    const share = shares.get(address)
+    if (share !== undefined && share.open.size >= connectionsPerAddress) return closeIdle([address, share])
+    if (open < connections) return true
+    const largest = largestIdle()
+    return largest !== undefined && closeIdle(largest)
+  }
+
+  return {
+    enter: (socket) => {
+      const address = addressOf(socket)
+      if (!makeRoom(address)) return false
+      const share = shares.get(address) ?? { open: new Set(), idle: new Set() }
+      shares.set(address, share)
+      open++
+      share.open.add(socket)
+      share.idle.add(socket)
+      socket.once('close', () => leave(address, share, socket))
+      return true
+    },
+    asked: (socket) => void shares.get(addressOf(socket))?.idle.delete(socket),
+  }
+}
+
+/** Rate limits per network address, for clients that are not authenticated yet. */
+export interface Addresses {
+  /** Returns the address of a connection's peer. IPv6 addresses of one 64-bit network count as one. */
+  of(socket: Socket): string
+  /** Counts a new connection. Returns 0, or, when it exceeds the rate, the seconds until another one is allowed. */
+  connect(socket: Socket): number
+  /** Counts requests that were dropped with their connection. Each counts as a connection. */
+  waste(socket: Socket, requests: number): void
+  /** Counts a bad token. Returns 0, or, when it exceeds the rate, the seconds until another one is allowed. */
+  fail(socket: Socket): number
+}
+
+export function createAddresses({ newConnections, badTokens }: ServedLimits): Addresses {
+  const rateOf = (perSecond: number) =>
+    perSecond > 0 ? createRate({ perSecond, burst: perSecond * burst }) : { take: () => 0, owe: () => 0 }
+  const opened = rateOf(newConnections)
+  const failed = rateOf(badTokens)
+  // A closed socket no longer knows its peer.
+  const known = new WeakMap<Socket, string>()
+
+  const of = (socket: Socket): string => {
+    const address = known.get(socket) ?? networkOf(socket.remoteAddress ?? '')
+    known.set(socket, address)
+    return address
+  }
+
+  return {
+    of,
+    connect: (socket) => opened.take(of(socket)),
+    // The debt is capped at one burst, so nobody is blocked for much longer than a burst takes to refill.
+    waste: (socket, requests) => void opened.owe(of(socket), requests, newConnections * burst),
+    fail: (socket) => failed.take(of(socket)),
+  }
+}
+
+/** Returns an IPv4 address unchanged, and for an IPv6 address its 64-bit network, all of which one client may own. */
+export function networkOf(address: string): string {
+  const [, v4] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? []
+  if (v4 !== undefined || !address.includes(':')) return v4 ?? address
+  const [before = '', after] = (address.split('%')[0] ?? '').split('::')
+  const head = before === '' ? [] : before.split(':')
+  const tail = after === undefined || after === '' ? [] : after.split(':')
+  const zeros = Array<string>(Math.max(0, 8 - head.length - tail.length)).fill('0')
+  return `${[...head, ...zeros, ...tail].slice(0, 4).join(':')}::/64`
+}

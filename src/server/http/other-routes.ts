@@ -1,0 +1,195 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { DegradedMount } from '../../core/changes.ts'
+import { isResourceError } from '../../core/errors.ts'
+import { isLoopback } from '../../core/host.ts'
+import type { Log } from '../../core/log.ts'
+import type { Measured, Measurements } from '../../core/measurements.ts'
+import type { Principal } from '../../core/provider.ts'
+import type { Posting } from '../../core/tool.ts'
+import type { Entrance } from '../admission/entrance.ts'
+import type { Gate } from '../admission/gate.ts'
+import { overloaded, statusOfOverload } from '../admission/overload.ts'
+import type { Caller } from '../auth/caller.ts'
+import type { Egress } from '../protocol/egress.ts'
+import { wireError } from '../protocol/errors.ts'
+import { failure, type Request, type Response } from '../protocol/messages.ts'
+import type { ServedOpening } from '../protocol/opening.ts'
+import { modern } from '../protocol/revisions.ts'
+import { refuse, replyEmpty, replyJson, replyText } from './reply.ts'
+
+export interface HealthState {
+  readonly draining: boolean
+  readonly opening?: ServedOpening
+  readonly degraded?: () => readonly DegradedMount[]
+}
+
+function readinessOf({ draining, opening }: HealthState): 'draining' | 'opening' | 'ready' {
+  if (draining) return 'draining'
+  return opening !== undefined && opening.opened === undefined ? 'opening' : 'ready'
+}
+
+/** Paths of the probes. */
+export const healthPath = '/healthz'
+export const readyPath = '/readyz'
+
+/** Answers a probe. Anyone may send one: probes come from wherever the operator's tools are. */
+export function serveHealth(request: IncomingMessage, response: ServerResponse, state: HealthState): void {
+  const status = request.url === healthPath ? 'ok' : readinessOf(state)
+  const degraded = status === 'ready' ? countDegraded(state.degraded?.() ?? []) : {}
+  const isWell = status === 'ok' || status === 'ready'
+  replyHealth(request, response, isWell ? 200 : 503, { status, ...degraded })
+}
+
+/** Returns the number of degraded mounts by reason. Only the log names the mounts, since anyone may send this request. */
+function countDegraded(mounts: readonly DegradedMount[]): {
+  readonly degraded?: Readonly<Record<string, number>>
+} {
+  const degraded: Record<string, number> = {}
+  for (const { degradation } of mounts) degraded[degradation] = (degraded[degradation] ?? 0) + 1
+  return mounts.length === 0 ? {} : { degraded }
+}
+
+function replyHealth(request: IncomingMessage, response: ServerResponse, status: number, health: object): void {
+  if (request.method === 'GET') replyJson(response, status, health)
+  else if (request.method === 'HEAD') replyEmpty(response, status)
+  else refuse(response, 405, 'The method is not allowed here.', { Allow: 'GET, HEAD' })
+}
+
+/** The HTTP endpoints besides MCP that accept posts. */
+export interface Postings {
+  /** Common prefix of their paths, such as `/results/`. Every request below it is authenticated first. */
+  readonly under: string
+  /** Returns the endpoint at a path; undefined when it does not exist, or the principal may not post there. */
+  at(path: string, principal: Principal): Posting | undefined
+}
+
+export interface PostingParts {
+  readonly gate: Gate
+  readonly egress: Egress
+  readonly log: Log
+  /** Time-out of a post, in milliseconds. */
+  readonly timeout: number
+}
+
+/** Handles a post and answers it. */
+export async function servePosting(
+  posting: Posting,
+  value: unknown,
+  response: ServerResponse,
+  { principal, share }: Caller,
+  { gate, egress, log, timeout }: PostingParts,
+): Promise<void> {
+  const request: Request = { jsonrpc: '2.0', id: 0, method: 'post' }
+  const clean = (answer: Response) => egress(answer, request)
+  const fail = (error: unknown) => {
+    if (isResourceError(error, 'not-found')) return refuse(response, 404, nothingHere)
+    const answer = clean(failure(null, wireError(error, modern, undefined, log)))
+    replyJson(response, statusOf(error), answer, isResourceError(error, 'unavailable') ? { 'Retry-After': '5' } : {})
+  }
+  try {
+    const signal = AbortSignal.timeout(timeout)
+    const ran = await gate.run(() => posting.post(value, { principal, signal }), share)
+    if ('refused' in ran) {
+      const later = overloaded(null, ran.refused)
+      const { status = 503, headers = {} } = statusOfOverload(later) ?? {}
+      return replyJson(response, status, later, headers)
+    }
+    const { answer, created, location } = ran.value
+    const cleaned = clean({ jsonrpc: '2.0', id: 0, result: answer })
+    const at = created && location !== undefined ? { Location: location } : {}
+    replyJson(response, created ? 201 : 200, 'result' in cleaned ? cleaned.result : cleaned, at)
+  } catch (error) {
+    fail(error)
+  }
+}
+
+/** The message for a missing path, and for one that the caller may not know of. */
+export const nothingHere = 'Nothing is here.'
+
+/** Returns the HTTP status of an error outside of MCP. */
+export function statusOf(error: unknown): number {
+  if (!isResourceError(error)) return 500
+  switch (error.kind) {
+    case 'invalid':
+      return error.detail.reason === 'too-large' ? 413 : 422
+    case 'too-large':
+      return 413
+    case 'unavailable':
+      return 503
+    case 'not-found':
+      return 404
+    case 'internal':
+      return 500
+  }
+}
+
+/** Path of the metrics for a monitoring system. */
+export const metricsPath = '/metrics'
+
+export interface ExposedOptions {
+  readonly measurements: Measurements
+  /** Authenticates callers, whose metrics these are. Undefined without authentication. */
+  readonly entrance?: Entrance
+  /** Only callers with one of these roles get the metrics. Undefined: all authenticated callers. */
+  readonly roles?: readonly string[]
+}
+
+/**
+ * Serves metrics in the text format of Prometheus. Without authentication, only direct connections from this machine get them:
+ * requests through a proxy come from elsewhere. All others get the answer for a missing path.
+ */
+export function createExposed({ measurements, entrance, roles }: ExposedOptions) {
+  const isPermitted = async (request: IncomingMessage, response: ServerResponse): Promise<boolean> => {
+    if (entrance === undefined) {
+      if (isFromHere(request)) return true
+      refuse(response, 404, nothingHere)
+      return false
+    }
+    const caller = await entrance.callerOf(request, response)
+    if (caller === undefined || !entrance.permits(caller, undefined, response)) return false
+    if (roles === undefined || caller.principal.roles.some((role) => roles.includes(role))) return true
+    refuse(response, 404, nothingHere)
+    return false
+  }
+
+  return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (!(await isPermitted(request, response))) return
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      return refuse(response, 405, 'The method is not allowed here.', { Allow: 'GET, HEAD' })
+    replyText(response, formatExposition(measurements.read()), expositionType)
+  }
+}
+
+const proxyHeaders = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via']
+
+function isFromHere({ socket, headers }: IncomingMessage): boolean {
+  const address = (socket.remoteAddress ?? '').replace(/^::ffff:/i, '')
+  return isLoopback(address) && proxyHeaders.every((name) => headers[name] === undefined)
+}
+
+/** The MIME type of {@link formatExposition}: the text format of Prometheus. */
+const expositionType = 'text/plain; version=0.0.4; charset=utf-8'
+
+/** Formats metrics in the text format of Prometheus: for each metric its help and type, then its samples, one per line. */
+export function formatExposition(all: readonly Measured[]): string {
+  return all
+    .map(({ name, type, help, samples }) => {
+      const lines = samples.map(({ labels = {}, value }) => `${name}${formatLabels(labels)} ${formatValue(value)}\n`)
+      return `# HELP ${name} ${escapeHelp(help)}\n# TYPE ${name} ${type}\n${lines.join('')}`
+    })
+    .join('')
+}
+
+function formatLabels(labels: Readonly<Record<string, string>>): string {
+  const written = Object.entries(labels).map(([name, value]) => `${name}="${escapeHelp(value).replaceAll('"', '\\"')}"`)
+  return written.length === 0 ? '' : `{${written.join(',')}}`
+}
+
+function escapeHelp(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
+}
+
+function formatValue(value: number): string {
+  if (Number.isFinite(value) || Number.isNaN(value)) return String(value)
+  return value > 0 ? '+Inf' : '-Inf'
+}

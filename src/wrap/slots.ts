@@ -1,0 +1,192 @@
+import { ResourceError } from '../core/errors.ts'
+import type { Overdue } from '../core/kit/overdue.ts'
+import type { Context } from '../core/provider.ts'
+
+/** Keeps requests away from a source that does not answer (circuit breaker). Times are in milliseconds. */
+export interface Breaker {
+  /** Returns the remaining pause. 0: a request may start, and its caller reports the outcome by one of the other methods. */
+  admit(): number
+  /** Reports an answer, also "not found". */
+  succeeded(): void
+  /** Reports a failure. */
+  failed(): void
+  /** Reports a request without an outcome: its caller aborted. */
+  abandoned(): void
+  readonly open: boolean
+}
+
+export interface BreakerOptions {
+  /** Number of consecutive failures that opens the circuit breaker. */
+  readonly failures: number
+  /** Length of the pause, in milliseconds, a quarter more or less. It doubles while the source does not answer. */
+  readonly pause: number
+  readonly longest: number
+  readonly now?: () => number
+  /** Random number from 0 to 1. */
+  readonly random?: () => number
+}
+
+/**
+ * A circuit breaker: closed while the source answers; open for a pause after a number of failures in a row; then half open, when
+ * one caller tries the source and the others wait for the result.
+ */
+export function createBreaker(options: BreakerOptions): Breaker {
+  const { failures, longest, now = () => performance.now(), random = Math.random } = options
+  let inRow = 0
+  let pause = options.pause
+  let until: number | undefined
+  let trying = false
+
+  return {
+    admit: () => {
+      if (until === undefined) return 0
+      const left = until - now()
+      if (left > 0) return left
+      // Callers that arrive during a trial are told to retry about when the next trial is allowed.
+      if (trying) return pause
+      trying = true
+      return 0
+    },
+    succeeded: () => {
+      inRow = 0
+      pause = options.pause
+      until = undefined
+      trying = false
+    },
+    failed: () => {
+      inRow++
+      if (until === undefined && inRow < failures) return
+      // Answers that arrive after it opened must not extend the pause again and again.
+      if (until !== undefined && !trying) return
+      if (until !== undefined) pause = Math.min(pause * 2, longest)
+      trying = false
+      until = now() + pause * (0.75 + random() * 0.5)
+    },
+    abandoned: () => {
+      trying = false
+    },
+    get open() {
+      return until !== undefined
+    },
+  }
+}
+
+/**
+ * A semaphore with a bounded queue. Each way to get a slot returns the function that releases it.
+ *
+ * @param concurrent Number of slots.
+ * @param waiting Maximum length of the queue.
+ */
+export function createSemaphore(concurrent: number, waiting: number) {
+  let inside = 0
+  const queue = new Set<() => void>()
+  const leave = () => {
+    const [next] = queue
+    if (next === undefined) inside--
+    // Hand the slot directly to the next waiter, so that a new caller cannot take it.
+    else next()
+  }
+  return {
+    take: (): (() => void) | undefined => {
+      if (inside >= concurrent) return undefined
+      inside++
+      return leave
+    },
+    wait: (signal: AbortSignal, patience: number, full: () => ResourceError): Promise<() => void> =>
+      new Promise((resolve, reject) => {
+        if (queue.size >= waiting) return reject(full())
+        const settle = (then: () => void) => {
+          clearTimeout(timer)
+          queue.delete(enter)
+          signal.removeEventListener('abort', onAbort)
+          then()
+        }
+        const enter = () => settle(() => resolve(leave))
+        const onAbort = () => settle(() => reject(signal.reason))
+        const timer = setTimeout(() => settle(() => reject(full())), patience)
+        queue.add(enter)
+        signal.addEventListener('abort', onAbort)
+      }),
+  }
+}
+
+/** A request to the source, and its signal, which aborts with that of the caller and on time-out. */
+export interface Asked {
+  /** Rejects on time-out, and when the caller aborts, whatever the work does. */
+  run<T>(work: (context: Context) => Promise<T>): Promise<T>
+  /** Ends the time-out, and stops following the signal of the caller. */
+  release(): void
+}
+
+/**
+ * The context of a caller with a signal of its own. Few sources look at the signal before they answer from memory, so it is made when it is
+ * asked for.
+ */
+class AskedContext implements Context {
+  readonly principal: Context['principal']
+  declare readonly signal: AbortSignal
+  declare readonly most?: number
+  declare readonly bare?: boolean
+  declare readonly allows?: (path: string) => boolean
+  #controller: AbortController | undefined
+  #ended: { readonly reason: unknown } | undefined
+
+  /** A property of each object, so that a spread copies it; and one function for all, so that V8 gives all objects the same shape. */
+  static readonly #signal: PropertyDescriptor & ThisType<AskedContext> = {
+    enumerable: true,
+    get() {
+      if (this.#controller === undefined) {
+        this.#controller = new AbortController()
+        if (this.#ended !== undefined) this.#controller.abort(this.#ended.reason)
+      }
+      return this.#controller.signal
+    },
+  }
+
+  constructor({ signal: _, principal, ...facts }: Context) {
+    this.principal = principal
+    Object.defineProperty(this, 'signal', AskedContext.#signal)
+    Object.assign(this, facts)
+  }
+
+  abort(reason: unknown): void {
+    this.#ended ??= { reason }
+    this.#controller?.abort(reason)
+  }
+}
+
+export function createAsked(context: Context, overdue: Overdue): Asked {
+  const { signal } = context
+  let ended: { readonly reason: unknown } | undefined
+  const inner = new AskedContext(context)
+  let reject: (reason: unknown) => void = () => {}
+  let stop = () => {}
+  const end = (reason: unknown) => {
+    ended ??= { reason }
+    inner.abort(reason)
+    reject(reason)
+  }
+  const onAbort = () => end(signal.reason)
+  // The signal may have aborted just as a slot became free.
+  if (signal.aborted) onAbort()
+  else signal.addEventListener('abort', onAbort)
+  return {
+    run: (work) =>
+      new Promise((resolve, rejectRun) => {
+        if (ended !== undefined) return rejectRun(ended.reason)
+        reject = rejectRun
+        stop = overdue.begin(() =>
+          end(new ResourceError('unavailable', `The source took longer than ${overdue.timeoutMs} ms.`)),
+        )
+        work(inner).then((answer) => {
+          // A stream may last as long as its chunks arrive in time.
+          stop()
+          resolve(answer)
+        }, rejectRun)
+      }),
+    release: () => {
+      stop()
+      signal.removeEventListener('abort', onAbort)
+    },
+  }
+}
