@@ -32,7 +32,7 @@ export async function textOf(document: SearchDocument, pause: () => Promise<void
   const about = [titleOf(facts, path), path]
   const named = namedIn(about)
   const parts: Cut[] = []
-  const whole = new Map<string, number>()
+  const whole = new Map<string, Times>()
   for (const passage of passagesOf(text, kindOf(facts.mimeType, path))) {
     parts.push(cutOf(passage, named, whole))
     await pause()
@@ -87,34 +87,48 @@ function namedIn(about: readonly string[]): Named {
   return { terms, words }
 }
 
+/** How often a term stands in a text. */
+interface Times {
+  count: number
+  /** Whether it is a word or a part of one. */
+  readonly isWord: boolean
+}
+
 /** @param whole How often each word stands in the document: added to. */
-function cutOf({ text, start, end, heading }: Passage, named: Named, whole: Map<string, number>): Cut {
-  const counts = new Map<string, number>()
-  const words = new Set<string>()
+function cutOf({ text, start, end, heading }: Passage, named: Named, whole: Map<string, Times>): Cut {
+  const counts = new Map<string, Times>()
   let length = 0
   // Both engines keep Unicode, and no NUL.
   const plain = text.toWellFormed().replaceAll('\0', ' ')
   tokenize(fold(plain).text, (term, _start, _end, kind) => {
-    const count = counts.get(term)
-    counts.set(term, (count ?? 0) + 1)
+    const known = counts.get(term)
+    if (known === undefined) counts.set(term, { count: 1, isWord: kind === 'word' || kind === 'part' })
+    else known.count++
     if (kind !== 'tail') length++
-    if (count === undefined && (kind === 'word' || kind === 'part')) words.add(term)
   })
-  for (const term of words) whole.set(term, (whole.get(term) ?? 0) + (counts.get(term) ?? 0))
-  for (const term of named.terms) counts.set(term, often)
-  if (heading !== undefined)
-    tokenize(fold(heading.toWellFormed()).text, (term) => {
-      counts.set(term, often)
-    })
+  for (const [term, { count, isWord }] of counts) if (isWord) addTo(whole, term, count)
+  const raise = (term: string) => {
+    const known = counts.get(term)
+    if (known === undefined) counts.set(term, { count: often, isWord: false })
+    else known.count = often
+  }
+  for (const term of named.terms) raise(term)
+  if (heading !== undefined) tokenize(fold(heading.toWellFormed()).text, raise)
   const terms: string[] = []
   const marked: string[] = []
-  for (const [term, count] of counts) {
+  for (const [term, { count }] of counts) {
     if (terms.length === mostTerms / 2) break
     terms.push(term)
     if (count >= often) marked.push(strong + term)
   }
   const stored: Stored = { t: plain, s: start, e: end, ...(heading === undefined ? {} : { h: heading.toWellFormed() }) }
   return { stored, terms: terms.concat(marked), length }
+}
+
+function addTo(counts: Map<string, Times>, term: string, count: number): void {
+  const known = counts.get(term)
+  if (known === undefined) counts.set(term, { count, isWord: true })
+  else known.count += count
 }
 
 /** A found passage. */
@@ -187,11 +201,11 @@ const mark = '.'
  * @param counts The frequency of each word in it; changed in place.
  * @param named The words of its title and path.
  */
-function documentTerms(counts: Map<string, number>, length: number, named: ReadonlySet<string>): readonly string[] {
-  for (const term of named) counts.set(term, (counts.get(term) ?? 0) + impact.about)
+function documentTerms(counts: Map<string, Times>, length: number, named: ReadonlySet<string>): readonly string[] {
+  for (const term of named) addTo(counts, term, impact.about)
   const long = impact.k1 * (1 - impact.b + (impact.b * length) / impact.averageLength)
   const byLevel: string[][] = Array.from({ length: impact.levels }, () => [])
-  for (const [term, count] of counts) {
+  for (const [term, { count }] of counts) {
     const level = Math.max(1, Math.round((impact.levels * count) / (count + long)))
     byLevel[level - 1]?.push(`${mark}${level}${term}`)
   }

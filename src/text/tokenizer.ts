@@ -84,6 +84,11 @@ function emitWord(text: string, start: number, emit: Emit, wanted?: Beginnings):
   const end = plain > start ? plain : endOfWord(text, start)
   if (plain === start && wanted !== undefined && !mayBegin(text, start, end, wanted)) return end
   const whole = text.slice(start, Math.min(end, start + 2 * mostUnits))
+  if (plain > start && end - start <= mostUnits) {
+    // Cutting such a word takes less time than looking it up.
+    emit(stemOf(whole), start, end, 'word')
+    return end
+  }
   if (end - start > mostUnits) {
     const term = termOf(whole.replace(/[^\p{L}\p{N}\p{M}]/gu, ''))
     if (term !== '') emit(term, start, end, 'word')
@@ -106,20 +111,27 @@ const mostKnown = 20_000
 let known = new Map<string, readonly Cut[]>()
 let knownBefore: ReadonlyMap<string, readonly Cut[]> = new Map()
 
+/** Maximum length of a piece of a text that V8 copies, in UTF-16 units: a longer piece keeps all of the text in memory. */
+const mostCopied = 12
+
+function copyOf(piece: string): string {
+  return piece.length <= mostCopied ? piece : Buffer.from(piece, 'utf16le').toString('utf16le')
+}
+
 /** The terms of a word that is not too long. */
 function cutOf(text: string): readonly Cut[] {
   const found = known.get(text)
   if (found !== undefined) return found
   const before = knownBefore.get(text)
-  if (before !== undefined) return remember(Buffer.from(text, 'utf16le').toString('utf16le'), before)
   // Copy the word: a substring would keep the whole text in memory.
-  const own = Buffer.from(text, 'utf16le').toString('utf16le')
+  const own = copyOf(text)
+  if (before !== undefined) return remember(own, before)
   const cuts: Cut[] = []
   const add = (part: string, at: number, length: number, kind: TermKind) => {
     const term = termOf(part)
     if (term !== '') cuts.push({ term, at, length, kind })
   }
-  const parts = /[^a-z]/.test(own) ? partsOf(own) : [{ text: own, at: 0 }]
+  const parts = partsOf(own)
   const [only] = parts
   if (parts.length === 1 && only !== undefined) add(only.text, 0, own.length, 'word')
   else {
@@ -222,9 +234,22 @@ function joined(parts: readonly Part[]): string {
  * and `caching` are the same. It knows no dictionary; what it makes need not be a word. Others are left as they are.
  */
 export function stem(given: string): string {
-  if (given.length < 4 || !/^[a-z]+$/.test(given)) return given
-  const single = singular(given)
-  const bare = withoutEnding(single)
+  return /^[a-z]+$/.test(given) ? stemOf(given) : given
+}
+
+const letter = { d: 0x64, e: 0x65, g: 0x67, n: 0x6e, s: 0x73 }
+
+/** The stem of a word of small letters of ASCII. Most words have no ending: the last letters tell that. */
+function stemOf(given: string): string {
+  const { length } = given
+  if (length < 4) return given
+  const last = given.charCodeAt(length - 1)
+  if (last === letter.e) return given.slice(0, -1)
+  const before = given.charCodeAt(length - 2)
+  const hasEnding =
+    last === letter.s || (last === letter.d && before === letter.e) || (last === letter.g && before === letter.n)
+  if (!hasEnding) return given
+  const bare = withoutEnding(singular(given))
   return bare.length > 3 && bare.endsWith('e') ? bare.slice(0, -1) : bare
 }
 
