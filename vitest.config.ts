@@ -44,6 +44,16 @@ const sharing = readdirSync(join(home, 'test/unit'))
   .filter((path) => !waiting.includes(path))
   .filter((path) => !marks.test(readFileSync(join(home, path), 'utf8')))
 
+/** What any other file mentions that changes its process, or looks at it. */
+const marksOfOthers =
+  /worker_threads|process\.(?:chdir|umask|on|once|memoryUsage|cpuUsage|std)|process\.env\.\w+ =|delete process\.|globalThis|\bvi\.(?:mock|doMock|stub|spyOn|useFake)|defineProperty\(process|memoryUsage|startStopwatch/
+
+/** Files that start servers and command lines, and leave their own process as it was. They share one, too. */
+const served = ['attack', 'contract', 'e2e', 'wire']
+  .flatMap((folder) => readdirSync(join(home, 'test', folder)).map((name) => `test/${folder}/${name}`))
+  .filter((path) => path.endsWith('.test.ts') && !alone.includes(path))
+  .filter((path) => !marksOfOthers.test(readFileSync(join(home, path), 'utf8')))
+
 /** Where `test/support/bundle-setup.ts` bundles `src/` and the programs of tests to. */
 const bundle = join(bundlesFolder, String(process.pid), 'dist')
 
@@ -102,12 +112,13 @@ export default defineConfig({
     sequence: { sequencer: Mixed },
     projects: [
       { extends: true, test: { name: 'sharing', include: sharing, isolate: false } },
+      { extends: true, test: { name: 'served', include: served, isolate: false } },
       {
         extends: true,
         test: {
           name: 'together',
           include: ['test/**/*.test.ts'],
-          exclude: [...sharing, ...waiting, ...alone],
+          exclude: [...sharing, ...served, ...waiting, ...alone],
         },
       },
       { extends: true, test: { name: 'waiting', include: waiting } },
