@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { chromiumReason, hasChromium, savedOf, useBrowser } from '../support/browser.ts'
+import { chromiumReason, hasChromium, useBrowser } from '../support/browser.ts'
 import { serveRaw } from '../support/raw-endpoint.ts'
 import { requires } from '../support/require.ts'
 
@@ -172,7 +173,7 @@ requires(
       expect(name).not.toMatch(/[\p{C}<>:"/\\|?*]|^\.|\.$|^(?:con|nul|aux|prn)(?:\.|$)/iu)
       expect(Buffer.byteLength(name)).toBeGreaterThan(0)
       expect(Buffer.byteLength(name)).toBeLessThanOrEqual(255)
-      expect((await savedOf(download)).toString()).toBe('<b>not bold</b>')
+      expect(readFileSync(await download.path(), 'utf8')).toBe('<b>not bold</b>')
     }
     await unharmed(page)
   })

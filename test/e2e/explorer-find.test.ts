@@ -1,16 +1,9 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openCounter } from '../../src/context/index.ts'
-import {
-  axe,
-  chromiumReason,
-  type Explored,
-  hasChromium,
-  savedOf,
-  serveExplorer,
-  useBrowser,
-} from '../support/browser.ts'
+import { axe, chromiumReason, type Explored, hasChromium, serveExplorer, useBrowser } from '../support/browser.ts'
 import { createFolder } from '../support/folder.ts'
 import { requires } from '../support/require.ts'
 
@@ -146,7 +139,8 @@ requires(
     await expect.poll(() => total(page)).toBeGreaterThan(1000)
     const downloading = page.waitForEvent('download')
     await page.getByRole('button', { name: 'Download' }).click()
-    const text = (await savedOf(await downloading)).toString()
+    const file = await (await downloading).path()
+    const text = readFileSync(file, 'utf8')
     const counter = await openCounter('o200k_base')
     const counted = await counter.count(text)
     expect(counted).toBeLessThanOrEqual(7760)

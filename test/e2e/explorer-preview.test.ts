@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -8,7 +8,6 @@ import {
   type Explored,
   hasChromium,
   type OpenOptions,
-  savedOf,
   serveExplorer,
   useBrowser,
 } from '../support/browser.ts'
@@ -266,7 +265,7 @@ requires(
     await page.getByRole('button', { name: 'Download' }).click()
     const download = await saved
     expect(download.suggestedFilename()).toBe('long.wav')
-    expect((await savedOf(download)).equals(sound)).toBe(true)
+    expect(readFileSync(await download.path()).equals(sound)).toBe(true)
   })
 
   test('what changes is read anew where it stands, and what is deleted says so', async () => {

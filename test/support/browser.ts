@@ -2,23 +2,20 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { delimiter, join } from 'node:path'
-import { buffer } from 'node:stream/consumers'
 import {
   type Browser,
   type BrowserContext,
   type BrowserContextOptions,
   chromium,
-  type Download,
   type Frame,
   type Page,
   type Request,
 } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
-import { chromiumOfRun } from './chromium.ts'
 import { type Running, type RunOptions, start } from './cli.ts'
 import { type Listening, listening } from './listening.ts'
 
-// A real Chromium for tests of the explorer: one for a run, with a fresh profile for each page that is opened.
+// A real Chromium for tests of the explorer: one per file, with a fresh profile for each page that is opened.
 
 const found = findChromium()
 
@@ -48,14 +45,6 @@ function findChromium(): string | undefined {
   return folders.flatMap((folder) => names.map((name) => join(folder, name))).find((file) => existsSync(file))
 }
 
-/** What Chromium is started with: no name leads anywhere but to this machine. */
-function launchArguments(): readonly string[] {
-  const rules = ['MAP * ~NOTFOUND', ...['127.0.0.1', 'localhost'].map((name) => `EXCLUDE ${name}`)]
-  const args = [`--host-resolver-rules=${rules.join(', ')}`, `--disable-features=${disabledFeatures.join()}`]
-  // Chromium does not run its own sandbox as root, as which containers run.
-  return process.getuid?.() === 0 ? [...args, '--no-sandbox'] : args
-}
-
 export interface OpenOptions extends BrowserContextOptions {
   /** What the browser may complain of in this test, such as an answer of 401. By default nothing. */
   readonly allowed?: readonly RegExp[]
@@ -82,15 +71,23 @@ export function useBrowser(): Tabs {
 
   beforeAll(async () => {
     if (found === undefined) return
-    // For its pages, every other machine is this proxy, so that whatever leaves them arrives, if only as a connection.
+    // Every other machine is this server, so that whatever leaves the browser arrives, if only as a connection. What Chromium
+    // itself asks its makers, of updates and accounts, finds nobody.
     const world = createServer((request, response) => {
-      const { host, pathname, search } = new URL(request.url ?? '', `http://${request.headers.host}`)
-      faults.push(`asked elsewhere: ${host}${pathname}${search}`)
+      faults.push(`asked elsewhere: ${request.headers.host}${request.url}`)
       response.end()
     })
     world.on('connection', () => faults.push('connected elsewhere'))
     elsewhere = await listening(world)
-    browser = await chromium.connect(await chromiumOfRun({ program: found, args: launchArguments() }))
+    const rules = [
+      ...['*.google.com', '*.googleapis.com', '*.gvt1.com'].map((name) => `MAP ${name} ~NOTFOUND`),
+      `MAP * 127.0.0.1:${elsewhere.port}`,
+      ...['127.0.0.1', 'localhost'].map((name) => `EXCLUDE ${name}`),
+    ]
+    const args = [`--host-resolver-rules=${rules.join(', ')}`, `--disable-features=${disabledFeatures.join()}`]
+    // Chromium does not run its own sandbox as root, as which containers run.
+    if (process.getuid?.() === 0) args.push('--no-sandbox')
+    browser = await chromium.launch({ executablePath: found, args })
   })
   afterEach(async () => {
     await Promise.all(contexts.splice(0).map((context) => context.close()))
@@ -103,12 +100,7 @@ export function useBrowser(): Tabs {
 
   const profile = async ({ allowed = [], ...options }: OpenOptions = {}): Promise<BrowserContext> => {
     if (browser === undefined) throw new Error(chromiumReason)
-    const context = await browser.newContext({
-      viewport: { width: 1280, height: 800 },
-      locale: 'en-US',
-      proxy: { server: elsewhere?.url ?? '', bypass: '127.0.0.1,localhost' },
-      ...options,
-    })
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-US', ...options })
     context.setDefaultTimeout(15_000)
     contexts.push(context)
     const blame = (fault: string) => {
@@ -141,11 +133,6 @@ export function useBrowser(): Tabs {
       return page
     },
   }
-}
-
-/** The bytes of what a page has let the reader save. The browser is the run's: a path of it is none here. */
-export async function savedOf(download: Download): Promise<Buffer> {
-  return buffer(await download.createReadStream())
 }
 
 /** Whatever a page asks of this machine is its own business: it runs no other server that could be asked. */

@@ -3,7 +3,6 @@ import { dirname, join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { bundle } from '../../scripts/bundle.ts'
 import { bundlesFolder, home, runFolderOf, temporaryFolderOf } from './bundle-folder.ts'
-import { offerChromium } from './chromium.ts'
 
 /** The programs that tests start: each is an entry `tests/NAME` of the bundle. */
 const programs = [
@@ -13,24 +12,18 @@ const programs = [
 
 const made: unique symbol = Symbol.for('hikidashi: the bundle of this run of vitest')
 /** vitest sets up each of its projects, each time with a module of its own: what they share is kept here. */
-const shared = globalThis as typeof globalThis & { [made]?: Promise<() => Promise<void>> }
+const shared = globalThis as typeof globalThis & { [made]?: Promise<void> }
 
 /** Before the tests: bundles what they start as processes and threads (`bundled.ts`, and the plugin in `vitest.config.ts`). */
-export async function setup(project: TestProject): Promise<void> {
+export function setup(project: TestProject): Promise<void> {
   shared[made] ??= make(join(bundlesFolder, String(process.pid), 'dist'), project)
-  await shared[made]
-}
-
-/** After the tests: ends what they share. */
-export async function teardown(): Promise<void> {
-  const end = await shared[made]
-  await end?.()
+  return shared[made]
 }
 
 /** Beside the bundle of a run: the paths of the folders that it leaves elsewhere, a line for each. */
 const elsewhere = 'elsewhere'
 
-async function make(target: string, { vitest }: TestProject): Promise<() => Promise<void>> {
+async function make(target: string, { vitest }: TestProject): Promise<void> {
   // A run that was killed.
   for (const name of existsSync(bundlesFolder) ? readdirSync(bundlesFolder) : [])
     if (!isRunning(Number(name))) removeRun(join(bundlesFolder, name))
@@ -44,7 +37,6 @@ async function make(target: string, { vitest }: TestProject): Promise<() => Prom
   for (const name of ['package.json', 'config.schema.json']) copyFileSync(join(home, name), join(root, name))
   const more = programs.map((path) => [`tests/${path.replace(/^.*\//, '')}`, join(home, `test/${path}.ts`)])
   await bundle({ target, more: Object.fromEntries(more) })
-  return offerChromium()
 }
 
 /** Removes what a run has left, by the folder of its bundle. The next run removes what is still written to. */
