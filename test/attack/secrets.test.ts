@@ -399,8 +399,8 @@ describe('what is not edited', () => {
     ['base64', Buffer.from(Array.from({ length: 375_000 }, (_, i) => (i * 7919) % 256)).toString('base64')],
     ['quotes', 'password="'.repeat(50_000)],
     ['markup', '<password key="'.repeat(35_000)],
-  ])('SE22: %s is gone through in time', async (_, text) => {
-    for (const path of ['a.txt', 'a.json', 'a.js']) {
+  ])('SE22: %s is gone through in time', async (name, text) => {
+    for (const path of someOf(name, ['a.txt', 'a.json', 'a.js'])) {
       const body = await read(redacted(memory({ [path]: text }), { redactor }), path)
       expect(body).not.toContain('withheld')
     }
