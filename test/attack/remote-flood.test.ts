@@ -84,7 +84,7 @@ describe('a mounted server that sends notifications without an end', () => {
       expect(await read()).toBe(true)
       await listening.catch(() => {})
     },
-    180_000,
+    300_000,
   )
 })
 
