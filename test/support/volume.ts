@@ -36,6 +36,12 @@ export function someOf<T>(row: string, cases: readonly T[], least = 1, share: nu
   return cases.filter((_, i) => chosen.has(i))
 }
 
+/** Whether a row, by its number, is tried in a place of several: in full volume in each of them, otherwise in its share of them, in turn. */
+export function hasTurn(row: number, place: number, places: number, share: number = volume): boolean {
+  const behind = (((place - row) % places) + places) % places
+  return behind < Math.max(1, Math.ceil(places * share))
+}
+
 /** FNV-1a in 32 bits, with its upper half mixed into the lower: the lowest bits alone follow from the lowest ones of each byte. */
 function hash(text: string): number {
   let sum = 0x811c9dc5

@@ -1,5 +1,5 @@
 import { test } from 'vitest'
-import { someOf } from './volume.ts'
+import { hasTurn, someOf } from './volume.ts'
 
 // A row of a table is tried over each wire (a transport and a revision) in full volume, and otherwise over its share of them, which
 // is at least one. Not so a row about the wire itself, such as its headers, its framing or the agreement on a revision: that one is
@@ -15,9 +15,13 @@ export function eachWire<W extends string>(wires: readonly W[], row?: string) {
     )
 }
 
-/** `test`, where the wire is one of those of the row. */
+/**
+ * `test`, for the rows of one group that is there for each wire: a row is tried where the wire is one of its own. The rows take the
+ * wires in turn, so that no group is empty that has as many rows as there are wires.
+ */
 export function testOn<W extends string>(wire: W, wires: readonly W[]) {
+  let rows = 0
   return (title: string, run: () => unknown, timeout?: number): void => {
-    if (someOf(title, wires).includes(wire)) test(title, async () => void (await run()), timeout)
+    if (hasTurn(rows++, wires.indexOf(wire), wires.length)) test(title, async () => void (await run()), timeout)
   }
 }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { someOf } from '../support/volume.ts'
+import { hasTurn, someOf } from '../support/volume.ts'
 
 const wires = ['stdio new', 'stdio old', 'http new', 'http old'] as const
 const attacks = join(import.meta.dirname, '../attack')
@@ -56,5 +56,21 @@ describe('some of many cases', () => {
 
   test('of no case are none', () => {
     expect(someOf('a row', [], 1, 0.1)).toEqual([])
+  })
+})
+
+describe('rows that take several places in turn', () => {
+  const placesOf = (row: number, share: number) => wires.filter((_, place) => hasTurn(row, place, wires.length, share))
+
+  test('are in every place in full volume, and each in one of them in a tenth', () => {
+    for (let row = 0; row < 20; row++) {
+      expect(placesOf(row, 1)).toEqual(wires)
+      expect(placesOf(row, 0.1)).toHaveLength(1)
+      expect(placesOf(row, 0.5)).toHaveLength(2)
+    }
+  })
+
+  test('leave no place without a row that are as many as the places', () => {
+    expect(new Set([0, 1, 2, 3].flatMap((row) => placesOf(row, 0.1)))).toEqual(new Set(wires))
   })
 })
