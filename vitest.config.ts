@@ -44,6 +44,25 @@ const sharing = readdirSync(join(home, 'test/unit'))
   .filter((path) => !waiting.includes(path))
   .filter((path) => !marks.test(readFileSync(join(home, path), 'utf8')))
 
+/**
+ * What any other file mentions that changes its process for good, or looks at it. The environment and the current folder are
+ * compared after each file.
+ */
+const marksOfOthers =
+  /worker_threads|process\.(?:umask|on|once|memoryUsage|cpuUsage|std)|\bvi\.(?:mock|doMock|useFake)|defineProperty\(process|memoryUsage|startStopwatch/
+
+/** What a test of a page says of the page's own. */
+const ofPages = /support\/browser\.ts/
+
+/** Files that start servers and command lines, and leave their own process as it was. They share one as well. */
+const served = ['attack', 'contract', 'e2e', 'unit', 'wire']
+  .flatMap((folder) => readdirSync(join(home, 'test', folder)).map((name) => `test/${folder}/${name}`))
+  .filter((path) => path.endsWith('.test.ts') && ![...alone, ...sharing, ...waiting].includes(path))
+  .filter((path) => {
+    const text = readFileSync(join(home, path), 'utf8')
+    return !marksOfOthers.test(text) && (ofPages.test(text) || !text.includes('globalThis'))
+  })
+
 /** Where `test/support/bundle-setup.ts` bundles `src/` and the programs of tests to. */
 const bundle = join(bundlesFolder, String(process.pid), 'dist')
 
@@ -102,12 +121,13 @@ export default defineConfig({
     sequence: { sequencer: Mixed },
     projects: [
       { extends: true, test: { name: 'sharing', include: sharing, isolate: false } },
+      { extends: true, test: { name: 'served', include: served, isolate: false } },
       {
         extends: true,
         test: {
           name: 'together',
           include: ['test/**/*.test.ts'],
-          exclude: [...sharing, ...waiting, ...alone],
+          exclude: [...sharing, ...served, ...waiting, ...alone],
         },
       },
       { extends: true, test: { name: 'waiting', include: waiting } },

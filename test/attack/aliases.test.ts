@@ -6,6 +6,7 @@ import { raw } from '../support/attack-http.ts'
 import { expectOutcome } from '../support/attack-oracles.ts'
 import { meta, patience, type Wire } from '../support/attack-wire.ts'
 import { memory } from '../support/memory.ts'
+import { eachWire } from '../support/wires.ts'
 
 const arena = useArena()
 
@@ -47,7 +48,7 @@ async function complete(wire: Wire, value: string): Promise<readonly string[]> {
 }
 
 describe('one resource, one name', () => {
-  test.each(wireNames)('UR12: list, read, directory and completion agree on every name over %s', async (name) => {
+  eachWire(wireNames)('UR12: list, read, directory and completion agree on every name over %s', async (name) => {
     const wire = arena.wire(name)
     const { address, files } = arena.world
     const all = await listAll(wire)
@@ -74,7 +75,7 @@ describe('one resource, one name', () => {
     }
   })
 
-  test.each(wireNames)('PT34: every URI in a list is RFC 3986, one line, and can be read over %s', async (name) => {
+  eachWire(wireNames)('PT34: every URI in a list is RFC 3986, one line, and can be read over %s', async (name) => {
     const wire = arena.wire(name)
     for (const { uri, name: title } of await listAll(wire)) {
       expect(uri).toMatch(/^[a-z][a-z0-9+.-]*:\/\/(?:[\w.~!$&'()*+,;=:@/-]|%[0-9A-F]{2})*$/)
@@ -83,7 +84,7 @@ describe('one resource, one name', () => {
     }
   })
 
-  test.each(wireNames)(
+  eachWire(wireNames)(
     'UR16: spellings of one name are one resource, with the version and the text of it, over %s',
     async (name) => {
       const wire = arena.wire(name)
@@ -93,7 +94,7 @@ describe('one resource, one name', () => {
     },
   )
 
-  test.each(wireNames)('UR16: no spelling gets past a rule over %s', async (name) => {
+  eachWire(wireNames)('UR16: no spelling gets past a rule over %s', async (name) => {
     const wire = arena.wire(name)
     for (const path of [
       'denied.txt',
@@ -120,7 +121,7 @@ describe('one resource, one name', () => {
     )
   })
 
-  test.each(wireNames)(
+  eachWire(wireNames)(
     'UR06 UR07: what cannot be read by a spelling is not in a directory or template by it over %s',
     async (name) => {
       const wire = arena.wire(name)
@@ -141,7 +142,7 @@ describe('one resource, one name', () => {
   )
 
   // Issue 16, item 24: schemes and hosts have no case, here as where something is read.
-  test.each(wireNames)('UR06 UR07: capitals in scheme and host lead to the same directory over %s', async (name) => {
+  eachWire(wireNames)('UR06 UR07: capitals in scheme and host lead to the same directory over %s', async (name) => {
     const wire = arena.wire(name)
     const childrenOf = async (uri: string) =>
       (await listAll(wire, 'resources/directory/read', { uri })).map((one) => one.uri)
@@ -153,7 +154,7 @@ describe('one resource, one name', () => {
       expect(await childrenOf(`${address.replace('file://', head)}/dir`)).toEqual(dir)
   })
 
-  test.each(wireNames)('PT37: nothing excluded shows in a list, directory or completion over %s', async (name) => {
+  eachWire(wireNames)('PT37: nothing excluded shows in a list, directory or completion over %s', async (name) => {
     const wire = arena.wire(name)
     const { address } = arena.world
     const secret =
@@ -238,7 +239,7 @@ describe('URIs without end', () => {
     expect(statuses).toEqual([413])
   })
 
-  test.each(wireNames)('UR18: 100,000 segments, slashes and escapes cost no time over %s', async (name) => {
+  eachWire(wireNames)('UR18: 100,000 segments, slashes and escapes cost no time over %s', async (name) => {
     const wire = arena.wire(name)
     if (name === 'http 2026-07-28') return
     const start = performance.now()

@@ -9,6 +9,7 @@ import { ended, startFixture, type Target, until } from '../support/attack-targe
 import { type Params, patience, withMeta } from '../support/attack-wire.ts'
 import { controlPath } from '../support/attack-world.ts'
 import { volume, volumeOf } from '../support/volume.ts'
+import { eachWire } from '../support/wires.ts'
 
 const arena = useArena()
 const revisions = ['2026-07-28', '2025-11-25'] as const
@@ -39,7 +40,7 @@ const small = () => urlOf(controlPath)
 const large = () => urlOf('big.txt')
 
 describe('a client that writes without measure', () => {
-  test.each(stdioNames)(
+  eachWire(stdioNames)(
     'JR17: 100 MB without a line end cost no memory, and the next message is answered, over %s',
     async (name) => {
       const wire = arena.wire(name) as StdioWire
@@ -65,7 +66,7 @@ describe('a client that writes without measure', () => {
     expect(await ended(wire.target, soon)).toBe(0)
   })
 
-  test.each(stdioNames)(
+  eachWire(stdioNames)(
     'JR31: thousands of reads at once are all answered over %s',
     async (name) => {
       const wire = arena.wire(name) as StdioWire
@@ -83,7 +84,7 @@ describe('a client that writes without measure', () => {
     60_000,
   )
 
-  test.each(revisions)(
+  eachWire(revisions)(
     'JR31: thousands of reads at once are answered or refused cheaply over http %s',
     async (version) => {
       const wires = await Promise.all(Array.from({ length: 8 }, () => openHttp(arena.http, arena.world, version)))
@@ -126,7 +127,7 @@ async function mostResident(target: Target, within: number): Promise<number> {
 }
 
 describe('a client that does not read', () => {
-  test.each(revisions)(
+  eachWire(revisions)(
     'JR19: many large answers that nobody reads are not piled up over stdio %s',
     async (version) => {
       const wire = await fresh(version)
@@ -200,7 +201,7 @@ describe('a client that does not read', () => {
     }
   })
 
-  test.each(revisions)(
+  eachWire(revisions)(
     'JR19: the process ends when its output is closed, even with much to say, over stdio %s',
     async (version) => {
       for (const asked of [0, 1, 200]) {
@@ -230,7 +231,7 @@ describe('a client that asks for what does not end', () => {
     expect(await ended(wire.target, soon)).toBe(0)
   })
 
-  test.each(revisions)(
+  eachWire(revisions)(
     'JR19: the process ends with its client, even when more is asked than it reads, over stdio %s',
     async (version) => {
       const wire = await fresh(version)

@@ -5,6 +5,7 @@ import { expectOutcome } from '../support/attack-oracles.ts'
 import { type Params, patience, type Wire } from '../support/attack-wire.ts'
 import { manyFiles } from '../support/attack-world.ts'
 import { volumeOf } from '../support/volume.ts'
+import { eachWire } from '../support/wires.ts'
 
 const arena = useArena({}, undefined, { filesInMany: manyFiles })
 
@@ -12,7 +13,7 @@ const complete = (wire: Wire, uri: string, value: string, name = 'path', more: P
   arena.ask(wire, 'completion/complete', { ref: { type: 'ref/resource', uri }, argument: { name, value }, ...more })
 
 describe('values of templates', () => {
-  test.each(wireNames)('TM03: are decoded once, and judged as any path is, over %s', async (name) => {
+  eachWire(wireNames)('TM03: are decoded once, and judged as any path is, over %s', async (name) => {
     const wire = arena.wire(name)
     // What a client makes of `{+path}`, and of `{path}`, where the value is what is here.
     const values: readonly (readonly [string, 'NF' | 'BAD', 'NF' | 'BAD'])[] = [
@@ -40,7 +41,7 @@ describe('values of templates', () => {
     }
   })
 
-  test.each(wireNames)(
+  eachWire(wireNames)(
     'TM06: decide nothing: a rule is about the path, whatever template it fits, over %s',
     async (name) => {
       const wire = arena.wire(name)
@@ -55,7 +56,7 @@ describe('values of templates', () => {
 })
 
 describe('completions', () => {
-  test.each(wireNames)('TM12: are found by their beginning, and no value is a pattern, over %s', async (name) => {
+  eachWire(wireNames)('TM12: are found by their beginning, and no value is a pattern, over %s', async (name) => {
     const wire = arena.wire(name)
     const bombs = [
       '(a+)+$',
@@ -92,7 +93,7 @@ describe('completions', () => {
     expect(names).toContain('API_TOKEN')
   })
 
-  test.each(wireNames)(
+  eachWire(wireNames)(
     'TM14: hundreds at once are answered or refused, and others do not notice, over %s',
     async (name) => {
       const wire = arena.wire(name)

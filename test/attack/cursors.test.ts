@@ -8,6 +8,7 @@ import { startFixture, type Target } from '../support/attack-target.ts'
 import type { Answer, Wire } from '../support/attack-wire.ts'
 import { manyFiles } from '../support/attack-world.ts'
 import { volumeOf } from '../support/volume.ts'
+import { eachWire } from '../support/wires.ts'
 
 const arena = useArena({ many: 3000, pages: { first: 100, most: 400, scan: 700 } }, undefined, {
   filesInMany: manyFiles,
@@ -92,7 +93,7 @@ const junk: readonly unknown[] = [
 ]
 
 describe('cursors', () => {
-  test.each(wireNames)(
+  eachWire(wireNames)(
     'CU01 CU07: what is no cursor is refused, not taken for the first page, over %s',
     async (name) => {
       const wire = arena.wire(name)
@@ -102,7 +103,7 @@ describe('cursors', () => {
     },
   )
 
-  test.each(wireNames)('CU02: a cursor with any one bit or character changed is refused over %s', async (name) => {
+  eachWire(wireNames)('CU02: a cursor with any one bit or character changed is refused over %s', async (name) => {
     const wire = arena.wire(name)
     const cursor = cursorOf(await askPage(wire, listings.list()))
     const bytes = Buffer.from(cursor, 'base64url')
@@ -152,7 +153,7 @@ describe('cursors', () => {
     }
   })
 
-  test.each(wireNames)('CU04: a cursor of one listing is refused by every other over %s', async (name) => {
+  eachWire(wireNames)('CU04: a cursor of one listing is refused by every other over %s', async (name) => {
     const wire = arena.wire(name)
     const list = cursorOf(await askPage(wire, listings.list()))
     const directory = cursorOf(await askPage(wire, listings.directory()))
@@ -175,7 +176,7 @@ describe('cursors', () => {
       expect((await arena.ask(wire, 'resources/directory/read', { uri, cursor: folder })).message?.result).toBeDefined()
   })
 
-  test.each(wireNames)(
+  eachWire(wireNames)(
     'CU06: a cursor that is used hundreds of times gives the same page each time over %s',
     async (name) => {
       const wire = arena.wire(name)
@@ -209,7 +210,7 @@ describe('cursors', () => {
     for (const uri of urisOf(answer)) expect(uri > 'mem://many', uri).toBe(true)
   })
 
-  test.each(wireNames)(
+  eachWire(wireNames)(
     'CU09: what does not change is listed once while other things come and go over %s',
     async (name) => {
       const wire = arena.wire(name)
@@ -251,7 +252,7 @@ describe('cursors', () => {
     await expectRefused(await askPage(arena.wire('stdio 2026-07-28'), listings.list(cursor)), cursor)
   })
 
-  test.each(wireNames)('CU12: a listing of which nothing may be seen ends in bounded steps over %s', async (name) => {
+  eachWire(wireNames)('CU12: a listing of which nothing may be seen ends in bounded steps over %s', async (name) => {
     const wire = arena.wire(name)
     const cursors = new Set<string>()
     const found: string[] = []
@@ -272,7 +273,7 @@ describe('cursors', () => {
     expect(cursors.size).toBeGreaterThan(7)
   })
 
-  test.each(wireNames)('CU12: a cursor does not tell the name of what may not be seen over %s', async (name) => {
+  eachWire(wireNames)('CU12: a cursor does not tell the name of what may not be seen over %s', async (name) => {
     const wire = arena.wire(name)
     let cursor: string | undefined
     for (let page = 0; page < 60; page++) {

@@ -13,6 +13,7 @@ import type { World } from '../support/attack-world.ts'
 import { addBudget, fillDrive, oddNames, openDrive } from '../support/drive-samples.ts'
 import { type DriveStandIn, sendDriveError, startDrive } from '../support/drive-stand-in.ts'
 import { account, permission, rootId, types } from '../support/drive-table.ts'
+import { eachWire } from '../support/wires.ts'
 
 // The rows DR of the attack corpus that are about Drive: the built command line on a stand-in for Google. That no token of it leaves in
 // any spelling, nor what is shared with others alone, the arena looks after (oracle O1).
@@ -88,7 +89,7 @@ async function listed(wire: Wire, address: string): Promise<readonly { uri: stri
 }
 
 describe('a client', () => {
-  test.each(wireNames)(
+  eachWire(wireNames)(
     'DR01: reaches nothing with names that are queries or paths of the API, over %s',
     async (name) => {
       const wire = arena.wire(name)
@@ -133,7 +134,7 @@ describe('a client', () => {
     expect(quoted("it's \\ x' or '1")).toBe("'it\\'s \\\\ x\\' or \\'1'")
   })
 
-  test.each(wireNames)('DR02: sees only what Drive shares with who it is, in every answer, over %s', async (name) => {
+  eachWire(wireNames)('DR02: sees only what Drive shares with who it is, in every answer, over %s', async (name) => {
     const wire = arena.wire(name)
     const uris = (await listed(wire, 'gdrive://people')).map(({ uri }) => uri)
     expect([...uris].sort()).toEqual(['gdrive://people/for-alice', 'gdrive://people/people/both'])
@@ -189,7 +190,7 @@ describe('a client', () => {
     await eventually(async () => expect((await listed(wire, 'gdrive://docs')).map((one) => one.uri)).not.toContain(uri))
   })
 
-  test.each(wireNames)('DR06: is told names as titles alone, whatever they are, over %s', async (name) => {
+  eachWire(wireNames)('DR06: is told names as titles alone, whatever they are, over %s', async (name) => {
     const wire = arena.wire(name)
     drive.table.change('odd-2', { parents: ['docs'] })
     drive.table.change('odd-3', { parents: ['docs'] })
@@ -237,7 +238,7 @@ describe('a client', () => {
     for (const id of ['huge', 'bomb', 'xxe', 'macro']) table.remove(id)
   }, 180_000)
 
-  test.each(wireNames)('DR14: reads on where a token ends on the way, with one new token, over %s', async (name) => {
+  eachWire(wireNames)('DR14: reads on where a token ends on the way, with one new token, over %s', async (name) => {
     const wire = arena.wire(name)
     const uri = 'gdrive://docs/plan'
     expectOutcome(wire, await arena.read(wire, uri), 'ctl', uri)

@@ -6,6 +6,7 @@ import { announceSeed, hold, json, placed, tail, uri } from '../support/attack-a
 import { isStdio, type StdioWire, useArena, wireNames } from '../support/attack-arena.ts'
 import { jsonHeaders, modernHeaders, send, sessionHeaders } from '../support/attack-http.ts'
 import { type Message, type Params, type Wire, withMeta } from '../support/attack-wire.ts'
+import { eachWire } from '../support/wires.ts'
 
 const arena = useArena({ many: 1000, pages: { first: 50 } })
 afterAll(announceSeed)
@@ -17,7 +18,7 @@ async function textOf(wire: Wire, at: string): Promise<unknown> {
 }
 
 describe('whatever is asked, the answer is one of JSON-RPC and holds no secret', () => {
-  test.each(wireNames)('URIs, over %s', async (name) => {
+  eachWire(wireNames)('URIs, over %s', async (name) => {
     const wire = arena.wire(name)
     await hold(
       'uris',
@@ -79,7 +80,7 @@ describe('whatever is asked, the answer is one of JSON-RPC and holds no secret',
     )
   })
 
-  test.each(wireNames)('cursors, over %s', async (name) => {
+  eachWire(wireNames)('cursors, over %s', async (name) => {
     const wire = arena.wire(name)
     const { message } = await arena.ask(wire, 'resources/list')
     const honest = message?.result?.nextCursor as string
@@ -119,7 +120,7 @@ describe('whatever is asked, the answer is one of JSON-RPC and holds no secret',
     )
   })
 
-  test.each(wireNames)('completions, over %s', async (name) => {
+  eachWire(wireNames)('completions, over %s', async (name) => {
     const wire = arena.wire(name)
     const ref = fc.oneof(
       {
@@ -164,7 +165,7 @@ describe('whatever is asked, the answer is one of JSON-RPC and holds no secret',
     )
   })
 
-  test.each(wireNames)('messages of any shape, over %s', async (name) => {
+  eachWire(wireNames)('messages of any shape, over %s', async (name) => {
     const wire = arena.wire(name)
     const method = fc.oneof(
       fc.constantFrom(

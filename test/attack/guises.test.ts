@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { useArena, type WireName, wireNames } from '../support/attack-arena.ts'
 import { guises, steering, unprintable } from '../support/attack-guises.ts'
 import { run } from '../support/cli.ts'
+import { eachWire } from '../support/wires.ts'
 
 const arena = useArena({ guises: true })
 
@@ -24,7 +25,7 @@ async function listed(name: WireName): Promise<readonly Listed[]> {
 }
 
 describe('what an entry says of itself', () => {
-  test.each(wireNames)(
+  eachWire(wireNames)(
     'UI27 UI28: is passed on where it is what it should be, and else left out, over %s',
     async (name) => {
       const wire = arena.wire(name)
@@ -52,12 +53,12 @@ describe('what an entry says of itself', () => {
     },
   )
 
-  test.each(wireNames)('UI17: icons are of the web, encrypted, or within, and no other, over %s', async (name) => {
+  eachWire(wireNames)('UI17: icons are of the web, encrypted, or within, and no other, over %s', async (name) => {
     const { icons } = (await listed(name)).find(({ uri }) => uri.endsWith('icons.txt')) ?? {}
     expect(icons?.map(({ src }) => src)).toEqual(['https://example.org/icon.png', 'data:image/png;base64,AA=='])
   })
 
-  test.each(wireNames)('UI16 UI26: names and titles hold no control, over %s', async (name) => {
+  eachWire(wireNames)('UI16 UI26: names and titles hold no control, over %s', async (name) => {
     for (const { name: shown, title = '' } of await listed(name))
       expect(shown + title).not.toMatch(/\p{Cc}|\p{Zl}|\p{Zp}/u)
   })

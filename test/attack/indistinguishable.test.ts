@@ -6,6 +6,7 @@ import type { Provider } from '../../src/core/provider.ts'
 import { useArena, wireNames } from '../support/attack-arena.ts'
 import type { Answer, Params, Wire } from '../support/attack-wire.ts'
 import { memory } from '../support/memory.ts'
+import { eachWire } from '../support/wires.ts'
 
 const arena = useArena({ many: 10 })
 
@@ -76,31 +77,31 @@ const forbidden = () => [
 ]
 
 describe('what may not be seen is as absent as what is not there (O6)', () => {
-  test.each(wireNames)('O6: byte for byte when it is asked for as a skill, over %s', async (name) => {
+  eachWire(wireNames)('O6: byte for byte when it is asked for as a skill, over %s', async (name) => {
     const uris = forbidden().flatMap((uri) => [uri, `${uri}/SKILL.md`])
     const shapes = await shapesOf(arena.wire(name), uris, 'skills/get')
     expect([...shapes.values()]).toHaveLength(1)
     expect([...shapes.keys()][0]).toContain('No skill is served there')
   })
 
-  test.each(wireNames)('O6: byte for byte when it is read, over %s', async (name) => {
+  eachWire(wireNames)('O6: byte for byte when it is read, over %s', async (name) => {
     const shapes = await shapesOf(arena.wire(name), forbidden(), 'resources/read')
     expect([...shapes.values()].map((uris) => uris[0])).toHaveLength(1)
   })
 
-  test.each(wireNames)('O6: and when it is looked into as a directory, over %s', async (name) => {
+  eachWire(wireNames)('O6: and when it is looked into as a directory, over %s', async (name) => {
     const uris = forbidden().flatMap((uri) => (uri.endsWith('/') ? [uri] : [uri, `${uri}/`]))
     const shapes = await shapesOf(arena.wire(name), uris, 'resources/directory/read')
     expect([...shapes.values()].map((group) => group[0])).toHaveLength(1)
   })
 
-  test.each(wireNames)('O6: and when it is read as a directory, over %s', async (name) => {
+  eachWire(wireNames)('O6: and when it is read as a directory, over %s', async (name) => {
     const uris = forbidden().map((uri) => (uri.endsWith('/') ? uri : `${uri}/`))
     const shapes = await shapesOf(arena.wire(name), uris, 'resources/read')
     expect([...shapes.values()].map((group) => group[0])).toHaveLength(1)
   })
 
-  test.each(wireNames)(
+  eachWire(wireNames)(
     'O6: whether something is there does not show through a query, a range or a cursor over %s',
     async (name) => {
       const wire = arena.wire(name)
@@ -141,7 +142,7 @@ describe('what may not be seen is as absent as what is not there (O6)', () => {
     },
   )
 
-  test.each(wireNames)(
+  eachWire(wireNames)(
     'TM09: completion names nothing that may not be seen, and counts it neither, over %s',
     async (name) => {
       const wire = arena.wire(name)
@@ -174,7 +175,7 @@ describe('what may not be seen is as absent as what is not there (O6)', () => {
     },
   )
 
-  test.each(wireNames)(
+  eachWire(wireNames)(
     'TM11: characters that mean something elsewhere mean nothing in a completion over %s',
     async (name) => {
       const wire = arena.wire(name)

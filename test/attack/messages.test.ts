@@ -1,13 +1,14 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { useArena, wireNames } from '../support/attack-arena.ts'
 import { messagesOf } from '../support/attack-messages.ts'
 import { type Params, withMeta } from '../support/attack-wire.ts'
+import { eachWire } from '../support/wires.ts'
 
 const arena = useArena()
 const { control, idOf, requestOf, tell, without } = messagesOf(arena)
 
 describe('messages', () => {
-  test.each(wireNames)('JR07: another version of JSON-RPC, or none, is refused over %s', async (name) => {
+  eachWire(wireNames)('JR07: another version of JSON-RPC, or none, is refused over %s', async (name) => {
     const wire = arena.wire(name)
     for (const jsonrpc of ['1.0', 2, 2.0, '2', '2.0 ', '', null, ['2.0'], { version: '2.0' }, true]) {
       const { message, raw } = await tell(wire, requestOf(wire, { jsonrpc }))
@@ -20,7 +21,7 @@ describe('messages', () => {
     })
   })
 
-  test.each(wireNames)('JR08: no method of another name is found over %s', async (name) => {
+  eachWire(wireNames)('JR08: no method of another name is found over %s', async (name) => {
     const wire = arena.wire(name)
     const methods = [
       '',
@@ -73,7 +74,7 @@ describe('messages', () => {
       expect((await tell(wire, requestOf(wire, { method }))).message?.error?.code).toBe(-32600)
   })
 
-  test.each(wireNames)('JR09: params that are no object are refused over %s', async (name) => {
+  eachWire(wireNames)('JR09: params that are no object are refused over %s', async (name) => {
     const wire = arena.wire(name)
     for (const params of [[], [control().uri], 'x', '', null, 0, 1, true, false]) {
       const { message, raw } = await tell(wire, requestOf(wire, { params }))
@@ -86,7 +87,7 @@ describe('messages', () => {
     }
   })
 
-  test.each(wireNames)('JR06: an id that is none is refused, any other comes back as it is, over %s', async (name) => {
+  eachWire(wireNames)('JR06: an id that is none is refused, any other comes back as it is, over %s', async (name) => {
     const wire = arena.wire(name)
     for (const id of [null, 1.5, {}, [], [1], true, false, 2 ** 53, -(2 ** 53), 'x'.repeat(1025)])
       expect((await tell(wire, requestOf(wire, { id }))).message).toMatchObject({ id: null, error: { code: -32600 } })
@@ -118,7 +119,7 @@ describe('messages', () => {
     ).toEqual(0)
   })
 
-  test.each(wireNames)('JR03: members called like those of every object change nothing over %s', async (name) => {
+  eachWire(wireNames)('JR03: members called like those of every object change nothing over %s', async (name) => {
     const wire = arena.wire(name)
     const evil = '{"polluted":"yes","toString":1,"uri":"file:///etc/passwd"}'
     const inject = (json: string, where: string) =>
@@ -153,7 +154,7 @@ describe('messages', () => {
     expect(state.raw.toString()).not.toContain('polluted\\":[\\"')
   })
 
-  test.each(wireNames)('JR13: a lone surrogate anywhere harms nothing over %s', async (name) => {
+  eachWire(wireNames)('JR13: a lone surrogate anywhere harms nothing over %s', async (name) => {
     const wire = arena.wire(name)
     const bad = '\ud800'
     const asked: readonly (readonly [string, Params])[] = [

@@ -5,6 +5,7 @@ import { headerValue, jsonHeaders, send } from '../support/attack-http.ts'
 import { messagesOf } from '../support/attack-messages.ts'
 import { initialize, type Params, patience, withMeta } from '../support/attack-wire.ts'
 import { volumeOf } from '../support/volume.ts'
+import { eachWire } from '../support/wires.ts'
 
 const arena = useArena()
 const modernNames = ['stdio 2026-07-28', 'http 2026-07-28'] as const
@@ -15,7 +16,7 @@ describe('_meta', () => {
   const capabilities = 'io.modelcontextprotocol/clientCapabilities'
   const info = 'io.modelcontextprotocol/clientInfo'
 
-  test.each(modernNames)('JR22: a _meta that is none, or claims what is not, is refused over %s', async (name) => {
+  eachWire(modernNames)('JR22: a _meta that is none, or claims what is not, is refused over %s', async (name) => {
     const wire = arena.wire(name)
     const own = withMeta({}, true)._meta as Params
     const cases: readonly (readonly [unknown, number])[] = [
@@ -62,7 +63,7 @@ describe('_meta', () => {
     }
   })
 
-  test.each(wireNames)(
+  eachWire(wireNames)(
     'JR22 JR23: keys that mean nothing here, however large, are passed over and not logged over %s',
     async (name) => {
       const wire = arena.wire(name)
@@ -85,7 +86,7 @@ describe('_meta', () => {
     },
   )
 
-  test.each(wireNames)('JR24: a progress token of any type or size does no harm over %s', async (name) => {
+  eachWire(wireNames)('JR24: a progress token of any type or size does no harm over %s', async (name) => {
     const wire = arena.wire(name)
     const tokens = [
       0,
@@ -145,7 +146,7 @@ describe('_meta', () => {
     expect(wire.pipe.lines()).toBe(lines)
   })
 
-  test.each(modernNames)('JR26: a hundred thousand capabilities of a client cost little over %s', async (name) => {
+  eachWire(modernNames)('JR26: a hundred thousand capabilities of a client cost little over %s', async (name) => {
     const wire = arena.wire(name)
     const extensions = Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`e${i}`, {}]))
     const start = performance.now()
@@ -218,7 +219,7 @@ describe('_meta', () => {
       await send(arena.http, arena.world, { method: 'DELETE', headers: { 'mcp-session-id': id } })
   })
 
-  test.each(modernNames)('JR27: no level of logging brings a log to the client over %s', async (name) => {
+  eachWire(modernNames)('JR27: no level of logging brings a log to the client over %s', async (name) => {
     const wire = arena.wire(name)
     for (const level of ['debug', 'bogus', 'emergency ', 'DEBUG', '', 5, null, {}, ['debug'], '__proto__']) {
       const { message, raw } = await arena.ask(wire, 'resources/read', {

@@ -8,6 +8,7 @@ import { useArena, wireNames } from '../support/attack-arena.ts'
 import { headerValue, modernHeaders, send } from '../support/attack-http.ts'
 import { withMeta } from '../support/attack-wire.ts'
 import { run } from '../support/cli.ts'
+import { eachWire } from '../support/wires.ts'
 
 const arena = useArena()
 
@@ -53,8 +54,8 @@ const hosts: Readonly<Record<string, readonly string[]>> = {
 const schemes = ['http', 'https', 'git', 'ftp', 'ws', 's3', 'postgres', 'file', 'rule', 'jar:http', 'gopher']
 
 describe('what a client names is not fetched', () => {
-  describe.each(Object.entries(hosts))('%s', (_, names) => {
-    test.each(wireNames)('whatever the scheme, and whatever is asked of it, over %s', async (name) => {
+  describe.each(Object.entries(hosts))('%s', (row, names) => {
+    eachWire(wireNames, row)('whatever the scheme, and whatever is asked of it, over %s', async (name) => {
       const wire = arena.wire(name)
       for (const host of names)
         for (const scheme of schemes) {

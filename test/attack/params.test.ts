@@ -1,12 +1,13 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { useArena, wireNames } from '../support/attack-arena.ts'
 import type { Params } from '../support/attack-wire.ts'
+import { eachWire } from '../support/wires.ts'
 
 const arena = useArena()
 const _modernNames = ['stdio 2026-07-28', 'http 2026-07-28'] as const
 
 describe('params', () => {
-  test.each(wireNames)('JR32: a megabyte of wrong params is answered with a short error over %s', async (name) => {
+  eachWire(wireNames)('JR32: a megabyte of wrong params is answered with a short error over %s', async (name) => {
     const wire = arena.wire(name)
     const long = 'y'.repeat(600_000)
     const nested = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`k${i}`, i]))

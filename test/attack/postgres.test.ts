@@ -24,6 +24,7 @@ import { authority, startTlsFront } from '../support/database-tls.ts'
 import { hasMariadb, type Mariadb, startMariadb } from '../support/mariadb.ts'
 import { volume, volumeOf } from '../support/volume.ts'
 import { startWatching } from '../support/watching.ts'
+import { eachWire } from '../support/wires.ts'
 
 // The rows PG of the attack corpus, on a real PostgreSQL (and where they apply on SQLite, and on MariaDB where that is there): those that a client can try against the built command line, the
 // others against the provider. That no canary leaves in any spelling, the arena looks after (oracle O1).
@@ -166,7 +167,7 @@ const arena = useArena(
 const textOf = (wire: Wire, uri: string) => arena.read(wire, uri).then((answer) => answer.raw.toString())
 
 describe('a client', () => {
-  test.each(wireNames)('PG01: reaches nothing with names that are SQL, over %s', async (name) => {
+  eachWire(wireNames)('PG01: reaches nothing with names that are SQL, over %s', async (name) => {
     const wire = arena.wire(name)
     const names = [
       ...[
@@ -210,7 +211,7 @@ describe('a client', () => {
     expectOutcome(wire, await arena.read(wire, good), 'ctl', good)
   })
 
-  test.each(wireNames)('PG02: sees no schema of the system, over %s', async (name) => {
+  eachWire(wireNames)('PG02: sees no schema of the system, over %s', async (name) => {
     const wire = arena.wire(name)
     for (const schema of [
       'pg_catalog',

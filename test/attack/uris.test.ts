@@ -1,7 +1,8 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect } from 'vitest'
 import { useArena, wireNames } from '../support/attack-arena.ts'
 import { type Expectation, expectOutcome } from '../support/attack-oracles.ts'
 import type { Wire } from '../support/attack-wire.ts'
+import { eachWire } from '../support/wires.ts'
 import { identity } from './corpus/hostile-identity.ts'
 import { folder, traversal, type UriCase } from './corpus/hostile-uris.ts'
 
@@ -35,7 +36,7 @@ function apply(cases: readonly UriCase[]): void {
       .map(({ what }) => what)
       .join('; ')
       .slice(0, 120)}`, () => {
-      test.each(wireNames)(`${sentences[expected]} over %s`, async (name) => {
+      eachWire(wireNames, id)(`${sentences[expected]} over %s`, async (name) => {
         const wire = arena.wire(name)
         const before = await callsMade(wire)
         for (const { what, uri: make, text } of group) {
@@ -68,7 +69,7 @@ describe('what lies in the folder (3.1)', () => apply(folder))
 describe('what a URI is (3.2)', () => apply(identity))
 
 describe('what lies in the folder, besides', () => {
-  test.each(wireNames)('PT33: a file with a slash behind it is no directory over %s', async (name) => {
+  eachWire(wireNames)('PT33: a file with a slash behind it is no directory over %s', async (name) => {
     const answer = await arena.read(arena.wire(name), `${arena.world.address}/dir/f/`)
     expect(answer.message?.error).toMatchObject({ code: -32602, data: { reason: 'not-a-directory' } })
   })

@@ -15,6 +15,7 @@ import type { World } from '../support/attack-world.ts'
 import { run } from '../support/cli.ts'
 import { authority } from '../support/database-tls.ts'
 import { createNames, startWeb, type WebServer, watchConnections } from '../support/web.ts'
+import { eachWire } from '../support/wires.ts'
 
 // The rows SS of the attack corpus for what asks the web. That nothing leaves this machine is seen to before each connection begins.
 
@@ -496,7 +497,7 @@ describe('the command line', () => {
   }
   const arena = useArena({}, launch, { upstreams: () => [origin.port, ahead] })
 
-  test.each(wireNames)(
+  eachWire(wireNames)(
     'SS06 SS19: follows nobody elsewhere and keeps its credentials to itself, over %s',
     async (name) => {
       const wire = arena.wire(name)

@@ -5,6 +5,7 @@ import { type Era, type EraClient, type EraNotification, eras, type Place } from
 import { createFolder, type Folder } from '../support/folder.ts'
 import { until } from '../support/live.ts'
 import { sampleAddress, serveSample, stdioCommand, stillCommand } from '../support/served-folder.ts'
+import { someOf } from '../support/volume.ts'
 
 // Each client starts a process. These tests wait long rather than fail where the machine is busy.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
@@ -65,7 +66,7 @@ async function connectTo(era: Era, open: (typeof transports)[number][1]): Promis
 }
 
 describe.each(eras)('$name', (era) => {
-  describe.each(transports)('over %s', (transport, open) => {
+  describe.each(someOf(`changes ${era.name}`, transports))('over %s', (transport, open) => {
     let connection: Connection
     const slug = `${era.name.replace(/\W+/g, '-')}-${transport}`
     const name = (part: string) => `${slug}/${part}`

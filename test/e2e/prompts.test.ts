@@ -5,6 +5,7 @@ import type { View, ViewChange } from '../../src/core/view.ts'
 import { main, type Running, start } from '../support/cli.ts'
 import { type EraClient, type EraNotification, eras, type Place } from '../support/era-clients.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
+import { someOf } from '../support/volume.ts'
 
 // Each client starts a process. These tests wait long rather than fail where the machine is busy.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
@@ -76,7 +77,7 @@ const embedded = { type: 'resource', resource: { uri: 'docs://notes/plan.md', te
 const some = eras.filter(({ revision }, index) => index === 0 || index === 3 || revision === '2026-07-28')
 
 describe.each(some)('$name', (era) => {
-  describe.each(transports)('over %s', (transport) => {
+  describe.each(someOf(`prompts ${era.name}`, transports))('over %s', (transport) => {
     let client: EraClient
     const modern = era.revision === '2026-07-28'
     const heard: EraNotification[] = []

@@ -8,6 +8,7 @@ import { files } from '../../src/providers/files/index.ts'
 import { type HttpService, serveHttp } from '../../src/server/index.ts'
 import { type EraClient, eras, type Place } from '../support/era-clients.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
+import { someOf } from '../support/volume.ts'
 
 /** The part of an official client that calls tools. */
 interface ToolClient extends EraClient {
@@ -61,8 +62,9 @@ const transports: readonly (readonly [name: string, place: () => Place])[] = [
   ['HTTP', () => ({ url: service.url })],
 ]
 
-describe.each(eras)('$name', ({ connect, revision }) => {
-  test.each(transports)(
+describe.each(eras)('$name', ({ name, connect, revision }) => {
+  // The wire itself is for `clients.test.ts`.
+  test.each(someOf(`tools ${name}`, transports))(
     'lists, browses, reads and finds by tools over %s, and is listed less',
     async (transport, place) => {
       const connected = await connect(place())

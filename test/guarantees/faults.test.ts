@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { someOf } from '../support/volume.ts'
 import {
   acknowledgesEarly,
   caches,
@@ -45,7 +46,7 @@ describe('the checks', () => {
     ['a list that leaves something out', 'V7', listsTooLittle],
     ['a read that meets a write halfway', 'V5', readsHalf],
   ]
-  test.concurrent.each(broken)(
+  test.concurrent.each([...someOf('faults', broken, 3)])(
     'notice %s (%s)',
     async (_, found, fault) => {
       // In one world a fault may meet nothing that it harms: on a slow machine all is quiet while the source is away.

@@ -10,8 +10,9 @@ export class Mixed extends BaseSequencer {
     const sorted = await super.sort(files)
     const of = (name: string) => sorted.filter(({ project }) => project.name === name)
     const mixed = spread(of('waiting'), of('together'))
-    const rest = sorted.filter((file) => !mixed.includes(file) && file.project.name !== 'sharing')
-    return [...of('sharing'), ...mixed, ...rest]
+    const sharing = [...of('sharing'), ...of('served')]
+    const rest = sorted.filter((file) => !mixed.includes(file) && !sharing.includes(file))
+    return [...sharing, ...mixed, ...rest]
   }
 }
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { memory } from '../../examples/memory-provider.ts'
 import { notFound } from '../../src/core/errors.ts'
-import type { Content, Provider } from '../../src/core/provider.ts'
+import type { Content, Entry, Provider } from '../../src/core/provider.ts'
 import type { Expectation } from '../../src/testing/index.ts'
 
 /** What the providers hold that the contract suite is tried on. */
@@ -24,9 +24,18 @@ export const many: typeof contents = Object.fromEntries(
   Array.from({ length: 1100 }, (_, i) => [`many/${String(i).padStart(4, '0')}`, String(i)]),
 )
 
+async function entriesOf(provider: Provider): Promise<ReadonlyMap<string, Entry>> {
+  const entries = new Map<string, Entry>()
+  const context = { principal: { id: 'rich', roles: [] }, signal: new AbortController().signal }
+  for await (const entry of provider.list({}, context)) entries.set(entry.path, entry)
+  return entries
+}
+
 /** A provider with every ability that there is. */
 export function rich(source = contents): Provider {
   const inner = memory(source)
+  // It holds the same all the time.
+  let listed: Promise<ReadonlyMap<string, Entry>> | undefined
   const provider: Provider = {
     async *list(query, context) {
       for await (const entry of inner.list(query, context))
@@ -43,8 +52,8 @@ export function rich(source = contents): Provider {
     },
     async stat(path, context) {
       context.signal.throwIfAborted()
-      for await (const entry of provider.list({}, context)) if (entry.path === path) return entry
-      throw notFound()
+      listed ??= entriesOf(provider)
+      return (await listed).get(path) ?? Promise.reject(notFound())
     },
     async read({ path, range }, context) {
       const [content] = await inner.read({ path, params: new Map() }, context)
