@@ -35,7 +35,7 @@ export interface ReadQuery {
   readonly range?: ByteRange
 }
 
-/** Who asks: the signal, and the limit of a content at the moment. */
+/** The signal of the caller, and the limit of a content at the moment. */
 type Asking = Pick<Context, 'signal' | 'most'>
 
 /** Maximum number of bytes of cached exports: clients read them range by range. */
