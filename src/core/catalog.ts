@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { CallContext, WithLateSignal } from './call.ts'
 import { type ChangeLimits, type Changes, createChanges, type DegradedMount } from './changes.ts'
 import { completePaths } from './completion.ts'
 import { createCursorSeal } from './cursor.ts'
@@ -150,6 +151,14 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     return { principal, signal }
   }
 
+  const readContextOf = (options: ReadOptions = {}, most?: number): Context => {
+    const { bare, arrival } = options
+    const abort = WithLateSignal.abortOf(options)
+    if (abort === undefined) return { ...contextOf(options), ...defined({ bare, arrival, most }) }
+    if (abort.aborted) throw abort.reason
+    return new CallContext(abort, principal, { bare, arrival, most })
+  }
+
   const locate = (uri: string) => {
     const parsed = parseUri(uri)
     const found = route(parsed)
@@ -159,18 +168,18 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
   }
 
   const read = async (uri: string, options?: ReadOptions): Promise<ReadResult> => {
-    const bare = options?.bare === true ? { bare: true } : {}
-    if (options?.room === undefined) return readNow(uri, { ...contextOf(options), ...bare })
+    if (options?.room === undefined) return readNow(uri, readContextOf(options))
     try {
-      return await readNow(uri, { ...contextOf(options), ...bare, most: largeBytes })
+      return await readNow(uri, readContextOf(options, largeBytes))
     } catch (error) {
       if (!isLater(error)) throw error
       const size = Number((error as ResourceError).detail.size)
-      const part = (of: string, { signal }: CallOptions) => readNow(of, { ...contextOf(defined({ signal })), ...bare })
+      const part = (of: string, { signal }: CallOptions) =>
+        readNow(of, readContextOf(defined({ signal, bare: options.bare })))
       const streamed = size > 0 ? await options.large?.(size, part) : undefined
       if (streamed !== undefined) return streamed
       await options.room()
-      return readNow(uri, { ...contextOf(options), ...bare })
+      return readNow(uri, readContextOf(options))
     }
   }
 

@@ -8,6 +8,12 @@ export interface Principal {
   readonly scopes?: readonly string[] | undefined
 }
 
+/**
+ * Requests with the same arrival had all arrived before the first of them was handled. So a source that looks whether something has changed while
+ * it answers one of them need not look again for the others. Compared by identity.
+ */
+export type Arrival = object
+
 /** Context of every call: the caller, and the signal that aborts it. A provider stops its work soon after the abort. */
 export interface Context {
   readonly principal: Principal
@@ -19,6 +25,8 @@ export interface Context {
   readonly most?: number
   /** Whether only the content is needed: facts that need a look-up of their own may be left out. */
   readonly bare?: boolean
+  /** The arrival of the request, when it is the first thing that its client has asked for. See {@link Arrival}. */
+  readonly arrival?: Arrival
   /**
    * Whether the caller may see another path of the same source, by the access rules. A source that serves one entry under several
    * paths (by a symbolic link) checks each path except the requested one; if the caller may not see one of them, the entry must

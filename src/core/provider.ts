@@ -5,7 +5,7 @@ import type { Recording } from './recording.ts'
 
 export type { Audience, ByteRange, Content, ContentFacts, Description, Entry, Icon } from './entry.ts'
 export type { Degradation } from './feed-status.ts'
-export type { Context, Principal } from './provided-tool.ts'
+export type { Arrival, Context, Principal } from './provided-tool.ts'
 
 /** A part of an entry that is indexed by itself, such as a row of a table. */
 export interface EntryPart {

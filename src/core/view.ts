@@ -1,5 +1,5 @@
 import type { Resource } from './entry.ts'
-import type { Completion, Content, Description, FilledPrompt, Prompt } from './provider.ts'
+import type { Arrival, Completion, Content, Description, FilledPrompt, Prompt } from './provider.ts'
 import type { Tool } from './tool.ts'
 
 export type { Resource } from './entry.ts'
@@ -53,6 +53,8 @@ export interface ReadOptions extends CallOptions {
   ) => Promise<ReadResult | undefined>
   /** Whether only the contents are needed: facts that need a look-up of their own may be left out. */
   readonly bare?: boolean
+  /** The arrival of the request ({@link Context.arrival}). */
+  readonly arrival?: Arrival | undefined
 }
 
 /** A notification: the subscribed URIs that changed, and whether entries were added or removed. */

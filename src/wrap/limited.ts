@@ -1,8 +1,8 @@
+import { createOverdue, WithLateSignal } from '../core/call.ts'
 import { type ErrorKind, isResourceError, ResourceError } from '../core/errors.ts'
 import { followAbort } from '../core/kit/abort.ts'
 import { chain, type Soon } from '../core/kit/chain.ts'
 import { groupsOf, inGroups } from '../core/kit/groups.ts'
-import { createOverdue } from '../core/kit/overdue.ts'
 import { requireProvider } from '../core/kit/required.ts'
 import type { Log } from '../core/log.ts'
 import type { Content, Context, Entry, ListQuery, Provider, ReadRequest } from '../core/provider.ts'
@@ -54,7 +54,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
     work: (context: Context) => Promise<T>,
     continued?: (answer: T, release: () => void) => T | undefined,
   ): Promise<T> => {
-    const entered = enter(context.signal)
+    const entered = enter(context)
     const leave = entered instanceof Promise ? await entered : entered
     const asked = createAsked(context, overdue)
     let isContinued = false
@@ -75,7 +75,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
 
   /** Like `ask`, without the time-out: a tool may run as long as its caller waits. */
   const askLong = async <T>(context: Context, work: (context: Context) => Promise<T>): Promise<T> => {
-    const leave = await enter(context.signal)
+    const leave = await enter(context)
     try {
       const answer = await work(context)
       learn(undefined)
@@ -109,7 +109,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
     let whole = false
     try {
       for (;;) {
-        const leave = await (known ? takeSlot(signal) : enter(signal))
+        const leave = await (known ? takeSlot(own) : enter(own))
         let next: IteratorResult<readonly Entry[], void>
         try {
           next = await watch.time(() => entries.next())
@@ -143,6 +143,8 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
   }
 }
 
+type Caller = Pick<Context, 'signal'>
+
 /** Admits requests to a source while it has a free slot and its circuit breaker is closed. */
 function createAdmission(
   slots: ReturnType<typeof createSemaphore>,
@@ -151,8 +153,8 @@ function createAdmission(
   pause: number,
 ) {
   /** Returns the function that releases the slot. */
-  const takeSlot = (signal: AbortSignal): Soon<() => void> =>
-    slots.take() ?? slots.wait(signal, timeout, () => refused('Too many wait for it.', pause))
+  const takeSlot = (caller: Caller): Soon<() => void> =>
+    slots.take() ?? slots.wait(caller.signal, timeout, () => refused('Too many wait for it.', pause))
 
   const requireAnswering = (leave: () => void): (() => void) => {
     const wait = breaker.admit()
@@ -164,9 +166,10 @@ function createAdmission(
   return {
     takeSlot,
     /** Called before every request to the source. Returns the function that releases the slot. */
-    enter: (signal: AbortSignal): Soon<() => void> => {
-      signal.throwIfAborted()
-      return chain(takeSlot(signal), requireAnswering)
+    enter: (caller: Caller): Soon<() => void> => {
+      const { aborted, reason } = WithLateSignal.abortOf(caller) ?? caller.signal
+      if (aborted) throw reason
+      return chain(takeSlot(caller), requireAnswering)
     },
   }
 }

@@ -1,5 +1,5 @@
+import { CallContext, LateAbort, type Overdue, WithLateSignal } from '../core/call.ts'
 import { ResourceError } from '../core/errors.ts'
-import type { Overdue } from '../core/kit/overdue.ts'
 import type { Context } from '../core/provider.ts'
 
 /** Keeps requests away from a source that does not answer (circuit breaker). Times are in milliseconds. */
@@ -118,62 +118,25 @@ export interface Asked {
   release(): void
 }
 
-/**
- * The context of a caller with a signal of its own. Few sources look at the signal before they answer from memory, so it is made when it is
- * asked for.
- */
-class AskedContext implements Context {
-  readonly principal: Context['principal']
-  declare readonly signal: AbortSignal
-  declare readonly most?: number
-  declare readonly bare?: boolean
-  declare readonly allows?: (path: string) => boolean
-  #controller: AbortController | undefined
-  #ended: { readonly reason: unknown } | undefined
-
-  /** A property of each object, so that a spread copies it; and one function for all, so that V8 gives all objects the same shape. */
-  static readonly #signal: PropertyDescriptor & ThisType<AskedContext> = {
-    enumerable: true,
-    get() {
-      if (this.#controller === undefined) {
-        this.#controller = new AbortController()
-        if (this.#ended !== undefined) this.#controller.abort(this.#ended.reason)
-      }
-      return this.#controller.signal
-    },
-  }
-
-  constructor({ signal: _, principal, ...facts }: Context) {
-    this.principal = principal
-    Object.defineProperty(this, 'signal', AskedContext.#signal)
-    Object.assign(this, facts)
-  }
-
-  abort(reason: unknown): void {
-    this.#ended ??= { reason }
-    this.#controller?.abort(reason)
-  }
-}
-
 export function createAsked(context: Context, overdue: Overdue): Asked {
-  const { signal } = context
-  let ended: { readonly reason: unknown } | undefined
-  const inner = new AskedContext(context)
+  const callers = WithLateSignal.abortOf(context)
+  const own = new LateAbort()
+  const inner = new CallContext(own, context.principal, context)
   let reject: (reason: unknown) => void = () => {}
   let stop = () => {}
   const end = (reason: unknown) => {
-    ended ??= { reason }
-    inner.abort(reason)
-    reject(reason)
+    own.abort(reason)
+    reject(own.reason)
   }
-  const onAbort = () => end(signal.reason)
+  const onAbort = () => end(context.signal.reason)
   // The signal may have aborted just as a slot became free.
-  if (signal.aborted) onAbort()
-  else signal.addEventListener('abort', onAbort)
+  if (callers !== undefined) callers.listen(end)
+  else if (context.signal.aborted) onAbort()
+  else context.signal.addEventListener('abort', onAbort)
   return {
     run: (work) =>
       new Promise((resolve, rejectRun) => {
-        if (ended !== undefined) return rejectRun(ended.reason)
+        if (own.aborted) return rejectRun(own.reason)
         reject = rejectRun
         stop = overdue.begin(() =>
           end(new ResourceError('unavailable', `The source took longer than ${overdue.timeoutMs} ms.`)),
@@ -186,7 +149,8 @@ export function createAsked(context: Context, overdue: Overdue): Asked {
       }),
     release: () => {
       stop()
-      signal.removeEventListener('abort', onAbort)
+      if (callers === undefined) context.signal.removeEventListener('abort', onAbort)
+      else callers.unlisten(end)
     },
   }
 }

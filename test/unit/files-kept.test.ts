@@ -163,6 +163,23 @@ describe.runIf(process.platform === 'linux')('an answer that is asked for many t
     expect(walks - linked).toBeGreaterThanOrEqual(3)
   })
 
+  test('is compared once for the requests that had arrived before, and again for the next', async () => {
+    folder.write(tree)
+    const provider = await open()
+    await keepAnswers(provider, path)
+    const arrival = {}
+    const textFor = async (own: object) => {
+      const [content] = await provider.read({ path, params: new Map() }, { ...context, arrival: own })
+      return content !== undefined && 'text' in content ? content.text : undefined
+    }
+    const before = await textFor(arrival)
+    nextTick(folder)
+    folder.write({ [path]: 'changed meanwhile' })
+    expect(await textFor(arrival)).toBe(before)
+    expect(await textFor({})).toBe('changed meanwhile')
+    expect(await textFor(arrival)).toBe('changed meanwhile')
+  })
+
   test('does not outlive its provider', async () => {
     folder.write(tree)
     const provider = await open()
@@ -190,7 +207,7 @@ describe('an answer about what lies on a network', () => {
     const kept = createKept<string>(ignoreRulesIn, () => nowMs)
     let made = 0
     for (let time = 0; time < 4; time++)
-      await kept.answer('a/note.md', async (route) => {
+      await kept.answer('a/note.md', undefined, async (route) => {
         made++
         for (const place of places) route?.add({ place, links: 0 })
         return 'answer'

@@ -1,4 +1,5 @@
 import type { BigIntStats } from 'node:fs'
+import type { Arrival } from '../../core/provider.ts'
 import type { Place } from './place.ts'
 import { hasStamp, isSettled } from './stats.ts'
 
@@ -11,9 +12,10 @@ export interface Kept<T> {
   /**
    * Returns the answer that is kept for a path if nothing on its way has changed since. Otherwise makes it.
    *
+   * @param arrival The arrival of the request. Whether anything has changed is looked up once for each.
    * @param make Adds the places that the answer is made from to the route, if there is one.
    */
-  answer(path: string, make: (route?: Route) => Promise<T>): Promise<T>
+  answer(path: string, arrival: Arrival | undefined, make: (route?: Route) => Promise<T>): Promise<T>
   close(): void
 }
 
@@ -65,6 +67,8 @@ interface Answer<T> {
   readonly answer: T
   readonly steps: readonly Step[]
   readonly until: number
+  /** The arrival of the last request for which it was unchanged. */
+  seenFor: Arrival | undefined
 }
 
 interface Step {
@@ -113,11 +117,15 @@ export function createKept<T>(
   const isTellable = ({ place, ignoreRules }: Step): boolean =>
     isSettled(place.stats, now(), settledMs) && (ignoreRules === undefined || isSettled(ignoreRules, now(), settledMs))
 
-  const find = (path: string): T | undefined => {
+  const find = (path: string, arrival: Arrival | undefined): T | undefined => {
     const known = answers.get(path)
     if (known === undefined) return undefined
+    if (arrival !== undefined && known.seenFor === arrival) return known.answer
     try {
-      if (known.until > now() && known.steps.every(isSame)) return known.answer
+      if (known.until > now() && known.steps.every(isSame)) {
+        known.seenFor = arrival
+        return known.answer
+      }
     } catch {
       // The walk that follows reports the error.
     }
@@ -145,7 +153,7 @@ export function createKept<T>(
       remove(oldest)
     }
     for (const place of places) place.keep()
-    answers.set(path, { answer, steps, until: now() + maxAgeMs })
+    answers.set(path, { answer, steps, until: now() + maxAgeMs, seenFor: undefined })
     timer ??= setTimeout(sweep, maxAgeMs).unref()
   }
 
@@ -161,8 +169,8 @@ export function createKept<T>(
   }
 
   return {
-    answer: (path, make) => {
-      const known = find(path)
+    answer: (path, arrival, make) => {
+      const known = find(path, arrival)
       if (known !== undefined) return Promise.resolve(known)
       return isAskedAgain(path) ? makeOnRoute(path, make) : make()
     },

@@ -3,7 +3,7 @@ import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
 import type { Soon } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
 import { createGate } from '../admission/gate.ts'
-import { valuesOf } from '../http/guard.ts'
+import { arrivalOf, valuesOf } from '../http/guard.ts'
 import { isObject } from '../protocol/messages.ts'
 import { type Caller, callAt } from './caller.ts'
 import { createChallenges, type Refusal } from './challenge.ts'
@@ -84,7 +84,7 @@ export async function createAuthorizer(options: AuthorizerOptions): Promise<Auth
         return challenges.unavailable
       }
       try {
-        const verdict = verifier.verify(token, digest)
+        const verdict = verifier.verify(token, digest, arrivalOf(request))
         return verdict instanceof Promise ? verdict.then(judge, fail) : judge(verdict)
       } catch (error) {
         return fail(error)

@@ -4,6 +4,7 @@ import { stat } from 'node:fs/promises'
 import { ResourceError } from '../../core/errors.ts'
 import { chain, type Soon } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
+import type { Arrival } from '../../core/provider.ts'
 import { absent, isOwnToken, markOf, readTokenFile, type StoredToken, type TokenFile } from './token-file.ts'
 import { digestOf, type Grant, type Verdict, type Verifier } from './verdict.ts'
 
@@ -46,16 +47,28 @@ export async function createTokenVerifier(file: string, log: Log): Promise<Verif
       return absent
     }
   }
-  /** Returns the current content of the file. Callers do not share a check that another one has begun: it may have been too early. */
-  const current = (): Soon<TokenFile | undefined> =>
-    chain(known?.local === true ? markNow() : stat(file, { bigint: true }).then(markOf, () => absent), (mark) =>
-      mark === known?.mark ? known : read(),
+  /** The arrival of the last request for which the file was unchanged. */
+  let seenFor: Arrival | undefined
+  /**
+   * Returns the current content of the file. Callers share a check only if their requests had arrived before it: an earlier one may have been too
+   * early.
+   */
+  const current = (arrival?: Arrival): Soon<TokenFile | undefined> => {
+    if (arrival !== undefined && arrival === seenFor) return known
+    return chain(
+      known?.local === true ? markNow() : stat(file, { bigint: true }).then(markOf, () => absent),
+      (mark) => {
+        if (mark !== known?.mark) return read()
+        seenFor = arrival
+        return known
+      },
     )
+  }
 
   return {
     takes: isOwnToken,
-    verify: (token, digest = digestOf(token)) =>
-      chain(current(), (now): Verdict => {
+    verify: (token, digest = digestOf(token), arrival) =>
+      chain(current(arrival), (now): Verdict => {
         if (now === undefined) throw new ResourceError('unavailable', `The tokens in ${file} cannot be read`)
         const stored = findToken(now.tokens, digest)
         if (stored === undefined) return { fault: 'it is not in the file of tokens' }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Soon } from '../../core/kit/chain.ts'
-import type { Principal } from '../../core/provider.ts'
+import type { Arrival, Principal } from '../../core/provider.ts'
 
 /** The rights of a valid token. */
 export interface Grant {
@@ -17,9 +17,10 @@ export interface Verifier {
   takes(token: string): boolean
   /**
    * @param digest The digest of the token, if it is known.
+   * @param arrival The arrival of the request.
    * @throws ResourceError `unavailable` when the token cannot be checked at the moment: at once, or as a rejection.
    */
-  verify(token: string, digest?: string): Soon<Verdict>
+  verify(token: string, digest?: string, arrival?: Arrival): Soon<Verdict>
   /** Calls `end` when a valid token may have become invalid before its expiry. Returns a function that cancels this. */
   watch?(token: string, grant: Grant, end: () => void): () => void
 }

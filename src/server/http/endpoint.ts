@@ -15,7 +15,7 @@ import { failure } from '../protocol/messages.ts'
 import { modern } from '../protocol/revisions.ts'
 import { localPrincipal, type ServeOptions } from '../serve.ts'
 import { createMeter, measureMeter } from '../telemetry/meter.ts'
-import { accepts, mediaFault } from './guard.ts'
+import { accepts, mediaFault, setArrival } from './guard.ts'
 import { createLegacyHttp } from './legacy.ts'
 import { createModernHttp } from './modern.ts'
 import { limitAnswer, refuse, replyJson } from './reply.ts'
@@ -94,6 +94,7 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
     const whole = given ?? bodyAtHand(request, limits.body)
     const isLarge = whole !== undefined && whole.length > limits.body
     const atHand: Body | undefined = isLarge ? { fault: 'too-large', read: whole.length } : whole && { bytes: whole }
+    if (atHand === undefined) setArrival(request, undefined)
     const body = atHand ?? readBody(request, limits.body)
     return chain(body, (read) => {
       const message = parseBody(read, request, response, caller)

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { invalid } from '../../core/errors.ts'
 import { isLoopback } from '../../core/host.ts'
+import type { Arrival } from '../../core/provider.ts'
 import { type TraceContext, traceContextIn } from '../../core/trace.ts'
 import { codes, type WireError } from '../protocol/errors.ts'
 import type { Request } from '../protocol/messages.ts'
@@ -197,4 +198,18 @@ export function traceOf({ req }: ServerResponse): TraceContext | undefined {
   // A response that is not of Node's own server may have no request.
   const headers = (req as typeof req | undefined)?.headers
   return headers?.traceparent === undefined ? undefined : traceContextIn(headers)
+}
+
+/** A fact about a request, under a key of ours: an entry of a `WeakMap` would cost more than all else that is done with it. */
+const arrivalKey = Symbol('arrival')
+type Arrived = IncomingMessage & { [arrivalKey]?: Arrival | undefined }
+
+/** Returns the arrival of a request that has arrived as a whole; undefined for any other. */
+export function arrivalOf(request: IncomingMessage): Arrival | undefined {
+  return (request as Arrived)[arrivalKey]
+}
+
+/** Sets the arrival of a request; undefined when its body is still on its way. */
+export function setArrival(request: IncomingMessage, arrival: Arrival | undefined): void {
+  ;(request as Arrived)[arrivalKey] = arrival
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Principal } from '../../core/provider.ts'
+import type { Arrival, Principal } from '../../core/provider.ts'
 import type { Gate } from '../admission/gate.ts'
 import type { ServedLimits } from '../admission/limits.ts'
 import { countOverload, statusOfOverload } from '../admission/overload.ts'
@@ -11,7 +11,7 @@ import { failure, isObject, type RequestId, type Response } from '../protocol/me
 import { isRevision, legacyRevisions } from '../protocol/revisions.ts'
 import { type Announcements, openView, type ServedOptions } from '../serve.ts'
 import type { Meter } from '../telemetry/meter.ts'
-import { traceOf } from './guard.ts'
+import { arrivalOf, traceOf } from './guard.ts'
 import {
   type EventStream,
   offerLink,
@@ -41,6 +41,12 @@ export interface LegacyHttp {
 }
 
 const idHeader = 'Mcp-Session-Id'
+
+interface ExchangeOptions {
+  readonly arrival?: Arrival | undefined
+  /** Returns the headers of the answer. */
+  readonly headers?: () => Readonly<Record<string, string>>
+}
 
 export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: ServedLimits, meter: Meter): LegacyHttp {
   const { perPrincipal, sessionIdle: idle } = limits
@@ -87,7 +93,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     response: ServerResponse,
     { principal, linkFor }: Caller,
     body: unknown,
-    headers: () => Readonly<Record<string, string>> = () => ({}),
+    { arrival, headers = () => ({}) }: ExchangeOptions = {},
   ) => {
     let stream: EventStream | undefined
     if (isObject(body) && isObject(body.params) && typeof body.method === 'string')
@@ -96,6 +102,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     const answer = await connection.receive(body, {
       trace: traceOf(response),
       taken: () => taken(response),
+      arrival,
       raw: true,
       linkFor,
       onNotification: (message) => {
@@ -129,9 +136,8 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     const session = sessions.open(owner, connection, mailbox)
     if (session === undefined) return replyFull(response, id, principal, body)
     try {
-      await exchange(connection, response, caller, body, () =>
-        connection.revision === undefined ? {} : { [idHeader]: session.id },
-      )
+      const headers = () => (connection.revision === undefined ? {} : { [idHeader]: session.id })
+      await exchange(connection, response, caller, body, { headers })
     } finally {
       // Do not keep a session without a negotiated revision.
       if (connection.revision === undefined) await sessions.close(session)
@@ -145,7 +151,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
       const session = sessionOf(request, response, caller.principal)
       if (session === undefined) return
       if (isInitialize) return refuse(response, 400, 'The session has begun already.')
-      await exchange(session.connection, response, caller, body)
+      await exchange(session.connection, response, caller, body, { arrival: arrivalOf(request) })
     },
 
     openStream: async (request, response, caller) => {

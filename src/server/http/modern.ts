@@ -15,7 +15,7 @@ import { modern } from '../protocol/revisions.ts'
 import { openView, type ServedOptions } from '../serve.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import type { Sending } from './content/sending.ts'
-import { headerFault, traceOf, versionMismatch } from './guard.ts'
+import { arrivalOf, headerFault, traceOf, versionMismatch } from './guard.ts'
 import { type EventStream, offerLink, openEventStream, replyEmpty, replyJson, replyLong, taken } from './reply.ts'
 
 /** HTTP for 2026-07-28: every POST is independent. */
@@ -89,6 +89,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
         sending,
         linkFor: caller.linkFor,
         trace: traceOf(response),
+        arrival: arrivalOf(response.req),
         cancellation,
         // An answer becomes a stream only when a notification precedes it.
         onNotification: (notification) => {

@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Arrival } from '../../core/provider.ts'
+import { setArrival } from './guard.ts'
 import { isTaken, taken } from './reply.ts'
 
 /** Maximum number of requests on one connection that wait for earlier answers. Beyond it, the connection is not read. */
@@ -56,6 +58,7 @@ export interface Pipeline {
  */
 export function inTurn(handle: Handle, { onPause, onCut, onLeft }: PipelineEvents): Pipeline {
   const lines = new WeakMap<Duplex, Line>()
+  const arrivals = createArrivals()
   let inAll = 0
   let pressingLines = 0
   let last: Promise<unknown> = Promise.resolve()
@@ -97,8 +100,10 @@ export function inTurn(handle: Handle, { onPause, onCut, onLeft }: PipelineEvent
   }
 
   const work = async (socket: Socket, line: Line): Promise<void> => {
-    // Let all requests of one chunk arrive before the first is handled.
-    await undefined
+    const arrival = await arrivals.next()
+    const [first] = line.waiting
+    // The others on the connection are handled after it, and may depend on what it does.
+    if (first !== undefined) setArrival(first[0], arrival)
     for (let next = line.waiting.shift(); next !== undefined; next = line.waiting.shift()) {
       inAll--
       if (socket.destroyed || socket.writableEnded) {
@@ -143,4 +148,26 @@ export function inTurn(handle: Handle, { onPause, onCut, onLeft }: PipelineEvent
   }
 
   return { take, answering: (socket) => lines.get(socket)?.answering }
+}
+
+/** Lets the requests that can be read at the moment arrive before the first of them is handled. */
+interface Arrivals {
+  /** Resolves when they have arrived, with the arrival that they share. */
+  next(): Promise<Arrival>
+}
+
+function createArrivals(): Arrivals {
+  let pending: Promise<Arrival> | undefined
+  return {
+    next: () => {
+      // The event loop reads from all sockets that have something, and then runs this.
+      pending ??= new Promise((resolve) => {
+        setImmediate(() => {
+          pending = undefined
+          resolve({})
+        })
+      })
+      return pending
+    },
+  }
 }

@@ -1,3 +1,4 @@
+import { withSignalOf } from '../../core/call.ts'
 import { invalid, isResourceError, notFound } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
@@ -105,7 +106,9 @@ function watchingOf(subscription: Subscription | undefined): Readonly<Record<str
   }
 }
 
-const readMethod: Method = async ({ params, revision, signal, view, pass: { room, turn }, linkFor, sending, raw }) => {
+const readMethod: Method = async (call) => {
+  const { params, revision, view, pass, arrival, linkFor, sending, raw } = call
+  const { room, turn } = pass
   const uri = requiredString(params, 'uri')
   const large: ReadOptions['large'] = async (size, readPart) => {
     if (sending === undefined) return undefined
@@ -115,7 +118,8 @@ const readMethod: Method = async ({ params, revision, signal, view, pass: { room
   const forms = { streams: sending !== undefined, bytes: raw }
   let result: ReadResult
   try {
-    result = await view.read(uri, sending === undefined ? { signal, room } : { signal, room, large })
+    const options = sending === undefined ? { room, arrival } : { room, arrival, large }
+    result = await view.read(uri, withSignalOf(call, options))
   } catch (error) {
     if (linkFor === undefined) throw error
     const { linkedError } = await import('../http/content/with-link.ts')

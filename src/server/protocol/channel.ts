@@ -1,5 +1,6 @@
-import { createOverdue } from '../../core/kit/overdue.ts'
+import { createOverdue, LateAbort, WithLateSignal } from '../../core/call.ts'
 import type { Log } from '../../core/log.ts'
+import type { Arrival } from '../../core/provided-tool.ts'
 import { hasTelemetry, type TraceContext, traceContextIn } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import type { Pass } from '../admission/gate.ts'
@@ -51,6 +52,7 @@ export interface RequestOptions {
   readonly onNotification?: (notification: Notification) => void
   /** The request's admission from the gate. Default: no waiting. */
   readonly pass?: Pass
+  readonly arrival?: Arrival | undefined
   /** Trace context of the transport. The request belongs to its trace, unless its `_meta` has one. */
   readonly trace?: TraceContext | undefined
   /** Whether the caller formats the answer with `formatMessage` or `encodeMessage`: parts of it may be JSON already. Default false. */
@@ -167,15 +169,16 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
   /** Runs the method of a request. This is the only place where an error becomes an answer. */
   const run = async (
     message: Request,
-    signal: AbortSignal,
+    abort: LateAbort,
     {
       notify,
       pass,
+      arrival,
       raw,
       sending,
       linkFor,
       trace,
-    }: Pick<Call, 'notify' | 'pass' | 'raw' | 'sending' | 'linkFor'> & Pick<RequestOptions, 'trace'>,
+    }: Pick<Call, 'notify' | 'pass' | 'arrival' | 'raw' | 'sending' | 'linkFor'> & Pick<RequestOptions, 'trace'>,
   ): Promise<Response> => {
     const { id, method: name, params = {} } = message
     const meta = isObject(params._meta) ? params._meta : {}
@@ -194,10 +197,11 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       if (waiting !== undefined) {
         await waiting
         // The request has ended meanwhile, so nobody gets this answer.
-        if (signal.aborted) return failure(id, timedOut)
+        if (abort.aborted) return failure(id, timedOut)
       }
-      const asked = { params, revision: spoken, signal, client, view: viewOf(client) }
-      const call: Call = { ...asked, pass, raw, sending, linkFor, notify, log: sendLog }
+      const asked = { params, revision: spoken, client, view: viewOf(client) }
+      const means = { pass, arrival, raw, sending, linkFor, notify, log: sendLog }
+      const call: Call = Object.assign(new WithLateSignal(abort), asked, means)
       const parent = traceContextIn(meta) ?? trace
       const result =
         parent === undefined && !hasTelemetry()
@@ -205,7 +209,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
           : await tracedRequest(message, { revision: spoken, parent }, () => method(call))
       return { jsonrpc: '2.0', id, result: completeResult(name, result, spoken, served.server) }
     } catch (error) {
-      if (signal.aborted) {
+      if (abort.aborted) {
         // The request was cancelled, or timed out, which is logged. Nobody gets this answer.
         log('debug', 'a request ended before its work did', { error })
         return failure(id, timedOut)
@@ -218,9 +222,19 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
 
   const request: Channel['request'] = (message, options = {}) =>
     new Promise((resolve) => {
-      const { signal, cancellation, onNotification, pass = freePass, raw = false, sending, linkFor, trace } = options
+      const {
+        signal,
+        cancellation,
+        onNotification,
+        pass = freePass,
+        arrival,
+        raw = false,
+        sending,
+        linkFor,
+        trace,
+      } = options
       if (signal?.aborted || cancellation?.isCancelled) return resolve(undefined)
-      const controller = new AbortController()
+      const abort = new LateAbort()
       let ended = false
       /** Ends the request with the first answer: of the method, the time-out or the cancellation. */
       const end = (response: Response | undefined) => {
@@ -234,12 +248,12 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       }
       const cancel = () => {
         end(undefined)
-        controller.abort()
+        abort.abort()
       }
       const stopClock = overdue.begin(() => {
         log('warn', 'a request took too long', { method: message.method, timeout: timeoutMs })
         end(failure(message.id, timedOut))
-        controller.abort()
+        abort.abort()
       })
       signal?.addEventListener('abort', cancel, { once: true })
       if (cancellation !== undefined) cancellation.onCancel = cancel
@@ -247,7 +261,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       const notify = (notification: Notification) => {
         if (!ended) onNotification?.(notification)
       }
-      void run(message, controller.signal, { notify, pass, raw, sending, linkFor, trace }).then(end)
+      void run(message, abort, { notify, pass, arrival, raw, sending, linkFor, trace }).then(end)
     })
 
   return {

@@ -1,4 +1,5 @@
 import type { Log } from '../../core/log.ts'
+import type { Arrival } from '../../core/provided-tool.ts'
 import type { TraceContext } from '../../core/trace.ts'
 import { createGate, type Gate, type Pass } from '../admission/gate.ts'
 import { overloaded } from '../admission/overload.ts'
@@ -28,6 +29,8 @@ export interface ReceiveOptions {
   readonly taken?: () => Promise<unknown>
   /** Creates links to contents that are too large for an answer. */
   readonly linkFor?: LinkFor | undefined
+  /** The arrival of the message. That of a batch is not used. */
+  readonly arrival?: Arrival | undefined
   /** Trace context of the transport. */
   readonly trace?: TraceContext | undefined
 }
@@ -153,6 +156,7 @@ export function createConnection(
           raw,
           linkFor,
           trace: options.trace,
+          arrival: options.arrival,
           ...(pass && { pass }),
           ...(onNotification && { onNotification }),
         }
@@ -210,7 +214,7 @@ export function createConnection(
     if (agreed === undefined || !hasBatches(agreed)) return refused('There are no batches in this protocol revision.')
     if (values.length === 0) return refused('The batch is empty.')
     if (values.length > maxBatch) return refused(`The batch has more than ${maxBatch} messages.`)
-    const { deliver, taken: _, raw: __, ...rest } = options
+    const { deliver, taken: _, raw: __, arrival: ___, ...rest } = options
     const ran = await batches.run(async () => {
       const responses: Response[] = []
       let left = maxBatchBytes

@@ -1,4 +1,4 @@
-import type { ToolProgress } from '../../core/provided-tool.ts'
+import type { Arrival, ToolProgress } from '../../core/provided-tool.ts'
 import { type TraceContext, traced } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import type { Pass } from '../admission/gate.ts'
@@ -21,6 +21,8 @@ export interface Call {
   /** Aborts when the client cancels, when the request times out, and when the channel closes. */
   readonly signal: AbortSignal
   readonly pass: Pass
+  /** The arrival of the request, when no earlier one of its client is answered before it ({@link Arrival}). */
+  readonly arrival?: Arrival | undefined
   /** Whether the transport writes JSON that is written already (`JsonText`). */
   readonly raw: boolean
   /** How the transport sends a content that is read meanwhile. Undefined when it sends whole answers only. */

@@ -65,7 +65,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     raw: true,
     write: send,
   }
-  const answer = (line: Uint8Array): Promise<void> => {
+  const answer = (line: Uint8Array, arrival: object): Promise<void> => {
     let value: unknown
     try {
       value = parseJson(line)
@@ -74,15 +74,15 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
       return send(failure(null, { code: codes.parse, message }))
     }
     return connection
-      .receive(value, receiving)
+      .receive(value, { ...receiving, arrival })
       .then((response) => (response === undefined ? undefined : send(response)))
   }
-  const begin = (line: Uint8Array): void => {
+  const begin = (line: Uint8Array, arrival: object): void => {
     const end = () => {
       answering.delete(task)
       wake()
     }
-    const task: Promise<void> = answer(line).then(end, (error: unknown) => {
+    const task: Promise<void> = answer(line, arrival).then(end, (error: unknown) => {
       options.log('debug', 'an answer could not be written', { error })
       end()
     })
@@ -91,20 +91,22 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
 
   const signals = options.signal === undefined ? [stop.signal] : [stop.signal, options.signal]
   writer.failed.then(() => stop.abort())
-  for await (const lines of readLines(input, options.maxInput ?? 4 * 1024 * 1024, AbortSignal.any(signals)))
+  for await (const lines of readLines(input, options.maxInput ?? 4 * 1024 * 1024, AbortSignal.any(signals))) {
+    const arrival = {}
     for (const line of lines) {
       if (line === 'too-long') {
         const message = 'The message is longer than the limit.'
         await send(failure(null, { code: codes.parse, message })).catch(() => {})
         continue
       }
-      begin(line)
+      begin(line, arrival)
       // Back-pressure: a client that sends faster than it reads is not read, so the pipe fills, and the client waits.
       while (answering.size - connection.listening > maxWaiting && !stop.signal.aborted)
         await new Promise<void>((resolve) => {
           wake = resolve
         })
     }
+  }
   connection.drain()
   // Reads in flight are answered before the end, but neither a hanging read nor a client that does not read keeps the process
   // alive.

@@ -1,0 +1,139 @@
+import type { Arrival, Context, Principal } from './provider.ts'
+
+/**
+ * An abort whose `AbortSignal` is made when somebody asks for it. A signal takes 4 µs to make, and a small read that is answered from memory takes
+ * 100 and asks for none.
+ */
+export class LateAbort {
+  #controller: AbortController | undefined
+  #ended: { readonly reason: unknown } | undefined
+  readonly #listeners = new Set<(reason: unknown) => void>()
+
+  get aborted(): boolean {
+    return this.#ended !== undefined
+  }
+
+  get reason(): unknown {
+    return this.#ended?.reason
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.#ended !== undefined) this.#controller.abort(this.#ended.reason)
+    }
+    return this.#controller.signal
+  }
+
+  /** Calls the listener with the reason when it aborts: at once if it has. */
+  listen(listener: (reason: unknown) => void): void {
+    if (this.#ended === undefined) this.#listeners.add(listener)
+    else listener(this.#ended.reason)
+  }
+
+  unlisten(listener: (reason: unknown) => void): void {
+    this.#listeners.delete(listener)
+  }
+
+  /** Aborts, once. Default of the reason: an `AbortError`, as `AbortController.abort` has it. */
+  abort(reason: unknown = new DOMException('This operation was aborted', 'AbortError')): void {
+    if (this.#ended !== undefined) return
+    this.#ended = { reason }
+    for (const listener of this.#listeners) listener(reason)
+    this.#listeners.clear()
+    this.#controller?.abort(reason)
+  }
+}
+
+/** An object with the signal of a {@link LateAbort}. */
+export class WithLateSignal {
+  declare readonly signal: AbortSignal
+  readonly #abort: LateAbort
+
+  /** A property of each object, so that a spread copies it; and one function for all, so that V8 gives all objects the same shape. */
+  static readonly #signal: PropertyDescriptor & ThisType<WithLateSignal> = {
+    enumerable: true,
+    get() {
+      return this.#abort.signal
+    },
+  }
+
+  constructor(abort: LateAbort) {
+    this.#abort = abort
+    Object.defineProperty(this, 'signal', WithLateSignal.#signal)
+  }
+
+  /** Returns the abort of an object whose signal is made late; undefined for any other. */
+  static abortOf(object: object): LateAbort | undefined {
+    return #abort in object ? object.#abort : undefined
+  }
+}
+
+/** Returns the members with the signal of an object, which is made as late as it can be. */
+export function withSignalOf<T extends object>(object: { readonly signal: AbortSignal }, members: T) {
+  const abort = WithLateSignal.abortOf(object)
+  return abort === undefined ? { signal: object.signal, ...members } : Object.assign(new WithLateSignal(abort), members)
+}
+
+/** The context of a call, whose signal is made when somebody asks for it. */
+export class CallContext extends WithLateSignal implements Context {
+  readonly principal: Principal
+  declare readonly most?: number
+  declare readonly bare?: boolean
+  declare readonly arrival?: Arrival
+  declare readonly allows?: (path: string) => boolean
+
+  constructor(
+    abort: LateAbort,
+    principal: Principal,
+    { most, bare, arrival, allows }: { [Key in 'most' | 'bare' | 'arrival' | 'allows']?: Context[Key] | undefined },
+  ) {
+    super(abort)
+    this.principal = principal
+    if (most !== undefined) this.most = most
+    if (bare !== undefined) this.bare = bare
+    if (arrival !== undefined) this.arrival = arrival
+    if (allows !== undefined) this.allows = allows
+  }
+}
+
+/** Ends requests that take longer than a time-out, with one timer for all of them. */
+export interface Overdue {
+  readonly timeoutMs: number
+  /** Calls back when the time is over, at most an eighth of it late, unless the returned function is called before. */
+  begin(onOver: () => void): () => void
+}
+
+/** A clock that is never set back, in milliseconds. Node loads `performance` when it is first used, which a start would wait for. */
+const nowMs = () => process.uptime() * 1000
+
+export function createOverdue(timeoutMs: number): Overdue {
+  /** The requests that run, the oldest first. */
+  const running = new Set<{ readonly begunMs: number; readonly onOver: () => void }>()
+  let timer: NodeJS.Timeout | undefined
+  const look = () => {
+    const now = nowMs()
+    for (const request of running) {
+      if (now - request.begunMs < timeoutMs) break
+      running.delete(request)
+      request.onOver()
+    }
+    if (running.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
+  return {
+    timeoutMs,
+    begin: (onOver) => {
+      const request = { begunMs: nowMs(), onOver }
+      running.add(request)
+      if (timer === undefined) timer = setInterval(look, Math.max(1, Math.ceil(timeoutMs / 8)))
+      else if (running.size === 1) timer.ref()
+      return () => {
+        running.delete(request)
+        // The timer goes on for the next request, but does not keep the process alive.
+        if (running.size === 0) timer?.unref()
+      }
+    },
+  }
+}
