@@ -4,19 +4,31 @@ import { once } from 'node:events'
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
+import { createInterface, type Interface } from 'node:readline'
 import { fixed, median, progress, table } from './support.ts'
 
 // A file of 256 MiB by its signed link, and as base64 in the answer to a read whose limits are raised, beside a bare server that pipes the same file,
-// each in a process of its own, in turns. While
-// it is sent, a small request is asked again and again: its slowest answer shows the pauses of the event loop. The first argument is
-// the number of rounds.
+// each in a process of its own, in turns. Before it, the server lists what it has, so that the mount is open. While the file
+// is sent, a small request is asked again and again, and the server measures the longest pause of its event loop. The first argument is the number
+// of rounds.
 
 const rounds = Number(process.argv[2] ?? 5)
 const size = 256 * 2 ** 20
 const folder = mkdtempSync(join(tmpdir(), 'hikidashi-bench-content-'))
 const file = join(folder, 'large.bin')
 for (let at = 0; at < size; at += 2 ** 24) appendFileSync(file, randomBytes(2 ** 24))
+
+/** Measures the delays of the event loop, and tells the longest one since the last signal. Loaded into every server. */
+const monitor = `
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { writeSync } from 'node:fs'
+const delays = monitorEventLoopDelay({ resolution: 1 })
+delays.enable()
+process.on('SIGUSR2', () => {
+  writeSync(2, 'longest pause ' + delays.max / 1e6 + '\\n')
+  delays.reset()
+})`
+const monitored = ['--import', `data:text/javascript,${encodeURIComponent(monitor)}`]
 
 const bare = `
 const { createReadStream, statSync } = require('node:fs')
@@ -27,18 +39,37 @@ require('node:http').createServer((request, response) => {
   createReadStream(process.argv[1]).pipe(response)
 }).listen(0, '127.0.0.1', function () { console.error('http://127.0.0.1:' + this.address().port + '/mcp') })`
 
-async function startServer(
-  args: readonly string[],
-  env: NodeJS.ProcessEnv = {},
-): Promise<{ child: ChildProcess; url: string }> {
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...env } })
-  let said = ''
-  for await (const chunk of child.stderr ?? []) {
-    said += String(chunk)
-    const [url] = /http:\/\/127\.0\.0\.1:\d+\/mcp/.exec(said) ?? []
-    if (url !== undefined) return { child, url }
-  }
-  throw new Error(`The server has ended: ${said}`)
+interface Server {
+  readonly child: ChildProcess
+  readonly lines: Interface
+  readonly url: string
+}
+
+async function startServer(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Server> {
+  const own = { ...process.env, ...env }
+  const child = spawn(process.execPath, [...monitored, ...args], { stdio: ['ignore', 'ignore', 'pipe'], env: own })
+  const lines = createInterface(child.stderr)
+  return { child, lines, url: await said(lines, /http:\/\/127\.0\.0\.1:\d+\/mcp/) }
+}
+
+/** Resolves with the part of a line that matches. */
+function said(lines: Interface, pattern: RegExp): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const onLine = (line: string) => {
+      const [part] = pattern.exec(line) ?? []
+      if (part === undefined) return
+      lines.off('line', onLine)
+      resolve(part)
+    }
+    lines.on('line', onLine).once('close', () => reject(new Error('The server has ended.')))
+  })
+}
+
+/** Returns the longest pause of the event loop of a server since it was asked last, in milliseconds. */
+async function longestPauseOf({ child, lines }: Server): Promise<number> {
+  const pause = said(lines, /(?<=^longest pause )[\d.]+$/)
+  child.kill('SIGUSR2')
+  return Number(await pause)
 }
 
 /** A configuration that lets the whole file into an answer. */
@@ -98,7 +129,11 @@ const cpuOf = ({ pid }: ChildProcess): number => {
 const peakOf = ({ pid }: ChildProcess): number =>
   Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 
-async function askFor(url: string, uri = `file://${file}`): Promise<Response> {
+function askFor(url: string, uri = `file://${file}`): Promise<Response> {
+  return askTo(url, 'resources/read', { uri })
+}
+
+async function askTo(url: string, method: string, params: { readonly uri?: string }): Promise<Response> {
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
     'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
@@ -108,9 +143,10 @@ async function askFor(url: string, uri = `file://${file}`): Promise<Response> {
     method: 'POST',
     headers: {
       ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-      ...{ 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'resources/read', 'mcp-name': uri },
+      ...{ 'mcp-protocol-version': '2026-07-28', 'mcp-method': method },
+      ...(params.uri === undefined ? {} : { 'mcp-name': params.uri }),
     },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri, _meta } }),
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }),
   })
 }
 
@@ -122,9 +158,12 @@ async function hrefOf(url: string): Promise<string> {
 const uriOf = { [inAnswer]: `file://${file}`, [ofBucket]: `${bucketUri}/large.bin` }
 
 async function measureOne(name: keyof typeof serverOf) {
-  const { child, url } = await serverOf[name]()
+  const server = await serverOf[name]()
+  const { child, url } = server
   try {
+    if (name !== 'bare') await (await askTo(url, 'resources/list', {})).text()
     const href = name === 'hikidashi' ? await hrefOf(url) : new URL('/', url).href
+    await longestPauseOf(server)
     const cpu = cpuOf(child)
     let isOver = false
     let slowest = 0
@@ -148,7 +187,8 @@ async function measureOne(name: keyof typeof serverOf) {
     await small
     if (name === inAnswer || name === ofBucket ? length < (size / 3) * 4 : length !== size)
       throw new Error(`${length} bytes came.`)
-    return { first: first ?? 0, ms, cpu: cpuOf(child) - cpu, peak: peakOf(child), slowest }
+    const pause = await longestPauseOf(server)
+    return { first: first ?? 0, ms, cpu: cpuOf(child) - cpu, peak: peakOf(child), slowest, pause }
   } finally {
     child.kill()
   }
@@ -172,11 +212,14 @@ const of = (name: keyof typeof measured, key: keyof Awaited<ReturnType<typeof me
   median(measured[name].map((one) => one[key]))
 console.log(
   table(
-    ['256 MiB', 'first byte, ms', 'all, ms', 'CPU, s', 'peak memory, MiB', 'slowest small request meanwhile, ms'],
+    [
+      ...['256 MiB', 'first byte, ms', 'all, ms', 'CPU, s', 'peak memory, MiB', 'slowest small request meanwhile, ms'],
+      'longest pause of the loop, ms',
+    ],
     names.map((name) => [
       name,
       ...[fixed(of(name, 'first')), fixed(of(name, 'ms'), 0), fixed(of(name, 'cpu'), 2), fixed(of(name, 'peak'), 0)],
-      fixed(of(name, 'slowest')),
+      ...[fixed(of(name, 'slowest')), fixed(of(name, 'pause'))],
     ]),
   ),
 )
