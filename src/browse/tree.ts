@@ -93,7 +93,7 @@ export function shownFolder<F>({ folders }: Tree<F>, uri: string, above: readonl
 }
 
 /** The way from a mount to a resource, as far as it is loaded. */
-export interface Way {
+interface Way {
   /** The directories above the resource, from the mount on. */
   readonly folders: readonly string[]
   readonly found?: Resource

@@ -20,7 +20,7 @@ export interface Runner {
   close(): void
 }
 
-export interface RunnerParts {
+interface RunnerParts {
   readonly loader: Loader
   readonly live: Live
   /** Draws the screen. Resolves when the terminal has taken it. */

@@ -46,7 +46,7 @@ export interface Size {
   readonly rows: number
 }
 
-export interface Spot {
+interface Spot {
   readonly index: number
   readonly uri: string
   readonly says?: true
@@ -57,7 +57,7 @@ export interface Prompt {
   readonly editor: Editor
 }
 
-export interface Notice {
+interface Notice {
   readonly text: string
   readonly isError?: true
 }

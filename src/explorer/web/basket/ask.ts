@@ -23,7 +23,7 @@ export interface Settings {
 
 type Wire = Readonly<Record<string, unknown>>
 
-export interface Measured {
+interface Measured {
   readonly costs: ReadonlyMap<string, Cost>
   /** Tokens of the note around the resources. */
   readonly frame: number

@@ -1,5 +1,5 @@
 import { createRequests } from '../../../client/requests.ts'
-import type { Wire } from '../../../client/wire.ts'
+import { objectOf, type Wire } from '../../../client/wire.ts'
 import { isResourceError } from '../../../core/errors.ts'
 import { defined } from '../../../core/kit/defined.ts'
 import type { PromptView, View } from '../../../core/view.ts'
@@ -99,8 +99,4 @@ function answerOf(answer: Wire): ToolAnswer {
   const text = blocks.flatMap((block) => (typeof block?.text === 'string' ? [block.text] : [])).join('\n')
   if (answer.isError === true) throw new Error(text === '' ? 'The tool failed.' : text)
   return { structured: objectOf(answer.structuredContent), text }
-}
-
-function objectOf(value: unknown): Wire {
-  return typeof value === 'object' && value !== null ? (value as Wire) : {}
 }

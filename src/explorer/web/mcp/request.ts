@@ -3,10 +3,10 @@ import { malformed, type Wire } from '../../../client/wire.ts'
 import { type ErrorDetail, type ErrorKind, ResourceError } from '../../../core/errors.ts'
 
 /** The only revision that the page speaks, because its server is always hikidashi. */
-export const revision = '2026-07-28'
+const revision = '2026-07-28'
 
 /** Identity of the page. The server offers it the tools for contexts and search. */
-export const clientInfo = { name: 'hikidashi-explorer', version: '1' } as const
+const clientInfo = { name: 'hikidashi-explorer', version: '1' } as const
 
 export interface Endpoint {
   /** Address of MCP. */

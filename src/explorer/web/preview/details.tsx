@@ -73,7 +73,7 @@ export function Details({ reader }: { readonly reader: Reader }) {
 }
 
 /** Other forms in which a document can be read. */
-export function Readings({ uri, told }: { readonly uri: string; readonly told: unknown }) {
+function Readings({ uri, told }: { readonly uri: string; readonly told: unknown }) {
   const forms = readingsIn(told)
   if (forms.length === 0) return null
   return (

@@ -13,7 +13,7 @@ import { connection } from './session.ts'
 import { loadTemplates } from './templates.ts'
 
 /** Data to browse: the tree, and the list of everything, each loaded at its first use. */
-export interface Browse {
+interface Browse {
   readonly forest: Forest
   readonly listed: Listed
 }

@@ -39,7 +39,7 @@ export interface Forest {
   reveal(uri: string, signal: AbortSignal): Promise<string | undefined>
 }
 
-export interface ForestOptions {
+interface ForestOptions {
   onChange(): void
   /** Called with every page of resources. */
   onPage?(resources: readonly Resource[]): void

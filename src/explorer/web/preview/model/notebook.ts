@@ -11,7 +11,7 @@ export type Output =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'image'; readonly base64: string }
 
-export interface Cell {
+interface Cell {
   /** Markdown to lay out: the text of the cell, or its code in a fence. */
   readonly markdown: string
   /** The execution count of a code cell. */

@@ -2,7 +2,7 @@ import { defined } from '../../../../core/kit/defined.ts'
 import { numberOf, type Rows } from './csv.ts'
 
 /** A time series: one value for each time of the chart. `undefined`: only other series have a value at this time. `null`: a gap. */
-export interface Series {
+interface Series {
   readonly label: string
   readonly values: readonly (number | null | undefined)[]
   readonly last?: number
