@@ -1,5 +1,5 @@
 import { computed, effect, signal } from '@preact/signals'
-import { lastSegment } from '../../../client/wire.ts'
+import { lastSegment, objectOf, resourcesOf } from '../../../client/wire.ts'
 import { add, type BasketItem, type BasketLevel, basket, levels } from '../state/basket.ts'
 import { keep, readKept } from '../state/kept.ts'
 import { onChange } from '../state/live.ts'
@@ -170,17 +170,9 @@ export function itemsOfStored(text: string | null): readonly BasketItem[] {
   }
   if (!Array.isArray(value)) return []
   return value.flatMap((item: unknown) => {
-    if (typeof item !== 'object' || item === null) return []
-    const { uri, name, title, mimeType, size, level } = item as Readonly<Record<string, unknown>>
-    if (typeof uri !== 'string' || typeof level !== 'string' || !isLevel(level)) return []
-    const resource = {
-      uri,
-      name: typeof name === 'string' ? name : lastSegment(uri),
-      ...(typeof title === 'string' ? { title } : {}),
-      ...(typeof mimeType === 'string' ? { mimeType } : {}),
-      ...(typeof size === 'number' && size >= 0 ? { size } : {}),
-    }
-    return [{ resource, level }]
+    const { level } = objectOf(item)
+    const [resource] = resourcesOf([item])
+    return resource !== undefined && typeof level === 'string' && isLevel(level) ? [{ resource, level }] : []
   })
 }
 
