@@ -28,7 +28,7 @@ export interface Below {
   readonly isPart: boolean
 }
 
-export interface BelowOptions {
+interface BelowOptions {
   /** Maximum number of files. */
   readonly files: number
   /** The most pages of folders that are asked for. Default: no limit. */

@@ -23,7 +23,7 @@ const offering = new Set([
 ])
 
 /** Input and output of a command whose data may go to a file. */
-export interface FileOutput {
+interface FileOutput {
   readonly io: Io
   /** Adds the option to a command, after the other options of the command. */
   offer(command: Command): void

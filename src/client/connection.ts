@@ -71,7 +71,7 @@ export interface State {
 }
 
 /** The parts of a connection that depend on its transport. */
-export interface Carrier {
+interface Carrier {
   /** Tells the server that the session is over. */
   goodbye?(): Promise<void>
   openStanding?(): Promise<Standing | undefined>

@@ -1,5 +1,6 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
 import { type ErrorDetail, isResourceError, ResourceError } from '../core/errors.ts'
+import { contentLinkIn } from './wire.ts'
 
 export const codes = { methodNotFound: -32601, invalidParams: -32602, resourceNotFound: -32002 } as const
 
@@ -150,18 +151,7 @@ export function printable(text: string): string {
   return line.length > maxMessage ? `${line.slice(0, maxMessage).toWellFormed()}...` : line
 }
 
-/**
- * Returns the link to the whole content that hikidashi adds to the error of a read that is too large (`data.link.href`). Undefined
- * when there is none, or when it leads to another origin than the endpoint: a server must not choose what else this machine fetches.
- *
- * @param endpoint URL of the MCP endpoint.
- */
-export function contentLinkOf(error: Error, endpoint: string): URL | undefined {
-  if (!(error.cause instanceof ProtocolError)) return undefined
-  const { data } = error.cause
-  const link = typeof data === 'object' && data !== null && 'link' in data ? data.link : undefined
-  const href = typeof link === 'object' && link !== null && 'href' in link ? link.href : undefined
-  if (typeof href !== 'string' || !URL.canParse(href, endpoint)) return undefined
-  const url = new URL(href, endpoint)
-  return url.origin === new URL(endpoint).origin ? url : undefined
+/** Returns the link to the whole content in the error of a read that is too large. `endpoint`: URL of the MCP endpoint. */
+export function contentLinkOf({ cause }: Error, endpoint: string): URL | undefined {
+  return cause instanceof ProtocolError ? contentLinkIn(cause.data, endpoint) : undefined
 }

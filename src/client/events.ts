@@ -8,7 +8,7 @@ export interface ByteStream {
   }
 }
 
-export interface EventOptions {
+interface EventOptions {
   /** Called with every piece that arrives, comments too: the server is still there. */
   readonly onPiece?: () => void
   /** Maximum length of an event, in characters. Default: no limit. */

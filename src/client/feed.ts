@@ -199,7 +199,7 @@ async function eachOf<T>(items: readonly T[], most: number, act: (item: T) => Pr
  * The URIs that are listened to, each with the number of its listeners. The URIs belong to the server: they are never parsed or
  * rewritten, only compared as text and split at slashes.
  */
-export interface Names {
+interface Names {
   readonly size: number
   all(): Iterable<string>
   /** Counts one more listener of a URI. */

@@ -11,7 +11,7 @@ import { lastSegment } from './wire.ts'
 const root = /^[a-z][a-z0-9+.-]*:(?:\/\/(?:[^/?#]*\/)?)?/i
 
 /** Returns a directory's URI with a final slash: the prefix of its children's URIs. */
-export function directoryBase(uri: string): string {
+function directoryBase(uri: string): string {
   return /[/:]$/.test(uri) ? uri : `${uri}/`
 }
 

@@ -12,7 +12,7 @@ export interface Flood {
   readonly isCut: boolean
 }
 
-export interface FloodOptions {
+interface FloodOptions {
   /** Called once, when the connection is cut. */
   readonly onCut: () => void
   /** Clock, in milliseconds. */
@@ -118,7 +118,7 @@ export function paceLines(stream: Readable, flood: Flood): void {
 const newline = 0x0a
 
 /** Splits a chunk at line ends into pieces of at most `lines` lines. */
-export function piecesOf(chunk: Uint8Array, lines: number): readonly Buffer[] {
+function piecesOf(chunk: Uint8Array, lines: number): readonly Buffer[] {
   const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
   const pieces: Buffer[] = []
   let start = 0

@@ -13,7 +13,7 @@ export type OnTooLarge = (error: ResourceError) => void
 const maxNotificationBytes = 1024 * 1024
 
 /** Streamable HTTP: every revision from 2025-03-26 on. */
-export interface StreamableHttp {
+interface StreamableHttp {
   readonly transport: StreamableHTTPClientTransport
   openStanding(): Promise<Standing | undefined>
 }
@@ -141,7 +141,7 @@ export interface Standing {
   close(): void
 }
 
-export interface StandingOptions {
+interface StandingOptions {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   readonly fetch: typeof fetch

@@ -27,7 +27,7 @@ import {
 } from './wire.ts'
 
 /** Sends one request and resolves to its result. */
-export type Ask = (method: string, params: Wire, options: CallOptions | undefined) => Promise<Wire>
+type Ask = (method: string, params: Wire, options: CallOptions | undefined) => Promise<Wire>
 
 /** The requests that a view of a server is made of. Results are core types, cursors are those of the server. */
 export interface Requests {

@@ -37,7 +37,7 @@ class WindowsTransport extends StdioClientTransport {
 }
 
 /** A child process that is not started yet, and the end of its standard error. */
-export interface Child {
+interface Child {
   readonly transport: Transport
   /** Returns the end of the standard error; empty when that goes to the standard error of this process. */
   lastWords(): string

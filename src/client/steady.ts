@@ -5,7 +5,7 @@ import { statusOf, unavailable } from './errors.ts'
 import { createFeed, type Feed, type Told } from './feed.ts'
 
 /** A feed that outlives the streams and connections that carry it. */
-export interface SteadyFeed {
+interface SteadyFeed {
   /** The set of changes that the server has agreed to so far. */
   readonly agreed: Told
   /**
@@ -17,7 +17,7 @@ export interface SteadyFeed {
   close(): void
 }
 
-export interface SteadyOptions {
+interface SteadyOptions {
   /** Returns the set of changes that is wanted now. */
   readonly wanted: () => Told
   readonly hear: Parameters<Connection['hear']>[0]

@@ -8,7 +8,7 @@ import { isUnknownMethod } from './failures.ts'
 import { childrenOf, isMadeUp, rootsOf } from './flat.ts'
 import { type Asked, createRequests, type Requests, type ResourcesResult } from './requests.ts'
 import type { RemoteTool, RemoteTools, RemoteView } from './target.ts'
-import { blockOf, cursorOf, descriptionOf, listOf, metaOf, objectOf, textOf, type Wire } from './wire.ts'
+import { blockOf, cursorOf, descriptionOf, isObject, listOf, metaOf, objectOf, textOf, type Wire } from './wire.ts'
 
 const noCache = { ttlMs: 0, scope: 'private' } as const
 
@@ -256,7 +256,7 @@ function createRemoteTools({ request }: Pick<Link, 'request'>): RemoteTools {
       const answer = await request('tools/call', { name, arguments: given }, options)
       const { content, structuredContent, isError } = answer
       const blocks = Array.isArray(content) ? content.flatMap((item) => blocksOf(objectOf(item))) : []
-      const structured = isRecord(structuredContent) ? structuredContent : undefined
+      const structured = isObject(structuredContent) ? structuredContent : undefined
       return { content: blocks, ...defined({ structured }), failed: isError === true }
     },
   }
@@ -286,12 +286,8 @@ function toolsOf(item: unknown): readonly RemoteTool[] {
       name,
       ...defined({ title: title ?? textOf(hints.title), description, icons, meta: metaOf(wire) }),
       inputSchema: objectOf(wire.inputSchema),
-      ...(isRecord(wire.outputSchema) ? { outputSchema: wire.outputSchema } : {}),
+      ...(isObject(wire.outputSchema) ? { outputSchema: wire.outputSchema } : {}),
       ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
     },
   ]
-}
-
-function isRecord(value: unknown): value is Wire {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

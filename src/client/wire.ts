@@ -180,6 +180,19 @@ export function decodeBase64(text: string): Uint8Array {
   return Buffer.from(text, 'base64')
 }
 
+/**
+ * Returns the link to the whole content that hikidashi adds to the error of a read that is too large (`data.link.href`). Undefined
+ * when there is none, or when it leads to another origin: a server must not choose what else this machine fetches.
+ *
+ * @param base URL that the link is relative to.
+ */
+export function contentLinkIn(data: unknown, base: string): URL | undefined {
+  const { href } = objectOf(objectOf(data).link)
+  if (typeof href !== 'string' || !URL.canParse(href, base)) return undefined
+  const url = new URL(href, base)
+  return url.origin === new URL(base).origin ? url : undefined
+}
+
 /** Returns a name for a resource that has none: the last segment of its URI, decoded if that is possible. */
 export function lastSegment(uri: string): string {
   const path = uri.replace(/[?#].*$/s, '').replace(/\/+$/, '')
@@ -191,8 +204,12 @@ export function lastSegment(uri: string): string {
   }
 }
 
+export function isObject(value: unknown): value is Wire {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 export function objectOf(value: unknown): Wire {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Wire) : {}
+  return isObject(value) ? value : {}
 }
 
 export function listOf(answer: Wire, name: string): readonly unknown[] {

@@ -5,7 +5,7 @@ import type { Page, PageAnswer } from './page.ts'
 export { createPage, type Page, type PageAnswer, type PageOptions } from './page.ts'
 
 /** A page that only the holder of its address can use. */
-export interface GuardedPage {
+interface GuardedPage {
   /** The path of MCP. It contains an unguessable folder, so the browser sends the cookie to no other server of this machine. */
   readonly path: string
   /** Token at the end of the address of the page, after `#token=`. It is valid once. */
@@ -14,7 +14,7 @@ export interface GuardedPage {
   guard(page: Page): Page
 }
 
-export interface GuardOptions {
+interface GuardOptions {
   /** Called when the token has opened the session. */
   readonly onOpen?: () => void
   /** Called when another browser sends the token a second time: the session then ends. */

@@ -104,7 +104,6 @@ describe('the tree', () => {
     await settled()
     forest.open(`${root}/b/`)
     await settled()
-    const b = forest.nodeOf(`${root}/b/`)
     provider.entries.set('a.md', { version: '2' })
     provider.entries.set('b/new.md', { text: '' })
     provider.entries.delete('z.md')
@@ -112,8 +111,8 @@ describe('the tree', () => {
     const changed = await forest.refresh()
     expect(names(forest.rows)).toEqual(['m', '  b', '    c.md', '    new.md', '  a.md', '  y.md'])
     expect([...changed].sort()).toEqual([`${root}/a.md`, `${root}/b/new.md`, `${root}/y.md`])
-    expect(forest.nodeOf(`${root}/b/`)).toBe(b)
-    expect(forest.nodeOf(`${root}/z.md`)).toBeUndefined()
+    expect(forest.rows.find(({ key }) => key === `${root}/b/`)?.isOpen).toBe(true)
+    expect(await forest.reveal(`${root}/z.md`, new AbortController().signal)).toBeUndefined()
   })
 
   test('loads again as much of a large directory as was there', async () => {
@@ -134,12 +133,14 @@ describe('the tree', () => {
     const { forest } = grow(memory({ ...numbered(1000, 'deep/er/'), 'x.md': '' }))
     await forest.start()
     const { signal } = new AbortController()
-    expect(await forest.reveal(`${root}/deep/er/f00900`, signal)).toBe(true)
+    expect(await forest.reveal(`${root}/deep/er/f00900`, signal)).toBe(`${root}/deep/er/f00900`)
     const index = forest.rows.findIndex(({ key }) => key === `${root}/deep/er/f00900`)
     expect(forest.rows[index]?.position).toBe(901)
-    expect(await forest.reveal(`${root}/deep`, signal)).toBe(true)
-    expect(await forest.reveal(`${root}/deep/er/none`, signal)).toBe(false)
-    expect(await forest.reveal('other://x', signal)).toBe(false)
+    expect(await forest.reveal(`${root}/deep`, signal)).toBe(`${root}/deep/`)
+    // The tree has the whole resource of which this is a part.
+    expect(await forest.reveal(`${root}/deep/er/f00900?lines=1`, signal)).toBe(`${root}/deep/er/f00900`)
+    expect(await forest.reveal(`${root}/deep/er/none`, signal)).toBeUndefined()
+    expect(await forest.reveal('other://x', signal)).toBeUndefined()
   })
 })
 

@@ -8,6 +8,7 @@ import type { Principal } from '../../core/provider.ts'
 import { createResolver, type Resolved } from '../../core/resolve.ts'
 import { explainLeftOut } from '../operations/left-out.ts'
 import { requireLocal } from '../operations/local.ts'
+import { splitNames } from '../operations/source.ts'
 import { CommandError, exitCodeHelp, exitCodes, misused } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 import { writeJson } from '../terminal/output.ts'
@@ -58,10 +59,6 @@ Examples:
 ${exitCodeHelp}`,
     )
     .action((uri: string, options: CheckOptions) => check(uri, options, io))
-}
-
-function splitNames(value: string, before: readonly string[] = []): readonly string[] {
-  return [...before, ...value.split(',').map((name) => name.trim())].filter((name) => name !== '')
 }
 
 /** Result of an access check, with its reason. */

@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import type { PlannedMount } from '../../config/plan.ts'
 import { type ConfigProblem, formatConfigProblem } from '../../config/problem.ts'
 import type { Withheld } from '../../config/untrusted.ts'
@@ -10,6 +10,7 @@ import { formatProblem } from '../../testing/index.ts'
 import { checkMount, hiddenFrom, isWrong, type MountReport } from '../operations/check-mounts.ts'
 import { countLeftOut } from '../operations/left-out.ts'
 import { planLocal, storeOf } from '../operations/local.ts'
+import { parseCount } from '../operations/source.ts'
 import { reasonsOf, withheldJson, withheldNote } from '../operations/withheld.ts'
 import { exitCodeHelp, failed } from '../terminal/exit.ts'
 import { count, counted } from '../terminal/format.ts'
@@ -37,7 +38,7 @@ export function define(command: Command, io: Io): void {
       'Checks the configuration, and then every source in it: opens the source, and tests it against the contract of providers. It only reads.',
     )
     .option('--config <file>', 'check this configuration; by default hikidashi.json here, else the current folder')
-    .option('--limit <entries>', 'the number of entries to look at in each source', parseLimit, 1000)
+    .option('--limit <entries>', 'the number of entries to look at in each source', parseCount, 1000)
     .option('--json', 'print the report as JSON')
     .addHelpText(
       'after',
@@ -48,12 +49,6 @@ Examples:
 ${exitCodeHelp}`,
     )
     .action((options: CheckOptions) => check(options, io))
-}
-
-function parseLimit(value: string): number {
-  const limit = Number(value)
-  if (!Number.isSafeInteger(limit) || limit < 1) throw new InvalidArgumentError('It is a whole number, at least 1.')
-  return limit
 }
 
 async function check(options: CheckOptions, io: Io): Promise<void> {

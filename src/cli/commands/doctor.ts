@@ -1,5 +1,5 @@
-import { type Command, InvalidArgumentError } from 'commander'
-import { addSourceOptions, type SourceOptions } from '../operations/source.ts'
+import type { Command } from 'commander'
+import { addSourceOptions, parseCount, type SourceOptions } from '../operations/source.ts'
 import { packageVersion } from '../operations/version.ts'
 import { exitCodeHelp, failed, misused } from '../terminal/exit.ts'
 import { count } from '../terminal/format.ts'
@@ -36,7 +36,7 @@ export function define(command: Command, io: Io): void {
 store and the index, HTTP and its tokens; or for a server, whether it can be reached and conforms to the protocol. For each fault
 it prints a fix. It only reads.`,
     )
-    .option('--limit <entries>', 'the number of entries to look at in each mount', parseLimit, 200)
+    .option('--limit <entries>', 'the number of entries to look at in each mount', parseCount, 200)
     .option('--json', 'print the report as JSON')
   addSourceOptions(command)
     .addHelpText(
@@ -50,12 +50,6 @@ Examples:
 ${exitCodeHelp}`,
     )
     .action((options: DoctorOptions) => doctor(options, io))
-}
-
-function parseLimit(value: string): number {
-  const limit = Number(value)
-  if (!Number.isSafeInteger(limit) || limit < 1) throw new InvalidArgumentError('It is a whole number, at least 1.')
-  return limit
 }
 
 async function doctor(options: DoctorOptions, io: Io): Promise<void> {

@@ -1,11 +1,11 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import type { Encoding } from '../../context/tokens.ts'
 import { isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { directoryMimeType, type Resource, type View } from '../../core/view.ts'
 import { rootsOf } from '../operations/directories.ts'
 import { nameOf } from '../operations/nearest-uri.ts'
-import { addSourceOptions, nothingAt, type SourceOptions, withSource } from '../operations/source.ts'
+import { addSourceOptions, nothingAt, parseCount, type SourceOptions, withSource } from '../operations/source.ts'
 import { asResource } from '../operations/stat-find.ts'
 import { createTreeJson, createTreePrinter, formatTokens } from '../operations/tree-print.ts'
 import { type Measured, type Totals, type TreeVisitor, walk } from '../operations/tree-walk.ts'
@@ -64,12 +64,6 @@ Examples:
 ${exitCodeHelp}`,
     )
     .action((uri: string | undefined, options: TreeOptions) => tree(uri, options, io))
-}
-
-function parseCount(value: string): number {
-  const number = Number(value)
-  if (!Number.isSafeInteger(number) || number < 1) throw new InvalidArgumentError('It is a whole number, at least 1.')
-  return number
 }
 
 async function tree(argument: string | undefined, options: TreeOptions, io: Io): Promise<void> {

@@ -12,7 +12,7 @@ import { resolveFolder } from '../../schema/values.ts'
 import { isTextOfUnknownEncoding } from '../../text/encoding/detect.ts'
 import { explainLeftOut } from '../operations/left-out.ts'
 import { openLocal, requireLocal } from '../operations/local.ts'
-import { uriOf } from '../operations/source.ts'
+import { splitNames, uriOf } from '../operations/source.ts'
 import { CommandError, exitCodeHelp, exitCodes, failed } from '../terminal/exit.ts'
 import { type Io, writeError } from '../terminal/io.ts'
 import { createLog } from '../terminal/log.ts'
@@ -36,7 +36,7 @@ read, an unknown encoding. Clients never get these reasons: to them the file loo
     .option(
       '--as <roles>',
       'the roles of the caller, separated by commas; by default those of the configuration',
-      splitNames,
+      (value: string) => splitNames(value),
     )
     .option('--config <file>', 'use this configuration; by default hikidashi.json here, else the current folder')
     .option('--json', 'print the answers as JSON')
@@ -49,13 +49,6 @@ Examples:
 ${exitCodeHelp}`,
     )
     .action((path: string, options: WhyOptions) => why(path, options, io))
-}
-
-function splitNames(value: string): readonly string[] {
-  return value
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '')
 }
 
 /** A path relative to its mount. */

@@ -7,7 +7,7 @@ import type { Io } from '../terminal/io.ts'
 import { createProgress, type ProgressOptions } from '../terminal/progress.ts'
 
 /** Shows the progress of an index to a waiting person. */
-export interface Indexing {
+interface Indexing {
   /** Resolves when every mount is indexed, or does not answer. */
   wait(status: () => Promise<FeedStatus | undefined>): Promise<void>
 }

@@ -20,7 +20,7 @@ import { escapeText } from '../terminal/text.ts'
 import type { Secrets } from './secrets.ts'
 import { loadFound, withheldNote } from './withheld.ts'
 
-export interface LocalOptions {
+interface LocalOptions {
   readonly folders?: readonly string[]
   readonly config?: string
   readonly name?: string
@@ -148,7 +148,7 @@ export function storeOf({ config, store }: Pick<Local, 'config' | 'store'>): Con
   return config?.store ?? store
 }
 
-export interface OpenOptions {
+interface OpenOptions {
   /** The measurements of this process. */
   readonly measurements?: Measurements
   /** Opens all mounts at once, and fails if one cannot be opened. By default each is opened at its first use. */

@@ -3,7 +3,7 @@ import type { ResourceError } from '../../core/errors.ts'
 import type { View } from '../../core/view.ts'
 
 /** A content that is too large for an answer, as a stream of bytes. */
-export type Whole = Pick<Body, 'length'> & { readonly bytes: AsyncIterable<Uint8Array> }
+type Whole = Pick<Body, 'length'> & { readonly bytes: AsyncIterable<Uint8Array> }
 
 /**
  * Opens a content that is too large for an answer: by the link in the error, when the server at `url` gave one, otherwise in parts.

@@ -32,7 +32,7 @@ export interface Announcer {
   listening(url: string, page: string | undefined): void
 }
 
-export interface AnnouncerOptions {
+interface AnnouncerOptions {
   readonly say: (text: string) => void
   /** Log for events, if stderr is read by programs. */
   readonly log: Log | undefined
@@ -72,7 +72,7 @@ export function createAnnouncer({ say, log, server, addresses, assumed }: Announ
 }
 
 /** Service of mounts that are opened later. */
-export interface ServedLater
+interface ServedLater
   extends Pick<ServeOptions, 'view' | 'profileOf' | 'guide' | 'readingTools' | 'explorerApp' | 'tools'>,
     Pick<HttpOptions, 'postings' | 'llms'> {
   readonly opening: Opening<OpenedCatalog>

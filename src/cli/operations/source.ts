@@ -67,6 +67,18 @@ function addHeader(header: string, headers: readonly string[] = []): readonly st
   return [...headers, header]
 }
 
+/** Parses the value of an option that is a whole number, at least 1. */
+export function parseCount(value: string): number {
+  const number = Number(value)
+  if (!Number.isSafeInteger(number) || number < 1) throw new InvalidArgumentError('It is a whole number, at least 1.')
+  return number
+}
+
+/** Splits the names in the value of an option at commas. `before`: those of earlier occurrences of the option. */
+export function splitNames(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, ...value.split(',').map((name) => name.trim())].filter((name) => name !== '')
+}
+
 /** Opens the source that the options choose. */
 export async function openSource(options: SourceOptions, io: Pick<Io, 'secrets' | 'say'>, log: Log): Promise<Source> {
   const { url, command, header = [] } = options

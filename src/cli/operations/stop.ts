@@ -1,7 +1,7 @@
 import type { Log } from '../../core/log.ts'
 
 /** Turns SIGTERM, SIGINT and SIGHUP into an abort, so that requests in flight can be answered first. */
-export interface Stop {
+interface Stop {
   readonly signal: AbortSignal
   /** Restores the default handling of the signals. */
   done(): void

@@ -5,7 +5,7 @@ import { type Colours, coloursFor, displayWidth, escapeText, padDisplay, readabl
 import { nameOf } from './nearest-uri.ts'
 import type { Measured, Place, Totals, TreeVisitor } from './tree-walk.ts'
 
-export interface TreePrinter extends TreeVisitor {
+interface TreePrinter extends TreeVisitor {
   end(): Promise<void>
 }
 

@@ -46,7 +46,7 @@ export interface StatusLine {
   clear(): void
 }
 
-export interface StatusLineOptions {
+interface StatusLineOptions {
   readonly write: (text: string) => void
   /** How many columns the terminal has. */
   readonly columns: () => number

@@ -12,7 +12,7 @@ export interface Output {
   write(data: string | Uint8Array, options?: WriteOptions): Promise<void>
 }
 
-export interface WriteOptions {
+interface WriteOptions {
   /** The text contains colours of `coloursFor`, which are written. All other text in it must have gone through `escapeText`. */
   readonly isStyled?: boolean
 }

@@ -10,7 +10,7 @@ export interface Progress {
   end(): void
 }
 
-export interface ProgressState {
+interface ProgressState {
   readonly done?: number
   /** The total; undefined while it is not known. */
   readonly total?: number | undefined

@@ -1,12 +1,11 @@
+import { bare, folderAt, withFolder, withListed, withOpen, withPage, withStale } from '../../browse/tree.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { Resource } from '../../core/view.ts'
 import { toggledAll } from './budget.ts'
-import { bare } from './moves.ts'
 import { previewSize } from './places.ts'
 import { appended, endOf, previewOf, type Shown } from './preview.ts'
 import { unsearchable } from './prompts.ts'
 import { type Event, type FoundList, type Hits, type State, without } from './state.ts'
-import { folderAt, type Tree, withFolder, withOpen, withPage } from './tree.ts'
 
 /** A directory with more entries than this is not listed again automatically; `r` lists it. */
 const maxRelisted = 5000
@@ -19,9 +18,9 @@ export function arrived(state: State, event: Event): State {
     case 'page':
       return { ...state, tree: withPage(state.tree, event.uri, event.cursor, event.page) }
     case 'unlisted':
-      return { ...state, tree: unlisted(state.tree, event.uri, event.message) }
+      return { ...state, tree: withFolder(state.tree, event.uri, { failure: event.message, stale: undefined }) }
     case 'relisted':
-      return relisted(state, event.uri, event.items, event.next)
+      return relisted(state, event)
     case 'shown':
       return shown(state, event.uri, event.shown)
     case 'part':
@@ -57,26 +56,11 @@ function mounted(state: State, roots: readonly Resource[]): State {
 }
 
 /** Replaces the entries of a directory that was listed again, and marks the new and the changed entries. */
-function relisted(state: State, uri: string, items: readonly Resource[], next: string | undefined): State {
-  const folder = folderAt(state.tree, uri)
-  const before = new Map(folder.items.map((item) => [item.uri, item]))
-  const marks = items.filter((item) => !isSame(before.get(item.uri), item)).map((item) => item.uri)
-  const folders = new Map(state.tree.folders).set(uri, { ...without(folder, 'stale', 'failure'), items, next })
-  const isFirst = folder.items.length === 0
-  return {
-    ...state,
-    tree: { ...state.tree, folders },
-    changed: isFirst || marks.length === 0 ? state.changed : new Set([...state.changed, ...marks]),
-  }
-}
-
-function unlisted(tree: Tree, uri: string, failure: string): Tree {
-  return { ...tree, folders: new Map(tree.folders).set(uri, { ...without(folderAt(tree, uri), 'stale'), failure }) }
-}
-
-function isSame(before: Resource | undefined, now: Resource): boolean {
-  if (before === undefined) return false
-  return before.modified === now.modified && before.size === now.size && before.version === now.version
+function relisted(state: State, { uri, items, next }: Extract<Event, { readonly kind: 'relisted' }>): State {
+  const isFirst = folderAt(state.tree, uri).items.length === 0
+  const { tree, changed } = withListed(state.tree, uri, { items, ...defined({ next }) })
+  const marks = isFirst ? [] : changed
+  return { ...state, tree, changed: marks.length === 0 ? state.changed : new Set([...state.changed, ...marks]) }
 }
 
 function shown(state: State, uri: string, content: Shown): State {
@@ -146,21 +130,21 @@ function gathered(state: State, uris: readonly string[], isAll: boolean): State 
 function changed(state: State, uris: readonly string[]): State {
   const all = new Set(uris.map(bare))
   const isIn = (uri: string) => all.has(bare(uri))
-  let { tree } = state
+  const stale: string[] = []
   const marks = new Set(state.changed)
   for (const [uri, folder] of state.tree.folders) {
-    if (folder.isOpen && isIn(uri) && folder.items.length > 0 && folder.items.length <= maxRelisted)
-      tree = withFolder(tree, uri, { stale: (folder.stale ?? 0) + 1 })
-    for (const item of folder.items.length <= maxRelisted ? folder.items : []) if (isIn(item.uri)) marks.add(item.uri)
+    if (folder.items.length > maxRelisted) continue
+    if (folder.isOpen && isIn(uri) && folder.items.length > 0) stale.push(uri)
+    for (const item of folder.items) if (isIn(item.uri)) marks.add(item.uri)
   }
-  for (const uri of uris) if (!tree.folders.has(uri)) marks.add(uri)
+  for (const uri of uris) if (!state.tree.folders.has(uri)) marks.add(uri)
   const { preview, basket } = state
   const counts = new Map(
     [...basket.counts].filter(([key]) => !isIn(key.slice(key.indexOf(' ', key.indexOf(' ') + 1) + 1))),
   )
   return {
     ...state,
-    tree,
+    tree: withStale(state.tree, stale),
     changed: marks,
     basket: counts.size === basket.counts.size ? basket : { ...basket, counts, round: basket.round + 1 },
     ...(preview !== undefined && isIn(preview.uri) ? { preview: { ...preview, stale: (preview.stale ?? 0) + 1 } } : {}),

@@ -9,7 +9,7 @@ export function countOf(basket: Basket, item: Picked): Count | undefined {
   return basket.counts.get(countKey(basket, item))
 }
 
-export interface Total {
+interface Total {
   readonly tokens: number
   /** Number of items that are not counted yet. */
   readonly missing: number

@@ -16,7 +16,7 @@ export type Input =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'paste'; readonly text: string }
 
-export interface InputDecoder {
+interface InputDecoder {
   take(bytes: Uint8Array): readonly Input[]
   /** Whether something is begun that may be a key by itself: after a moment without more, it is. */
   readonly isOpen: boolean

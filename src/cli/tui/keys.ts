@@ -1,10 +1,11 @@
+import { folderAt, withStale } from '../../browse/tree.ts'
 import { endings, levelled, reformatted, toggled } from './budget.ts'
 import type { Key } from './input.ts'
 import { closed, moved, movedToEnd, opened, pageOf, scrolledBy, toggledFolder } from './moves.ts'
 import { chosen, chosenRow } from './places.ts'
 import { asking } from './prompts.ts'
 import { type State, type Step, without } from './state.ts'
-import { folderAt, isFolder, withFolder } from './tree.ts'
+import { isFolder } from './tree.ts'
 
 const stay = (state: State): Step => ({ state })
 
@@ -111,7 +112,7 @@ const refresh: Command = (state) => {
   const isListed = state.list === 'tree' && uri !== undefined && folderAt(state.tree, uri).items.length > 0
   return stay({
     ...state,
-    tree: isListed ? withFolder(state.tree, uri, { stale: (folderAt(state.tree, uri).stale ?? 0) + 1 }) : state.tree,
+    tree: isListed ? withStale(state.tree, [uri]) : state.tree,
     ...(state.preview === undefined ? {} : { preview: { ...state.preview, stale: (state.preview.stale ?? 0) + 1 } }),
   })
 }

@@ -28,7 +28,7 @@ export interface Loader {
 const maxGathered = 500
 const enough = 100_000_000
 
-export interface LoaderOptions {
+interface LoaderOptions {
   /** Catalog of a local source. */
   readonly catalog?: Catalog
   /** The search to use, if several are mounted. */

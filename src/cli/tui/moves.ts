@@ -1,8 +1,9 @@
+import { folderAt, wayTo, withFolder, withOpen } from '../../browse/tree.ts'
 import type { Resource } from '../../core/view.ts'
 import { chosenRow, hitRows, layoutOf, previewSize, treeRows } from './places.ts'
 import { endOf, scrolled } from './preview.ts'
 import { type State, without } from './state.ts'
-import { folderAt, isFolder, withFolder, withOpen } from './tree.ts'
+import { isFolder } from './tree.ts'
 
 /** How many lines a page has in the focused part of the screen. */
 export function pageOf(state: State): number {
@@ -106,63 +107,24 @@ export function toggledFolder(state: State): State {
   return state.list === 'tree' && isOpen && isFolder(row.resource) ? closed(state) : opened(state)
 }
 
-/** The path of a URI, without query, fragment and a slash at its end. Spellings with the same meaning give the same path. */
-export function bare(uri: string): string {
-  const [path = ''] = uri.split(/[?#]/)
-  const trimmed = path.replace(/\/+$/, '')
-  try {
-    return decodeURIComponent(trimmed)
-  } catch {
-    return trimmed
-  }
-}
-
 /**
- * Takes one step towards the wanted URI: opens the directory that contains it, if that directory is known. If the directory needs
+ * Takes one step towards the wanted URI: opens the directories that contain it, as far as they are known. If the last one needs
  * its next page, the goal stays, and the wants include the page ({@link soughtIn}).
  */
 export function towards(state: State): State {
   const { goal, tree } = state
   if (goal === undefined || tree.roots === undefined) return state
-  const wanted = bare(goal)
-  let here = deepest(tree.roots, wanted)
-  let next = state
-  for (let depth = 0; here !== undefined && depth < 64; depth++) {
-    if (bare(here.uri) === wanted) return arrived(next, here)
-    next = { ...next, tree: withOpen(next.tree, here.uri) }
-    const { items, next: page, failure } = folderAt(tree, here.uri)
-    const below = deepest(items, wanted)
-    if (below === undefined && page !== undefined && failure === undefined) return next
-    here = below
-  }
+  const { folders, found, lacks } = wayTo(tree, goal, isFolder)
+  const next = { ...state, tree: folders.reduce(withOpen, tree) }
+  if (found !== undefined) return arrived(next, found)
+  if (lacks !== undefined && folderAt(tree, lacks).failure === undefined) return next
   const text = 'It is not listed in the tree. It is shown as it is read.'
   return { ...without(next, 'goal'), visiting: goal, notice: { text } }
 }
 
 /** The directory whose next page is needed to find the wanted URI. */
 export function soughtIn({ goal, tree }: State): string | undefined {
-  if (goal === undefined || tree.roots === undefined) return undefined
-  const wanted = bare(goal)
-  let here = deepest(tree.roots, wanted)
-  for (let depth = 0; here !== undefined && depth < 64; depth++) {
-    const { items, next, failure } = folderAt(tree, here.uri)
-    const below = deepest(items, wanted)
-    if (below === undefined) return next === undefined || failure !== undefined ? undefined : here.uri
-    here = below
-  }
-  return undefined
-}
-
-/** The wanted resource itself, or the deepest directory that contains it. */
-function deepest(items: readonly Resource[], wanted: string): Resource | undefined {
-  let best: Resource | undefined
-  for (const item of items) {
-    const uri = bare(item.uri)
-    if (uri === wanted) return item
-    const isAbove = isFolder(item) && (wanted.startsWith(`${uri}/`) || uri.endsWith(':'))
-    if (isAbove && uri.length > bare(best?.uri ?? '').length) best = item
-  }
-  return best
+  return goal === undefined ? undefined : wayTo(tree, goal, isFolder).lacks
 }
 
 function arrived(state: State, { uri }: Resource): State {

@@ -10,7 +10,7 @@ import type { State } from './state.ts'
 import { isFolder, rowsOf, type TreeRow } from './tree.ts'
 
 /** How the screen is divided. No columns: that part is not on it. */
-export interface Layout {
+interface Layout {
   /** Without the first and the last line. */
   readonly height: number
   readonly listColumns: number

@@ -34,14 +34,14 @@ export interface Preview {
   readonly toEnd?: true
 }
 
-export interface Place {
+interface Place {
   readonly line: number
   readonly row: number
 }
 
 const nothing: Shown = { lines: [], facts: [] }
 /** Maximum number of lines that are kept of one resource. */
-export const maxLines = 200_000
+const maxLines = 200_000
 
 export function previewOf(uri: string, words: readonly string[] = []): Preview {
   return { uri, state: 'loading', shown: nothing, at: { line: 0, row: 0 }, words }
@@ -74,7 +74,7 @@ function renumbered(lines: readonly PreviewLine[], { number }: PreviewLine): rea
 const wrapped = new WeakMap<PreviewLine, { readonly columns: number; readonly rows: readonly Row[] }>()
 
 /** The rows of a line at a width, worked out when they are first looked at. */
-export function rowsOfLine(line: PreviewLine, columns: number): readonly Row[] {
+function rowsOfLine(line: PreviewLine, columns: number): readonly Row[] {
   const known = wrapped.get(line)
   if (known?.columns === columns) return known.rows
   const rows = wrap(cellsOf(highlight(line.text, line.language)), columns)

@@ -61,7 +61,7 @@ function entered(state: State, kind: Prompt['kind'], text: string): Step {
 }
 
 /** Searches. If there is no search, filters the names. */
-export function searched(state: State, query: string): State {
+function searched(state: State, query: string): State {
   if (state.searches === 'none') return unsearchable(state, query)
   return {
     ...without(state, 'visiting', 'goal'),

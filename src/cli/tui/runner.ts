@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { piecesOf } from '../../core/found.ts'
 import { arrived, previewing } from './arrivals.ts'
 import { clustersOf } from './cells.ts'
@@ -20,7 +21,7 @@ export interface Runner {
   close(): void
 }
 
-export interface RunnerParts {
+interface RunnerParts {
   readonly loader: Loader
   readonly live: Live
   /** Draws the screen. Resolves when the terminal has taken it. */
@@ -103,10 +104,6 @@ export function createRunner(initial: State, { loader, live, draw, act }: Runner
       live.close()
     },
   }
-}
-
-function sleep(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds))
 }
 
 /** Applies an event to a state. */

@@ -200,7 +200,7 @@ function textRows(state: State, { shown, at, words }: Preview, columns: number, 
 }
 
 /** Draws screens, and writes only the parts that have changed. */
-export interface Painter {
+interface Painter {
   draw(rows: readonly Row[], cursor?: Position): void
   /** Forgets the content of the screen, so that the next frame is drawn as a whole. */
   forget(): void
@@ -261,7 +261,7 @@ export function createPainter(write: (text: string) => void, colour: boolean): P
 }
 
 /** A row as a terminal takes it, from its first column. */
-export function paintRow(row: Row, colour: boolean): string {
+function paintRow(row: Row, colour: boolean): string {
   let text = ''
   let now = ''
   let column = 1

@@ -14,7 +14,7 @@ import { createPainter } from './screen.ts'
 import { type Basket, begin, type Effect, type Size } from './state.ts'
 import { createLive } from './wants.ts'
 
-export interface SessionOptions {
+interface SessionOptions {
   readonly title: string
   readonly budget: number
   readonly format: Basket['format']

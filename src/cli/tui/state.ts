@@ -1,17 +1,17 @@
+import { emptyTree, type Tree } from '../../browse/tree.ts'
 import type { Format, Level } from '../../context/index.ts'
 import type { FoundHit } from '../../core/found.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { Page, Resource } from '../../core/view.ts'
 import type { Editor, Input } from './input.ts'
 import type { Preview, Shown } from './preview.ts'
-import { emptyTree, type Tree } from './tree.ts'
 
 /** The whole state of the screen. It is immutable: each event returns a new state. */
 export interface State {
   readonly size: Size
   /** Name of the source, for the first line. */
   readonly title: string
-  readonly tree: Tree
+  readonly tree: Tree<string>
   readonly filter: string
   /** The line of the tree that is chosen, and the first that is on the screen. */
   readonly at: Spot
@@ -46,7 +46,7 @@ export interface Size {
   readonly rows: number
 }
 
-export interface Spot {
+interface Spot {
   readonly index: number
   readonly uri: string
   readonly says?: true
@@ -57,7 +57,7 @@ export interface Prompt {
   readonly editor: Editor
 }
 
-export interface Notice {
+interface Notice {
   readonly text: string
   readonly isError?: true
 }

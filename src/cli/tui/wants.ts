@@ -1,9 +1,10 @@
+import { folderAt } from '../../browse/tree.ts'
 import type { View } from '../../core/view.ts'
 import { countOf } from './budget.ts'
 import { soughtIn } from './moves.ts'
 import { layoutOf, previewSize, treeRows } from './places.ts'
 import type { Picked, State } from './state.ts'
-import { folderAt, isFolder } from './tree.ts'
+import { isFolder } from './tree.ts'
 
 /** Data that the screen needs. Fetches that are no longer wanted are aborted. */
 export type Want = { readonly key: string } & (

@@ -97,13 +97,13 @@ export function ownPackage(): OwnPackage {
 }
 
 /** Description of this package in one sentence. The registry allows 100 characters. */
-export const shortDescription = 'Serves folders, databases and other data as MCP resources: listed, searched, read.'
+const shortDescription = 'Serves folders, databases and other data as MCP resources: listed, searched, read.'
 
 /** The schema that a server.json follows: github.com/modelcontextprotocol/static. */
 const schema = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'
 
 /** Facts that package.json does not contain. */
-export interface ServerJsonOptions {
+interface ServerJsonOptions {
   readonly name?: string
   readonly repository?: string
   readonly description?: string

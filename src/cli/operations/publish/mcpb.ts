@@ -9,7 +9,7 @@ import { failed } from '../../terminal/exit.ts'
 import { localePath, localized } from './manifest.ts'
 
 /** The written bundle. */
-export interface Bundle {
+interface Bundle {
   readonly file: string
   readonly bytes: number
   readonly files: number

@@ -68,7 +68,7 @@ export function confirmAdding({ below: found }: Adding): void {
 }
 
 /** The resources that fit into the basket. */
-export interface Offer {
+interface Offer {
   /** The resources that are not in the basket yet, up to its limit. */
   readonly fresh: readonly Resource[]
   /** Number of resources beyond the limit. */

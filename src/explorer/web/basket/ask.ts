@@ -1,3 +1,4 @@
+import { isObject, objectOf, resourcesOf, type Wire } from '../../../client/wire.ts'
 import type { Resource } from '../../../core/view.ts'
 import type { Connection } from '../mcp/connect.ts'
 import { type BasketItem, type Level, levels } from '../state/basket.ts'
@@ -21,9 +22,7 @@ export interface Settings {
   readonly purpose: string
 }
 
-type Wire = Readonly<Record<string, unknown>>
-
-export interface Measured {
+interface Measured {
   readonly costs: ReadonlyMap<string, Cost>
   /** Tokens of the note around the resources. */
   readonly frame: number
@@ -50,7 +49,7 @@ export async function measure(
 const uncounted: Cost = { levels: {}, missing: false, notes: [] }
 
 function costOf(item: Wire): Cost {
-  const given = (item.levels ?? {}) as Wire
+  const given = objectOf(item.levels)
   const counted = levels.flatMap((level) => (typeof given[level] === 'number' ? [[level, given[level]] as const] : []))
   return {
     levels: Object.fromEntries(counted),
@@ -111,18 +110,12 @@ export async function suggest(
   const query = purpose.trim() === '' ? {} : { query: purpose }
   const { structured } = await connection.call(tool, { suggest: true, limit: 8, pins, encoding, ...query }, signal)
   return listIn(structured.suggestions).flatMap((item) => {
-    const { uri, name, title, mimeType, size } = item
-    if (typeof uri !== 'string') return []
-    const explanation = (item.explanation ?? {}) as Wire
+    const [resource] = resourcesOf([item])
+    if (resource === undefined) return []
+    const explanation = objectOf(item.explanation)
     return [
       {
-        resource: {
-          uri,
-          name: typeof name === 'string' ? name : uri,
-          ...(typeof title === 'string' ? { title } : {}),
-          ...(typeof mimeType === 'string' ? { mimeType } : {}),
-          ...(typeof size === 'number' ? { size } : {}),
-        },
+        resource,
         score: numberIn(explanation.score),
         because: listIn(explanation.factors).map(
           (factor) => `${String(factor.name)} × ${numberIn(factor.value).toFixed(2)}: ${String(factor.because)}`,
@@ -137,7 +130,7 @@ function argumentsOf({ budget, encoding, format, purpose }: Settings) {
 }
 
 function listIn(value: unknown): readonly Wire[] {
-  return Array.isArray(value) ? value.filter((item) => typeof item === 'object' && item !== null) : []
+  return Array.isArray(value) ? value.filter(isObject) : []
 }
 
 function numberIn(value: unknown): number {

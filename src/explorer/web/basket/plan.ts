@@ -108,7 +108,7 @@ function nextLower(cost: Cost | undefined, from: Level): Level | undefined {
 }
 
 /** A possible step that saves tokens. */
-export type Saving =
+type Saving =
   | {
       readonly what: 'lower'
       readonly uri: string

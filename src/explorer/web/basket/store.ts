@@ -1,4 +1,5 @@
 import { computed, effect, signal } from '@preact/signals'
+import { lastSegment, objectOf, resourcesOf } from '../../../client/wire.ts'
 import { add, type BasketItem, type BasketLevel, basket, levels } from '../state/basket.ts'
 import { keep, readKept } from '../state/kept.ts'
 import { onChange } from '../state/live.ts'
@@ -14,7 +15,7 @@ const basketKey = (name: string) => `hikidashi.basket.${location.pathname}.${nam
 export const settings = signal<Settings>(readSettings())
 /** Counted tokens by URI. */
 export const costs = signal<ReadonlyMap<string, Cost>>(new Map())
-export const frame = signal(0)
+const frame = signal(0)
 export const isCounting = signal(false)
 export const countingError = signal<unknown>(undefined)
 /** URIs that have changed since they were picked. */
@@ -155,7 +156,7 @@ export function picksOf(items: readonly BasketItem[]): string | undefined {
 export function itemsOfPicks(text: string): readonly BasketItem[] {
   return text.split('\n').flatMap((line) => {
     const [, level = '', uri = ''] = /^(\w+) (\S.*)$/.exec(line) ?? []
-    return isLevel(level) && uri !== '' ? [{ resource: { uri, name: nameOf(uri) }, level }] : []
+    return isLevel(level) && uri !== '' ? [{ resource: { uri, name: lastSegment(uri) }, level }] : []
   })
 }
 
@@ -169,17 +170,9 @@ export function itemsOfStored(text: string | null): readonly BasketItem[] {
   }
   if (!Array.isArray(value)) return []
   return value.flatMap((item: unknown) => {
-    if (typeof item !== 'object' || item === null) return []
-    const { uri, name, title, mimeType, size, level } = item as Readonly<Record<string, unknown>>
-    if (typeof uri !== 'string' || typeof level !== 'string' || !isLevel(level)) return []
-    const resource = {
-      uri,
-      name: typeof name === 'string' ? name : nameOf(uri),
-      ...(typeof title === 'string' ? { title } : {}),
-      ...(typeof mimeType === 'string' ? { mimeType } : {}),
-      ...(typeof size === 'number' && size >= 0 ? { size } : {}),
-    }
-    return [{ resource, level }]
+    const { level } = objectOf(item)
+    const [resource] = resourcesOf([item])
+    return resource !== undefined && typeof level === 'string' && isLevel(level) ? [{ resource, level }] : []
   })
 }
 
@@ -194,17 +187,4 @@ export function storedOf(items: readonly BasketItem[]): string {
       level,
     })),
   )
-}
-
-function nameOf(uri: string): string {
-  const segment =
-    uri
-      .replace(/[?#].*$/s, '')
-      .split('/')
-      .at(-1) ?? uri
-  try {
-    return decodeURIComponent(segment) || uri
-  } catch {
-    return segment || uri
-  }
 }

@@ -216,7 +216,7 @@ export function formOf(uriTemplate: string): Form | undefined {
   }
 }
 
-export type FieldValues = Readonly<Record<string, string>>
+type FieldValues = Readonly<Record<string, string>>
 
 /** The values as in the permalink. */
 export function valuesOf(text: string | undefined): FieldValues {

@@ -1,5 +1,5 @@
 /** One way to add this server to a host: what to paste, and where. */
-export interface HostWay {
+interface HostWay {
   readonly host: string
   /** Target of the text: a terminal, or the file of the host. */
   readonly where: 'terminal' | string

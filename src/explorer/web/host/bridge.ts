@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import type { Wire } from '../../../client/wire.ts'
+import { isObject, type Wire } from '../../../client/wire.ts'
 import { ResourceError } from '../../../core/errors.ts'
 import { errorOf } from '../mcp/request.ts'
 
@@ -89,8 +89,4 @@ function hear(message: Wire): void {
   if (id === undefined) return
   const isKnown = method === 'ping' || method === 'ui/resource-teardown'
   post(isKnown ? { id, result: {} } : { id, error: { code: -32601, message: 'Method not found' } })
-}
-
-export function isObject(value: unknown): value is Wire {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

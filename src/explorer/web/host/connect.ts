@@ -1,12 +1,20 @@
-import { cacheOf, contentsOf, cursorOf, resourcesOf, templatePageOf, type Wire } from '../../../client/wire.ts'
+import {
+  cacheOf,
+  contentsOf,
+  cursorOf,
+  isObject,
+  resourcesOf,
+  templatePageOf,
+  type Wire,
+} from '../../../client/wire.ts'
 import { ResourceError } from '../../../core/errors.ts'
 import { defined } from '../../../core/kit/defined.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../../core/view.ts'
 import type { Changes, PageChange } from '../mcp/changes.ts'
-import type { Connection, ToolAnswer } from '../mcp/connect.ts'
+import { answerOf, type Connection, type ToolAnswer } from '../mcp/connect.ts'
 import { bytesOfBase64 } from '../mcp/request.ts'
-import { ask, hostCapabilities, isObject, listChanges, meetHost } from './bridge.ts'
+import { ask, hostCapabilities, listChanges, meetHost } from './bridge.ts'
 
 /** The tools that a client has together with `browse`. */
 const tools = ['list_resources', 'browse_directory', 'read_resource', 'search_resources', 'assemble_context']
@@ -32,12 +40,7 @@ export async function connectThroughHost(): Promise<Connection> {
 }
 
 async function call(name: string, args: Wire, signal?: AbortSignal): Promise<ToolAnswer> {
-  const answer = await ask('tools/call', { name, arguments: args }, signal)
-  const blocks = Array.isArray(answer.content) ? answer.content : []
-  const text = blocks.flatMap((block) => (typeof block?.text === 'string' ? [block.text] : [])).join('\n')
-  // The tool gives the reason in words for the reader.
-  if (answer.isError === true) throw new ResourceError('invalid', text === '' ? 'The tool failed.' : text)
-  return { structured: isObject(answer.structuredContent) ? answer.structuredContent : {}, text }
+  return answerOf(await ask('tools/call', { name, arguments: args }, signal))
 }
 
 function createView(): View {

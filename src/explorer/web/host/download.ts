@@ -1,6 +1,7 @@
+import { isObject } from '../../../client/wire.ts'
 import { announce, reasonOf } from '../state/announce.ts'
 import { fileNameOf } from '../state/content-link.ts'
-import { ask, hostCapabilities, isObject } from './bridge.ts'
+import { ask, hostCapabilities } from './bridge.ts'
 import { base64Of } from './browser.ts'
 
 /** In a host, the host saves files, if it can. */

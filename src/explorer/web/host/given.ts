@@ -1,11 +1,12 @@
 import { effect, signal } from '@preact/signals'
+import { isObject } from '../../../client/wire.ts'
 import { assemble } from '../basket/ask.ts'
 import { plan, settings } from '../basket/store.ts'
 import { reasonOf } from '../state/announce.ts'
 import { basket } from '../state/basket.ts'
 import { connected } from '../state/session.ts'
 import { shown } from '../state/shown.ts'
-import { ask, hostCapabilities, isObject } from './bridge.ts'
+import { ask, hostCapabilities } from './bridge.ts'
 
 /** The form in which the conversation gets the basket: links that the model can read, or the contents themselves. */
 export const givenAs = signal<'links' | 'contents'>('links')

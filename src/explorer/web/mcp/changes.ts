@@ -29,7 +29,7 @@ export interface Changes {
   close(): void
 }
 
-export interface ChangesOptions {
+interface ChangesOptions {
   onState?(state: ChangesState): void
   /** Delays before the retries of a lost stream, in milliseconds. The last delay repeats. */
   readonly waits?: readonly number[]

@@ -1,6 +1,6 @@
 import { createRequests } from '../../../client/requests.ts'
-import type { Wire } from '../../../client/wire.ts'
-import { isResourceError } from '../../../core/errors.ts'
+import { objectOf, type Wire } from '../../../client/wire.ts'
+import { isResourceError, ResourceError } from '../../../core/errors.ts'
 import { defined } from '../../../core/kit/defined.ts'
 import type { PromptView, View } from '../../../core/view.ts'
 import { type Changes, type ChangesState, createChanges } from './changes.ts'
@@ -94,13 +94,10 @@ function serverOf(discovered: Wire): Connection['server'] {
   }
 }
 
-function answerOf(answer: Wire): ToolAnswer {
+/** @throws ResourceError `invalid` when the tool failed. Its text gives the reason in words for the reader. */
+export function answerOf(answer: Wire): ToolAnswer {
   const blocks = Array.isArray(answer.content) ? answer.content : []
   const text = blocks.flatMap((block) => (typeof block?.text === 'string' ? [block.text] : [])).join('\n')
-  if (answer.isError === true) throw new Error(text === '' ? 'The tool failed.' : text)
+  if (answer.isError === true) throw new ResourceError('invalid', text === '' ? 'The tool failed.' : text)
   return { structured: objectOf(answer.structuredContent), text }
-}
-
-function objectOf(value: unknown): Wire {
-  return typeof value === 'object' && value !== null ? (value as Wire) : {}
 }

@@ -1,4 +1,4 @@
-import type { Wire } from '../../../client/wire.ts'
+import { objectOf, type Wire } from '../../../client/wire.ts'
 import { ResourceError } from '../../../core/errors.ts'
 import { type Endpoint, stream } from './request.ts'
 
@@ -19,7 +19,7 @@ export interface Listening {
   close(): void
 }
 
-export interface Heard {
+interface Heard {
   onUpdated(uri: string): void
   onListed(): void
   onPrompts(): void
@@ -91,8 +91,4 @@ function agreedOf({ resourceSubscriptions, resourcesListChanged, promptsListChan
     list: resourcesListChanged === true,
     prompts: promptsListChanged === true,
   }
-}
-
-function objectOf(value: unknown): Wire {
-  return typeof value === 'object' && value !== null ? (value as Wire) : {}
 }

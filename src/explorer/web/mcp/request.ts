@@ -1,12 +1,13 @@
 import { type ByteStream, eventsOf } from '../../../client/events.ts'
-import { malformed, type Wire } from '../../../client/wire.ts'
+import { isObject, malformed, type Wire } from '../../../client/wire.ts'
 import { type ErrorDetail, type ErrorKind, ResourceError } from '../../../core/errors.ts'
+import { untilAborted } from '../../../core/kit/abort.ts'
 
 /** The only revision that the page speaks, because its server is always hikidashi. */
-export const revision = '2026-07-28'
+const revision = '2026-07-28'
 
 /** Identity of the page. The server offers it the tools for contexts and search. */
-export const clientInfo = { name: 'hikidashi-explorer', version: '1' } as const
+const clientInfo = { name: 'hikidashi-explorer', version: '1' } as const
 
 export interface Endpoint {
   /** Address of MCP. */
@@ -109,7 +110,8 @@ async function post(endpoint: Endpoint, method: string, params: Wire, signal: Ab
     const isFull = response.status === 429 || response.status === 503
     if (isFull && tries < retries) {
       void response.body?.cancel()
-      await later(secondsOf(response.headers.get('retry-after')), signal)
+      const pauseMs = 1000 * secondsOf(response.headers.get('retry-after'))
+      await untilAborted(new Promise((resolve) => setTimeout(resolve, pauseMs)), signal)
       continue
     }
     if (response.status !== 401) return { id, response }
@@ -150,23 +152,15 @@ function streamOf(response: Response, onSign?: () => void): AsyncGenerator<Wire>
 }
 
 async function jsonOf(response: Response): Promise<Wire> {
-  const text = await response.text()
-  try {
-    const value: unknown = JSON.parse(text)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Wire
-  } catch {
-    // What is no JSON is no answer of this protocol.
-  }
+  const value = parsed(await response.text())
+  if (isObject(value)) return value
   throw new ResourceError('unavailable', `The server answered with status ${response.status} and no JSON.`)
 }
 
 function resultOf(message: Wire, status: number): Wire {
   const { result, error } = message
-  if (typeof result === 'object' && result !== null && !Array.isArray(result)) return result as Wire
-  if (typeof error === 'object' && error !== null) {
-    const { code, message: text, data } = error as Wire
-    throw errorOf(code, text, data, status)
-  }
+  if (isObject(result)) return result
+  if (isObject(error)) throw errorOf(error.code, error.message, error.data, status)
   const text = typeof message.message === 'string' ? message.message : `The server answered with status ${status}.`
   throw new ResourceError('unavailable', text)
 }
@@ -183,21 +177,6 @@ function secondsOf(header: string | null): number {
   if (header === null) return 1
   const seconds = /^\d+$/.test(header) ? Number(header) : (Date.parse(header) - Date.now()) / 1000
   return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0.1), 30) : 1
-}
-
-function later(seconds: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const end = () => {
-      clearTimeout(timer)
-      reject(signal?.reason)
-    }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', end)
-      resolve()
-    }, seconds * 1000)
-    if (signal?.aborted === true) end()
-    signal?.addEventListener('abort', end, { once: true })
-  })
 }
 
 /** Decodes base64 in a browser. Throws for other text, which `atob` may skip. */
@@ -221,7 +200,7 @@ export async function* messagesOf(body: ByteStream, onSign: () => void = () => {
 
 function messageOf(data: string): Wire {
   const message = parsed(data)
-  if (typeof message === 'object' && message !== null && !Array.isArray(message)) return message as Wire
+  if (isObject(message)) return message
   throw new ResourceError('unavailable', 'The server sends events that are no messages.')
 }
 

@@ -1,11 +1,11 @@
 import './schema.css'
+import { isObject, type Wire } from '../../../client/wire.ts'
 import { linkTo } from '../state/place.ts'
 import { langOf, shown } from '../state/shown.ts'
 import { formatNumber, formatTime, language } from '../words/language.ts'
 import { Region } from './controls.tsx'
 import { bare } from './load.ts'
 import { type ListedAnalysis, timeOf } from './model/analyses.ts'
-import { isRecord } from './model/series.ts'
 import { t } from './words.ts'
 
 /** All analyses of a list, newest first, each with a link to itself, its report and its tags. */
@@ -78,13 +78,11 @@ function Row({ one }: { readonly one: ListedAnalysis }) {
   )
 }
 
-type Wire = Readonly<Record<string, unknown>>
-
 /** An analysis by several models: the question, the consensus, and the answer of each. */
 export function Analysis({ value, uri }: { readonly value: Wire; readonly uri: string }) {
-  const consensus = isRecord(value.consensus) ? value.consensus : {}
-  const votes = (Array.isArray(value.votes) ? value.votes : []).filter(isRecord)
-  const { met } = isRecord(value.thresholds) ? value.thresholds : {}
+  const consensus = isObject(value.consensus) ? value.consensus : {}
+  const votes = (Array.isArray(value.votes) ? value.votes : []).filter(isObject)
+  const { met } = isObject(value.thresholds) ? value.thresholds : {}
   return (
     <Region class="sheet" label={t('rendered')}>
       <Facts value={value} />

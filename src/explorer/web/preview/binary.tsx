@@ -40,7 +40,7 @@ export function Binary({ bytes, size }: Props) {
 /** Number of bytes in a row. */
 const bytesInRow = 16
 
-export interface HexRow {
+interface HexRow {
   readonly offset: string
   readonly bytes: string
   readonly text: string

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
+import { lastSegment } from '../../../client/wire.ts'
 import type { ResourceContent } from '../../../core/view.ts'
 import { lazily } from '../shell/panes.tsx'
 import { go, linkTo, place } from '../state/place.ts'
@@ -8,7 +9,6 @@ import { shown } from '../state/shown.ts'
 import { Binary } from './binary.tsx'
 import { Choice, copyText } from './controls.tsx'
 import { Directory } from './directory.tsx'
-import { nameOf } from './facts.ts'
 import { isFinding } from './find-bar.tsx'
 import type { Reader, Reading } from './load.ts'
 import { maxNodes, tagsIn } from './model/bounds.ts'
@@ -39,7 +39,7 @@ export function Contents({ reader, reading }: Props) {
         <select class="field" value={chosen} onChange={({ currentTarget }) => setChosen(Number(currentTarget.value))}>
           {contents.map((one, index) => (
             <option key={index} value={index}>
-              {index + 1}/{contents.length} {shown(one.name ?? nameOf(one.uri))}
+              {index + 1}/{contents.length} {shown(one.name ?? lastSegment(one.uri))}
             </option>
           ))}
         </select>

@@ -1,9 +1,9 @@
+import { isObject } from '../../../client/wire.ts'
 import { linkTo } from '../state/place.ts'
 import { stepBack } from '../state/steps.ts'
 import { DataTable } from './data-table.tsx'
 import { parameterOf, withParameter } from './model/reference.ts'
 import { textsOf } from './model/schema.ts'
-import { isRecord } from './model/series.ts'
 import { t } from './words.ts'
 
 interface Props {
@@ -14,9 +14,9 @@ interface Props {
 /** Rows of a table of a database, page by page. */
 export function DatabaseRows({ value, uri }: Props) {
   const columns = (Array.isArray(value.columns) ? value.columns : []).flatMap((column: unknown) =>
-    isRecord(column) ? textsOf([column.name]) : [],
+    isObject(column) ? textsOf([column.name]) : [],
   )
-  const rows = (Array.isArray(value.rows) ? value.rows : []).filter(isRecord)
+  const rows = (Array.isArray(value.rows) ? value.rows : []).filter(isObject)
   const table = [columns, ...rows.map((row) => columns.map((name) => cellOf(row[name])))]
   const { next } = value
   return (

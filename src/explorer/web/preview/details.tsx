@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
+import { isObject } from '../../../client/wire.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { originIn } from '../../../core/origin.ts'
 import { linkTo } from '../state/place.ts'
@@ -9,7 +10,6 @@ import { copyText } from './controls.tsx'
 import { formatAgo } from './facts.ts'
 import { bare, type Reader } from './load.ts'
 import { resolveReference, withParameter } from './model/reference.ts'
-import { isRecord } from './model/series.ts'
 import { t } from './words.ts'
 
 /** Whether the details of a resource are shown. The setting stays for the next resource. */
@@ -73,7 +73,7 @@ export function Details({ reader }: { readonly reader: Reader }) {
 }
 
 /** Other forms in which a document can be read. */
-export function Readings({ uri, told }: { readonly uri: string; readonly told: unknown }) {
+function Readings({ uri, told }: { readonly uri: string; readonly told: unknown }) {
   const forms = readingsIn(told)
   if (forms.length === 0) return null
   return (
@@ -88,13 +88,13 @@ export function Readings({ uri, told }: { readonly uri: string; readonly told: u
 }
 
 export function readingsIn(told: unknown): readonly string[] {
-  const list = isRecord(told) && Array.isArray(told.forms) ? told.forms : []
+  const list = isObject(told) && Array.isArray(told.forms) ? told.forms : []
   return list.filter((form): form is string => typeof form === 'string' && /^[a-z]{1,20}$/.test(form))
 }
 
 function Alternates({ uri, told }: { readonly uri: string; readonly told: unknown }) {
   const links = (Array.isArray(told) ? told : []).flatMap((one: unknown) => {
-    if (!isRecord(one) || typeof one.href !== 'string') return []
+    if (!isObject(one) || typeof one.href !== 'string') return []
     const target = resolveReference(bare(uri), one.href)
     return target === undefined
       ? []

@@ -9,10 +9,6 @@ import type { Reader } from './load.ts'
 import { documentFormOf } from './model/kind.ts'
 import { withPart } from './model/reference.ts'
 
-export function nameOf(uri: string): string {
-  return lastSegment(uri)
-}
-
 /** Saves the shown content as a file; if only a part is shown, the whole. */
 export async function saveContent({ uri, reading }: Reader): Promise<void> {
   const { value } = reading
@@ -21,12 +17,12 @@ export async function saveContent({ uri, reading }: Reader): Promise<void> {
     // If the text of a document is shown, the document itself is saved.
     const isPart = value.part !== undefined || documentFormOf(uri, value.contents[0]?.mimeType) !== undefined
     const contents = isPart ? (await connected().view.read(withPart(uri, undefined))).contents : value.contents
-    for (const content of contents) download(nameOf(content.uri), bodyOf(content))
+    for (const content of contents) download(lastSegment(content.uri), bodyOf(content))
   } catch (error) {
     // A content that is too large for an answer has its own link.
     const link = isResourceError(error, 'too-large') ? linkIn(error.cause) : undefined
     if (link === undefined) announce(reasonOf(error))
-    else downloadFrom(nameOf(uri), link)
+    else downloadFrom(lastSegment(uri), link)
   }
 }
 

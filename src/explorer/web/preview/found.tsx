@@ -1,9 +1,9 @@
 import './schema.css'
+import { lastSegment } from '../../../client/wire.ts'
 import { type Found, piecesOf } from '../../../core/found.ts'
 import { linkTo } from '../state/place.ts'
 import { langOf, shown } from '../state/shown.ts'
 import { Region } from './controls.tsx'
-import { nameOf } from './facts.ts'
 import { t } from './words.ts'
 
 /** Hits of a search: each opens at its lines. */
@@ -21,7 +21,7 @@ export function FoundList({ found }: { readonly found: Found }) {
         <div key={hit.uri} class="hit">
           <p>
             <a href={linkTo({ uri: hit.uri, source: undefined })} lang={langOf(hit.title ?? '')}>
-              <bdi>{shown(hit.title ?? nameOf(hit.document))}</bdi>
+              <bdi>{shown(hit.title ?? lastSegment(hit.document))}</bdi>
             </a>{' '}
             <span class="quiet">
               {hit.heading === undefined ? '' : `${shown(hit.heading)} · `}

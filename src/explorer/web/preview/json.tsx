@@ -1,4 +1,5 @@
 import { useMemo } from 'preact/hooks'
+import { isObject } from '../../../client/wire.ts'
 import { parseFound } from '../../../core/found.ts'
 import { lazily } from '../shell/panes.tsx'
 import { JsonTree } from './json-tree.tsx'
@@ -7,7 +8,7 @@ import { boundedValue, maxColumns } from './model/bounds.ts'
 import { endingOf } from './model/kind.ts'
 import { notebookOf } from './model/notebook.ts'
 import { overviewOf } from './model/schema.ts'
-import { chartOfJson, isRecord } from './model/series.ts'
+import { chartOfJson } from './model/series.ts'
 import { TextView } from './text.tsx'
 import { t } from './words.ts'
 
@@ -61,13 +62,13 @@ export function Json({ text, uri, format }: Props) {
 function formOf(value: unknown, { uri, format }: Omit<Props, 'text'>) {
   const overview = format === 'DatabaseOverview' ? overviewOf(value) : undefined
   if (overview !== undefined && overview.tables.length > 0) return <Diagram overview={overview} uri={uri} />
-  if (format === 'DatabaseSchema' && isRecord(value)) return <TableSchema value={value} uri={uri} />
-  if (format === 'DatabaseRows' && isRecord(value)) return <DatabaseRows value={value} uri={uri} />
+  if (format === 'DatabaseSchema' && isObject(value)) return <TableSchema value={value} uri={uri} />
+  if (format === 'DatabaseRows' && isObject(value)) return <DatabaseRows value={value} uri={uri} />
   const found = format === 'SearchFound' ? parseFound(JSON.stringify(value)) : undefined
   if (found !== undefined) return <FoundList found={found} />
   const listed = analysesOf(value, uri)
   if (listed !== undefined) return <Analyses listed={listed} />
-  if (isRecord(value) && Array.isArray(value.votes) && isRecord(value.consensus))
+  if (isObject(value) && Array.isArray(value.votes) && isObject(value.consensus))
     return <Analysis value={value} uri={uri} />
   return undefined
 }

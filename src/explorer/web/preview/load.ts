@@ -19,7 +19,7 @@ export type Reading =
   | { readonly state: 'ready'; readonly contents: readonly ResourceContent[]; readonly part?: Part }
 
 /** A note beside the shown content: it has changed, it is deleted, or it cannot be read again at the moment. */
-export interface Standing {
+interface Standing {
   readonly changedAt?: number
   readonly isGone?: boolean
   readonly isFailing?: boolean

@@ -59,7 +59,7 @@ export function Log({ text, uri }: { readonly text: string; readonly uri: string
   )
 }
 
-export interface LogLine {
+interface LogLine {
   readonly id: string
   /** ISO 8601 with a zone. */
   readonly date: string
@@ -69,7 +69,7 @@ export interface LogLine {
   readonly subject: string
 }
 
-export interface GitLog {
+interface GitLog {
   readonly title: string
   readonly commits: readonly LogLine[]
   /** Further lines, such as a note that there are more commits. */

@@ -1,12 +1,12 @@
 import './pictures.css'
 import { useEffect, useState } from 'preact/hooks'
+import { lastSegment } from '../../../client/wire.ts'
 import { largeContentUrl } from '../state/content-link.ts'
 import { shown } from '../state/shown.ts'
 import { formatSize } from '../words/language.ts'
 import { Binary } from './binary.tsx'
 import { createUrl, releaseUrl } from './content-url.ts'
 import { Region } from './controls.tsx'
-import { nameOf } from './facts.ts'
 import { bare } from './load.ts'
 import { t } from './words.ts'
 
@@ -111,7 +111,7 @@ export function Picture({ content, mediaType, uri }: PictureProps) {
         {url === undefined ? null : (
           <img
             src={url}
-            alt={t('imageAlt', { name: shown(nameOf(uri)) })}
+            alt={t('imageAlt', { name: shown(lastSegment(uri)) })}
             style={style}
             onLoad={({ currentTarget }) =>
               setSize({ width: currentTarget.naturalWidth, height: currentTarget.naturalHeight })

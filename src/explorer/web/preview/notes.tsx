@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
+import { isObject } from '../../../client/wire.ts'
 import { isResourceError } from '../../../core/errors.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { reasonOf } from '../state/announce.ts'
@@ -10,7 +11,6 @@ import { formatAgo } from './facts.ts'
 import { bare, type Reader } from './load.ts'
 import type { Part } from './model/lines.ts'
 import { linesIn, parameterOf, parentOf, withPart } from './model/reference.ts'
-import { isRecord } from './model/series.ts'
 import { t } from './words.ts'
 
 /** Notes about the shown content: it has changed, is gone, or is incomplete. */
@@ -76,7 +76,7 @@ export function Notes({ reader }: { readonly reader: Reader }) {
 /** Whether a content is the extracted text of a document. */
 function isReading(meta: Readonly<Record<string, unknown>> | undefined): boolean {
   const told = meta?.[metaKeys.reading]
-  return isRecord(told) && typeof told.of === 'string' && /pdf|officedocument/.test(told.of)
+  return isObject(told) && typeof told.of === 'string' && /pdf|officedocument/.test(told.of)
 }
 
 function isWhole({ first, unit, next }: Part): boolean {

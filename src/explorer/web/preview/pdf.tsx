@@ -2,13 +2,13 @@ import './pictures.css'
 import type { PageViewport, PDFDocumentLoadingTask, PDFDocumentProxy, PDFPageProxy, RenderTask } from 'pdfjs-dist'
 import workerUrl from 'pdfjs-dist/build/pdf.worker.min.mjs?url'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { isObject } from '../../../client/wire.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { linkTo } from '../state/place.ts'
 import { Region } from './controls.tsx'
 import { readingsIn } from './details.tsx'
 import { bare } from './load.ts'
 import { withParameter } from './model/reference.ts'
-import { isRecord } from './model/series.ts'
 import { t } from './words.ts'
 import { startWorker } from './worker-tasks.ts'
 
@@ -46,7 +46,7 @@ export function Pdf({ bytes, uri, meta }: Props) {
       close()
     }
   }, [bytes])
-  const hasText = isRecord(meta) && readingsIn(meta[metaKeys.reading]).includes('text')
+  const hasText = isObject(meta) && readingsIn(meta[metaKeys.reading]).includes('text')
   const asText = hasText ? (
     <a class="button" href={linkTo({ uri: withParameter(bare(uri), 'as', 'text') })}>
       {t('asText')}

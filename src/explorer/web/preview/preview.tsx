@@ -1,6 +1,7 @@
 import './preview.css'
 import { useComputed } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
+import { lastSegment } from '../../../client/wire.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { pick } from '../basket/adding.ts'
 import { hasSingleKeys } from '../palette/keys.ts'
@@ -18,7 +19,7 @@ import { Contents } from './contents.tsx'
 import { copyText } from './controls.tsx'
 import { Details, isDetailed } from './details.tsx'
 import { barren, Directory } from './directory.tsx'
-import { nameOf, saveContent } from './facts.ts'
+import { saveContent } from './facts.ts'
 import { bare, createReader, type Reader } from './load.ts'
 import { documentFormOf, typeName } from './model/kind.ts'
 import { Failure, Notes } from './notes.tsx'
@@ -80,12 +81,12 @@ function Head({ reader }: { readonly reader: Reader }) {
   const { uri, reading, resource } = reader
   const own = resource.value
   const crumbs = crumbsOf(uri)
-  const last = crumbs.at(-1)?.label ?? nameOf(uri)
+  const last = crumbs.at(-1)?.label ?? lastSegment(uri)
   const name = own?.name ?? last
   const aside = own?.title === undefined || own.title === name ? undefined : own.title
   const isReady = useComputed(() => reading.value.state === 'ready').value
   const isFolder = reading.value.state === 'directory'
-  const picked: Resource = own ?? { uri: bare(uri), name: nameOf(uri) }
+  const picked: Resource = own ?? { uri: bare(uri), name: lastSegment(uri) }
   const type = typeOf(reader)
   return (
     <header class="preview-head">

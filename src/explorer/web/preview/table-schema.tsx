@@ -1,18 +1,16 @@
 import './schema.css'
 import type { ComponentChildren } from 'preact'
+import { isObject, type Wire } from '../../../client/wire.ts'
 import { linkTo } from '../state/place.ts'
 import { langOf, shown } from '../state/shown.ts'
 import { Region } from './controls.tsx'
 import { siblingTableUri, textsOf } from './model/schema.ts'
-import { isRecord } from './model/series.ts'
 import { t } from './words.ts'
-
-type Wire = Readonly<Record<string, unknown>>
 
 /** One table of a database: its columns, its keys, and its foreign keys in both directions. */
 export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri: string }) {
   const columns = recordsIn(value.columns)
-  const primary = new Set(isRecord(value.primaryKey) ? textsOf(value.primaryKey.columns) : [])
+  const primary = new Set(isObject(value.primaryKey) ? textsOf(value.primaryKey.columns) : [])
   const foreign = recordsIn(value.foreignKeys)
   const referenced = recordsIn(value.referencedBy)
   const own = { uri, schema: textOf(value.schema) }
@@ -95,7 +93,7 @@ interface Own {
 
 /** A link to the other table of a foreign key. */
 function End({ end, own }: { readonly end: unknown; readonly own: Own }) {
-  if (!isRecord(end) || typeof end.table !== 'string') return null
+  if (!isObject(end) || typeof end.table !== 'string') return null
   const uri = siblingTableUri(own, { schema: textOf(end.schema), name: end.table })
   const columns = textsOf(end.columns)
   return (
@@ -139,7 +137,7 @@ function definitionOf(key: Wire): ComponentChildren {
 }
 
 function recordsIn(value: unknown): readonly Wire[] {
-  return Array.isArray(value) ? value.filter(isRecord) : []
+  return Array.isArray(value) ? value.filter(isObject) : []
 }
 
 function textOf(value: unknown): string | undefined {

@@ -159,7 +159,7 @@ function Found({
 }
 
 /** A line, highlighted if possible. */
-export function Pieces({ line, tokens }: { readonly line: string; readonly tokens: TokenLine | undefined }) {
+function Pieces({ line, tokens }: { readonly line: string; readonly tokens: TokenLine | undefined }) {
   if (tokens === undefined) return <>{line === '' ? '\n' : shown(line)}</>
   if (tokens.length === 0) return <>{'\n'}</>
   return (

@@ -6,7 +6,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 export const rowHeight = 24
 
 /** Browsers draw no element taller than some 33 million pixels. */
-export const mostRows = 1_300_000
+const mostRows = 1_300_000
 
 /** Number of rows drawn above and below the visible ones. */
 const spare = 12

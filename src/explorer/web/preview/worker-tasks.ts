@@ -1,5 +1,5 @@
 /** A worker that starts with its first task. A task that times out ends the worker, and with it every waiting task. */
-export interface WorkerTasks<Task, Answer> {
+interface WorkerTasks<Task, Answer> {
   /** Resolves to `undefined` if the worker failed or timed out. */
   run(task: Task): Promise<Answer | undefined>
 }

@@ -50,7 +50,7 @@ function whyOf(error: unknown): string {
 }
 
 /** Form for the requirement of the server: a token to type, or the address with a key. */
-export function WishCard({ wish: { what, isRefused, give } }: { readonly wish: Wish }) {
+function WishCard({ wish: { what, isRefused, give } }: { readonly wish: Wish }) {
   const field = useRef<HTMLInputElement>(null)
   useEffect(() => field.current?.focus(), [])
   if (what === 'address')

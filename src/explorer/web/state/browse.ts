@@ -13,7 +13,7 @@ import { connection } from './session.ts'
 import { loadTemplates } from './templates.ts'
 
 /** Data to browse: the tree, and the list of everything, each loaded at its first use. */
-export interface Browse {
+interface Browse {
   readonly forest: Forest
   readonly listed: Listed
 }
@@ -235,13 +235,9 @@ export async function unfold(uri: string): Promise<boolean> {
     const { forest } = browse.value ?? {}
     if (forest === undefined) return false
     if (forest.state === 'loading') await forest.start()
-    // The tree has the whole resource of which this is a part.
-    for (const one of new Set([uri, uri.replace(/[?#].*$/s, '')])) {
-      if (!(await forest.reveal(one, controller.signal))) continue
-      revealed.value = { uri: forest.nodeOf(one) === undefined ? `${one}/` : one }
-      return true
-    }
-    return false
+    const row = await forest.reveal(uri, controller.signal)
+    if (row !== undefined) revealed.value = { uri: row }
+    return row !== undefined
   } catch {
     // A newer request replaced this one.
     return false

@@ -1,3 +1,4 @@
+import { contentLinkIn } from '../../../client/wire.ts'
 import { isResourceError } from '../../../core/errors.ts'
 import { connected } from './session.ts'
 
@@ -19,11 +20,7 @@ export async function largeContentUrl(uri: string, signal?: AbortSignal): Promis
 
 /** @param data The data of the JSON-RPC error. */
 export function linkIn(data: unknown): string | undefined {
-  const link = typeof data === 'object' && data !== null && 'link' in data ? data.link : undefined
-  const href = typeof link === 'object' && link !== null && 'href' in link ? link.href : undefined
-  if (typeof href !== 'string' || !URL.canParse(href, document.baseURI)) return undefined
-  const url = new URL(href, document.baseURI)
-  return url.origin === location.origin ? url.href : undefined
+  return contentLinkIn(data, document.baseURI)?.href
 }
 
 /** Characters that file names may not contain on some system: separators, invisible and special characters. */

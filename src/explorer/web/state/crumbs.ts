@@ -3,7 +3,7 @@ import { browse, treeState } from './browse.ts'
 import { titleOfMount } from './kinds.ts'
 
 /** One part of the path of a resource. */
-export interface Crumb {
+interface Crumb {
   readonly label: string
   readonly uri: string
 }
@@ -32,7 +32,7 @@ export function crumbsOf(uri: string): readonly Crumb[] {
 }
 
 /** Returns a decoded part of a URI. Invalid encodings stay as they are. */
-export function decoded(text: string): string {
+function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

@@ -35,7 +35,7 @@ const t = createWords(
 )
 
 /** Kind of a mount, by its address. */
-export type MountKind = Parameters<typeof t>[0]
+type MountKind = Parameters<typeof t>[0]
 
 const kindOfScheme: Readonly<Record<string, MountKind>> = {
   file: 'files',

@@ -49,7 +49,7 @@ const maxNames = 20_000
 /** Lifetime of the cached names, in milliseconds. */
 const keptMs = 60_000
 
-export interface Names {
+interface Names {
   readonly resources: readonly Resource[]
   readonly state: 'loading' | 'loaded'
   /** Whether the server has more names than these. */

@@ -47,7 +47,7 @@ const names = [
 const views = new Set(['tree', 'list', 'search', 'templates'])
 
 /** Parses a fragment. Unknown parameters are ignored. */
-export function placeOf(fragment: string): Place {
+function placeOf(fragment: string): Place {
   const params = new URLSearchParams(fragment.replace(/^#/, ''))
   const found: Record<string, string> = {}
   for (const name of names) {

@@ -4,7 +4,7 @@ import { onPromptsChange } from './live.ts'
 import { connected } from './session.ts'
 
 /** The prompts of the server: not loaded, all of them, or the reason why they could not be listed. */
-export interface Prompts {
+interface Prompts {
   readonly state: 'loading' | 'loaded' | 'failed'
   readonly items: readonly ListedPrompt[]
   /** Whether the server has more prompts than these. */

@@ -4,7 +4,7 @@ import type { ResourceTemplate } from '../../../core/view.ts'
 import { connected } from './session.ts'
 
 /** The templates of the server: not loaded, all of them, or the reason why they could not be loaded. */
-export interface Templates {
+interface Templates {
   readonly state: 'loading' | 'loaded' | 'failed'
   readonly items: readonly ResourceTemplate[]
   readonly error?: unknown

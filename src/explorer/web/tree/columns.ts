@@ -19,7 +19,7 @@ export interface Columns {
   readonly types: readonly string[]
 }
 
-export interface GrowingColumns extends Columns {
+interface GrowingColumns extends Columns {
   add(resources: readonly Resource[]): void
 }
 
@@ -111,7 +111,7 @@ export function orderOf(columns: Columns, sort: string | undefined): Uint32Array
 }
 
 /** Numbers in names are compared as numbers: `part 9` comes before `part 10`. */
-export function nameKey(name: string): string {
+function nameKey(name: string): string {
   return fold(name).replace(/\d+/g, (digits) => {
     const number = digits.replace(/^0+(?=\d)/, '')
     // Each number is prefixed with its number of digits.
@@ -136,7 +136,7 @@ function compareNumbers(a = Number.NaN, b = Number.NaN, sign: number): number {
  * Maximum number of entries of a sorted folder: a larger one keeps the order of the server, because every page would sort all
  * entries again.
  */
-export const maxOrdered = 2000
+const maxOrdered = 2000
 
 /** Sorts the entries of a folder: folders first, then by name, with numbers as numbers and without regard to case. */
 export function natural(entries: readonly Resource[]): readonly Resource[] {
@@ -164,7 +164,7 @@ export interface Listed {
   stop(): void
 }
 
-export interface ListedOptions {
+interface ListedOptions {
   onChange(): void
   onPage?(resources: readonly Resource[]): void
   /** Lets the page draw and handle input between two pieces of work. */

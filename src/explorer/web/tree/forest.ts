@@ -1,21 +1,22 @@
-import { isFolder, type Listed, listAgain } from '../../../browse/folders.ts'
+import { isFolder, listAgain } from '../../../browse/folders.ts'
+import {
+  emptyTree,
+  folderAt,
+  shownFolder,
+  type Tree,
+  wayTo,
+  withFolder,
+  withListed,
+  withOpen,
+  withPage,
+  withStale,
+} from '../../../browse/tree.ts'
 import { defined } from '../../../core/kit/defined.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../../core/view.ts'
-import { maxOrdered, natural } from './columns.ts'
-import {
-  bestRoot,
-  createNodes,
-  type Growing,
-  isOther,
-  type Load,
-  type Nodes,
-  openWay,
-  rowsOf,
-  type TreeNode,
-  type TreeRow,
-} from './rows.ts'
+import { natural } from './columns.ts'
+import { rowsOf, type TreeRow } from './rows.ts'
 
-/** The tree of a view: its mounts, and the loaded nodes below them. Directories are loaded page by page. */
+/** The tree of a view: its mounts, and the loaded directories below them. Directories are loaded page by page. */
 export interface Forest {
   /** Shown rows, in order: mounts, and the children of open directories. A new array after each change. */
   readonly rows: readonly TreeRow[]
@@ -26,20 +27,19 @@ export interface Forest {
   reconsider(): void
   /** Loads the mounts. Known mounts stay unchanged. */
   start(): Promise<void>
-  nodeOf(uri: string): TreeNode | undefined
   open(uri: string): void
   close(uri: string): void
   /** Loads the next page of a directory, or retries a failed one. */
   more(uri: string): void
   /** Retries everything that could not be loaded. */
   retry(): void
-  /** Loads all open nodes again, in place. Resolves to the new and changed resources. */
+  /** Loads all open directories again, in place. Resolves to the new and changed resources. */
   refresh(): Promise<readonly string[]>
-  /** Opens all directories above a resource. `false`: it is not in the tree. */
-  reveal(uri: string, signal: AbortSignal): Promise<boolean>
+  /** Opens all directories above a resource. Resolves to the URI of its row, if it is in the tree. */
+  reveal(uri: string, signal: AbortSignal): Promise<string | undefined>
 }
 
-export interface ForestOptions {
+interface ForestOptions {
   onChange(): void
   /** Called with every page of resources. */
   onPage?(resources: readonly Resource[]): void
@@ -60,82 +60,75 @@ export function createForest(
   view: View,
   { onChange, onPage = () => {}, isDrawer = () => true, ...options }: ForestOptions,
 ): Forest {
-  let roots: readonly Growing[] = []
   let state: Forest['state'] = 'loading'
   let error: unknown
   let rows: readonly TreeRow[] | undefined
+  /** The resources of mounts that hold nothing else. */
+  const singles = new Map<string, Resource>()
 
   const tell = () => {
     rows = undefined
     onChange()
   }
-
-  const isOpenable = (mount: Resource) => (isFolder(mount) || mount.mimeType === undefined) && isDrawer(mount)
-  const nodes = createNodes(isOpenable)
-  const { known, top, isThere } = nodes
-  const { load, reload, reloadOpen } = createLoads({ view, nodes, onPage, tell })
+  const isDirectory = (resource: Resource, depth: number) =>
+    depth > 0
+      ? isFolder(resource)
+      : !singles.has(resource.uri) && (isFolder(resource) || resource.mimeType === undefined) && isDrawer(resource)
+  const loads = createLoads(view, onPage, tell)
 
   const open = (uri: string) => {
-    const node = known.get(uri)
-    if (node === undefined || !node.isDirectory || node.isOpen) return
-    node.isOpen = true
-    if (node.loaded === 'nothing') void load(node)
-    else if (node.isStale) void reload(node).then(tell)
+    const { isOpen, next, stale } = folderAt(loads.tree, uri)
+    if (isOpen) return
+    loads.tree = withOpen(loads.tree, uri)
+    if (next === '') void loads.load(uri)
+    else if (stale !== undefined) void loads.reload(uri).then(tell)
     tell()
   }
 
   const start = async () => {
-    state = roots.length === 0 ? 'loading' : state
+    const isFirst = (loads.tree.roots ?? []).length === 0
+    if (isFirst) state = 'loading'
     tell()
+    let mounts: readonly Resource[] = []
     try {
       const given = await view.mounts()
-      const mounts = options.arrange?.(given) ?? given
-      const isFirst = state === 'loading'
+      mounts = options.arrange?.(given) ?? given
       onPage(mounts)
-      const left = new Set(mounts.map(({ uri }) => uri))
-      nodes.forget(roots.filter(({ key }) => !left.has(key)))
-      roots = mounts.map((mount, index) => nodes.nodeFor(mount, undefined, index + 1))
-      top.count = roots.length
+      loads.tree = { ...loads.tree, roots: mounts.map((mount) => singles.get(mount.uri) ?? mount) }
       state = 'loaded'
       error = undefined
-      const opened =
-        roots.length === 1 ? roots : isFirst ? roots.filter((root) => options.isOpenAtFirst?.(root.resource)) : []
-      for (const root of opened) if (root.isDirectory && root.loaded === 'nothing') open(root.key)
+      const opened = mounts.length === 1 ? mounts : isFirst ? mounts.filter((one) => options.isOpenAtFirst?.(one)) : []
+      for (const mount of opened)
+        if (isDirectory(mount, 0) && folderAt(loads.tree, mount.uri).next === '') open(mount.uri)
     } catch (thrown) {
       error = thrown
-      if (roots.length === 0) state = 'failed'
+      if (isFirst) state = 'failed'
     }
     tell()
-    const maySettle = roots.filter((root) => options.mayBeSingle?.(root.resource))
+    const maySettle = mounts.filter((mount) => options.mayBeSingle?.(mount))
     await Promise.all(maySettle.slice(0, maxLookedInto).map(settle))
   }
 
   /** A mount of a single resource is shown as that resource. */
-  const settle = async (root: Growing) => {
-    const single = await singleOf(view, root.resource).catch(() => undefined)
-    if (single === undefined || !isThere(root)) return
-    Object.assign(root, { resource: single, isDirectory: false, isOpen: false })
+  const settle = async (mount: Resource) => {
+    const single = await singleOf(view, mount).catch(() => undefined)
+    const { roots = [] } = loads.tree
+    if (single === undefined || !roots.some(({ uri }) => uri === mount.uri)) return
+    singles.set(mount.uri, single)
+    loads.tree = { ...loads.tree, roots: roots.map((root) => (root.uri === mount.uri ? single : root)) }
     onPage([single])
     tell()
   }
 
-  const refresh = async (): Promise<readonly string[]> => {
-    await start()
-    for (const node of known.values()) node.isStale = node.loaded !== 'nothing'
-    const changed = await reloadOpen(roots)
-    tell()
-    return changed
-  }
-
-  const reveal: Forest['reveal'] = async (uri, signal) => {
-    const node = await openWay(bestRoot(roots, uri), uri, load, signal)
-    if (node !== undefined) tell()
-    return node !== undefined
+  const more = (uri: string) => {
+    const { next, failure } = folderAt(loads.tree, uri)
+    if (next !== undefined) void loads.load(uri)
+    else if (failure !== undefined) void loads.reload(uri).then(tell)
   }
 
   return {
     get rows() {
-      rows ??= rowsOf(roots)
+      rows ??= rowsOf(loads.tree, isDirectory, loads.isLoading)
       return rows
     },
     get state() {
@@ -145,131 +138,121 @@ export function createForest(
       return error
     },
     get mounts() {
-      return roots.map(({ resource }) => resource)
+      return loads.tree.roots ?? []
     },
-    reconsider: () => {
-      for (const root of roots) root.isDirectory = isOpenable(root.resource)
-      tell()
-    },
+    reconsider: tell,
     start,
-    nodeOf: (uri) => known.get(uri),
     open,
     close: (uri) => {
-      const node = known.get(uri)
-      if (node === undefined || !node.isOpen) return
-      node.isOpen = false
+      if (!folderAt(loads.tree, uri).isOpen) return
+      loads.tree = withFolder(loads.tree, uri, { isOpen: false })
       tell()
     },
-    more: (uri) => {
-      const node = known.get(uri)
-      if (node !== undefined && node.loaded !== 'all') void load(node)
-      else if (node?.error !== undefined) void reload(node).then(tell)
-    },
+    more,
     retry: () => {
       if (state === 'failed') void start()
-      for (const node of [...known.values()]) if (node.error !== undefined) void load(node)
+      for (const [uri, { failure }] of loads.tree.folders) if (failure !== undefined) more(uri)
     },
-    refresh,
-    reveal,
+    refresh: async () => {
+      await start()
+      const changed = await loads.reloadAll()
+      tell()
+      return changed
+    },
+    reveal: async (uri, signal) => {
+      let way = wayTo(loads.tree, uri, isDirectory)
+      while (way.lacks !== undefined) {
+        await loads.load(way.lacks)
+        signal.throwIfAborted()
+        if (folderAt(loads.tree, way.lacks).failure !== undefined) return undefined
+        way = wayTo(loads.tree, uri, isDirectory)
+      }
+      if (way.found === undefined) return undefined
+      loads.tree = way.folders.reduce(withOpen, loads.tree)
+      tell()
+      return way.found.uri
+    },
   }
 }
 
-interface LoadOptions {
-  readonly view: View
-  readonly nodes: Nodes
-  readonly onPage: (resources: readonly Resource[]) => void
-  /** Called when a directory has changed. */
-  readonly tell: () => void
+/** Loads the contents of directories into a tree, page by page. */
+interface Loads {
+  tree: Tree<unknown>
+  isLoading(uri: string): boolean
+  /** Loads the next page of a directory. One load of a directory runs at a time. */
+  load(uri: string): Promise<void>
+  /** Loads as much of a directory as was loaded before. Resolves to the new and the changed entries. */
+  reload(uri: string): Promise<readonly string[]>
+  /** Reloads all open directories. The others are reloaded when they are opened. */
+  reloadAll(): Promise<readonly string[]>
 }
 
-/** Loads the contents of directories, page by page. */
-function createLoads({ view, nodes, onPage, tell }: LoadOptions) {
-  const { nodeFor, forget, isThere } = nodes
-  const childrenOf = (entries: readonly Resource[], node: Growing) =>
-    natural(entries).map((resource, index) => nodeFor(resource, node, index + 1))
+/** @param tell Called when a directory has changed. */
+function createLoads(view: View, onPage: (resources: readonly Resource[]) => void, tell: () => void): Loads {
+  const loading = new Map<string, Promise<unknown>>()
   const pageOf = async (uri: string, cursor: string | undefined): Promise<Page<Resource>> => {
-    const page = await view.directory({ uri, ...defined({ cursor }) })
+    const page = await view.directory({ uri, ...(cursor === undefined || cursor === '' ? {} : { cursor }) })
     onPage(page.items)
     return page
   }
+  const ordered = (tree: Tree<unknown>, uri: string) =>
+    withFolder(tree, uri, { items: natural(folderAt(tree, uri).items) })
 
-  /** One load of a directory at a time: whoever wants another waits for it. */
-  const load: Load = (node) => {
-    if (node.loading !== undefined) return node.loading
-    const run = async () => {
-      try {
-        const page = await pageOf(node.key, node.cursor)
-        const twins = new Set(node.children.map(({ key }) => key))
-        const fresh = page.items.filter(({ uri }) => uri !== node.key && !twins.has(uri) && twins.add(uri))
-        const at = node.children.length
-        node.children =
-          at + fresh.length > maxOrdered
-            ? [...node.children, ...fresh.map((resource, index) => nodeFor(resource, node, at + index + 1))]
-            : childrenOf([...node.children.map(({ resource }) => resource), ...fresh], node)
-        node.cursor = page.nextCursor
-        node.loaded = page.nextCursor === undefined ? 'all' : 'some'
-        node.brood.count = node.loaded === 'all' ? node.children.length : -1
-        node.error = undefined
-      } catch (thrown) {
-        node.error = thrown
-      } finally {
-        node.loading = undefined
-        if (isThere(node)) tell()
+  /** Runs a load of a directory, and keeps its failure in the tree. */
+  const tracked = (uri: string, work: () => Promise<readonly string[]>): Promise<readonly string[]> => {
+    const done = work()
+      .catch((failure: unknown): readonly string[] => {
+        loads.tree = withFolder(loads.tree, uri, { failure })
+        return []
+      })
+      .finally(() => loading.delete(uri))
+    loading.set(uri, done)
+    return done
+  }
+
+  const loads: Loads = {
+    tree: emptyTree,
+    isLoading: (uri) => loading.has(uri),
+    load: async (uri) => {
+      const { next: cursor } = folderAt(loads.tree, uri)
+      if (loading.has(uri) || cursor === undefined) return void (await loading.get(uri))
+      loads.tree = withFolder(loads.tree, uri, { failure: undefined })
+      const loaded = tracked(uri, async () => {
+        const page = await pageOf(uri, cursor)
+        loads.tree = ordered(withPage(loads.tree, uri, cursor, page), uri)
+        return []
+      })
+      tell()
+      await loaded
+      tell()
+    },
+    reload: async (uri) => {
+      await loading.get(uri)
+      return tracked(uri, async () => {
+        const least = folderAt(loads.tree, uri).items.length
+        const listed = await listAgain((cursor) => pageOf(uri, cursor), least)
+        const { tree, changed } = withListed(loads.tree, uri, listed)
+        loads.tree = ordered(tree, uri)
+        return changed
+      })
+    },
+    reloadAll: async () => {
+      const loaded = [...loads.tree.folders].flatMap(([uri, { next }]) => (next === '' ? [] : [uri]))
+      loads.tree = withStale(loads.tree, loaded)
+      const reloadIn = async (items: readonly Resource[], above: readonly string[]): Promise<readonly string[]> => {
+        const changed: string[] = []
+        for (const { uri } of items) {
+          const folder = shownFolder(loads.tree, uri, above)
+          if (folder === undefined) continue
+          if (folder.next !== '') changed.push(...(await loads.reload(uri)))
+          changed.push(...(await reloadIn(folderAt(loads.tree, uri).items, [...above, uri])))
+        }
+        return changed
       }
-    }
-    node.error = undefined
-    node.loading = run()
-    tell()
-    return node.loading
+      return reloadIn(loads.tree.roots ?? [], [])
+    },
   }
-
-  /** Loads as much of a directory as was loaded before, and puts it in its place. Answers what is new or has changed. */
-  const reload = async (node: Growing): Promise<readonly string[]> => {
-    await node.loading
-    const least = node.children.length
-    const running = listAgain(async (cursor) => {
-      const page = await pageOf(node.key, cursor)
-      return { ...page, items: page.items.filter(({ uri }) => uri !== node.key) }
-    }, least)
-    node.loading = running.then(
-      () => {},
-      () => {},
-    )
-    let listed: Listed
-    try {
-      listed = await running
-    } catch (thrown) {
-      node.error = thrown
-      return []
-    } finally {
-      node.loading = undefined
-    }
-    const { items, next } = listed
-    const before = new Map(node.children.map((child) => [child.key, child.resource]))
-    const changed = items.filter((item) => isOther(before.get(item.uri), item)).map(({ uri }) => uri)
-    const left = new Set(items.map(({ uri }) => uri))
-    forget(node.children.filter(({ key }) => !left.has(key)))
-    node.children = childrenOf(items, node)
-    node.cursor = next
-    node.loaded = next === undefined ? 'all' : 'some'
-    node.brood.count = next === undefined ? items.length : -1
-    node.error = undefined
-    node.isStale = false
-    return changed
-  }
-
-  /** Reloads the open directories among some nodes and below them. */
-  const reloadOpen = async (those: readonly Growing[]): Promise<readonly string[]> => {
-    const changed: string[] = []
-    for (const node of those) {
-      if (!node.isOpen || !isThere(node)) continue
-      if (node.loaded !== 'nothing') changed.push(...(await reload(node)))
-      changed.push(...(await reloadOpen(node.children)))
-    }
-    return changed
-  }
-
-  return { load, reload, reloadOpen }
+  return loads
 }
 
 /**

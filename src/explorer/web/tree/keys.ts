@@ -6,11 +6,11 @@ import { basket, remove, toggle } from '../state/basket.ts'
 import { parentIndex, type TreeRow } from './rows.ts'
 
 /** Effect of a key in the tree (WAI-ARIA Authoring Practices, tree view): a row to go to, or an action on the active row. */
-export type Step =
+type Step =
   | { readonly to: number }
   | { readonly act: 'open' | 'close' | 'openSiblings' | 'preview' | 'pick' | 'select' }
 
-export interface Pressed {
+interface Pressed {
   readonly key: string
   readonly shiftKey: boolean
 }
@@ -66,7 +66,7 @@ function foldKana(text: string): string {
   return fold(text).replace(/[\u30a1-\u30f6]/g, (kana) => String.fromCharCode(kana.charCodeAt(0) - 0x60))
 }
 
-export interface TypeAhead {
+interface TypeAhead {
   /** Adds one typed character, and returns the index of the matching row. `undefined`: no name begins with the text. */
   type(character: string, rows: readonly TreeRow[], active: number, now: number): number | undefined
 }
@@ -100,7 +100,7 @@ export function createTypeAhead(): TypeAhead {
 }
 
 /** Picks the rows from where Shift was first held to the current row. For a folder, everything below it. */
-export interface Range {
+interface Range {
   /** @param resourceAt Returns the pickable resource of a row, if any. */
   extend(resourceAt: (index: number) => Resource | undefined, from: number, to: number): void
   end(): void

@@ -25,7 +25,7 @@ export const facets = ['mount', 'mime', 'audience', 'minPriority', 'since'] as c
 export type Facet = (typeof facets)[number]
 
 /** Number of rows for each value of a facet, with all other facets unchanged. */
-export type Counts = Readonly<Record<Facet, ReadonlyMap<string, number>>>
+type Counts = Readonly<Record<Facet, ReadonlyMap<string, number>>>
 
 export interface Selected {
   /** The matching rows, as indexes of the columns, in the given order. */

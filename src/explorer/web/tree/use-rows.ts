@@ -52,9 +52,9 @@ function search(
 }
 
 /** The height of a row, in pixels: `--row` of theme.css. */
-export const rowHeight = 24
+const rowHeight = 24
 
-export interface DrawnRows {
+interface DrawnRows {
   readonly scroller: RefObject<HTMLDivElement | null>
   readonly window: Window
   /** Number of visible rows. */
@@ -64,7 +64,7 @@ export interface DrawnRows {
   show(index: number, isCentred?: boolean): void
 }
 
-export interface RowsInUse extends Rows {
+interface RowsInUse extends Rows {
   /** A value that changes whenever the rows do. */
   readonly identity: unknown
   /** The active row; -1: none. */
@@ -209,7 +209,7 @@ interface Window {
   readonly above: number
 }
 
-export interface Scroll {
+interface Scroll {
   readonly top: number
   /** Height of the visible part, in pixels. */
   readonly height: number

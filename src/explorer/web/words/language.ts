@@ -9,7 +9,7 @@ export const language = signal<Language>(globalThis.navigator?.language.startsWi
  * Placeholders of a sentence: `{name}` inserts a value; `{name:file|files}` inserts the first word for 1 and the second for every
  * other number.
  */
-export type Values = Readonly<Record<string, string | number>>
+type Values = Readonly<Record<string, string | number>>
 
 /**
  * The words of one part of the page, in each language. The returned function reads the language signal: a component that calls it is rendered

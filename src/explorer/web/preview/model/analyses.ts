@@ -1,5 +1,5 @@
+import { isObject } from '../../../../client/wire.ts'
 import { encodePath, encodeSegment } from '../../../../core/uri.ts'
-import { isRecord } from './series.ts'
 
 /** An analysis in a list of a results mount (`recent`, `by-tag/…`). */
 export interface ListedAnalysis {
@@ -20,10 +20,10 @@ export interface ListedAnalysis {
 /** The analyses in a list at a URI, newest first. Undefined when it is another document. */
 export function analysesOf(value: unknown, uri: string): readonly ListedAnalysis[] | undefined {
   const [, mount] = /^([^?#]*\/)(?:recent|by-tag\/[^/?#]+)$/.exec(uri) ?? []
-  if (mount === undefined || !isRecord(value) || !Array.isArray(value.results)) return undefined
+  if (mount === undefined || !isObject(value) || !Array.isArray(value.results)) return undefined
   const listed: ListedAnalysis[] = []
   for (const result of value.results) {
-    if (!isRecord(result) || typeof result.path !== 'string' || !result.path.startsWith('results/')) return undefined
+    if (!isObject(result) || typeof result.path !== 'string' || !result.path.startsWith('results/')) return undefined
     const at = `${mount}${encodePath(result.path)}`
     listed.push({
       uri: at,

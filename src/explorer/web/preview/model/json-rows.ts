@@ -20,7 +20,7 @@ export interface JsonRow {
 /** Maximum number of shown members of an array or object; the source has all. */
 export const maxShown = 200_000
 
-export function pointerStep(name: string): string {
+function pointerStep(name: string): string {
   return `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
 }
 

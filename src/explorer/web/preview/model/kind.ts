@@ -1,7 +1,7 @@
 import { defined } from '../../../../core/kit/defined.ts'
 
 /** The kind of preview of a content. */
-export type Kind =
+type Kind =
   | 'empty'
   | 'directory'
   | 'markdown'
@@ -20,7 +20,7 @@ export type Kind =
   | 'binary'
 
 /** Facts that determine the kind. A content has either text or bytes. */
-export interface Facts {
+interface Facts {
   readonly uri: string
   readonly mimeType?: string | undefined
   readonly text?: string | undefined
@@ -254,7 +254,7 @@ const byEnding = new Map(
 )
 
 /** The languages that are highlighted. */
-export const languages: readonly string[] = Object.keys(endings)
+const languages: readonly string[] = Object.keys(endings)
 
 /** The language for highlighting: by the name of the file, because the types of programs are seldom known; else by its type. */
 export function languageOf(type: string | undefined, uri: string): string | undefined {

@@ -11,7 +11,7 @@ export interface Box {
   readonly lines: readonly { readonly name: string; readonly isKey: boolean }[]
 }
 
-export interface Drawing {
+interface Drawing {
   readonly boxes: ReadonlyMap<string, Box>
   readonly width: number
   readonly height: number

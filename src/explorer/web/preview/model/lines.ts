@@ -39,7 +39,7 @@ export function partOf(value: unknown): Part | undefined {
 }
 
 /** Number of lines shown before and after those of a hit. */
-export const context = 40
+const context = 40
 
 /** The range of lines to ask for so that some of them are seen with what is around them. */
 export function around({ first, last }: { readonly first: number; readonly last?: number }): string {
@@ -81,7 +81,7 @@ export function matchesIn(lines: readonly string[], query: string): readonly Mat
  * The lines of a text that are new in comparison with the text before: indexes from 0. `removed` tells whether any line was
  * removed.
  */
-export interface Difference {
+interface Difference {
   readonly changed: ReadonlySet<number>
   readonly removed: number
 }

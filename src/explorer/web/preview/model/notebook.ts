@@ -1,4 +1,4 @@
-import { isRecord } from './series.ts'
+import { isObject } from '../../../../client/wire.ts'
 
 /** Maximum number of cells and outputs that a preview draws. */
 export const maxCells = 500
@@ -11,7 +11,7 @@ export type Output =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'image'; readonly base64: string }
 
-export interface Cell {
+interface Cell {
   /** Markdown to lay out: the text of the cell, or its code in a fence. */
   readonly markdown: string
   /** The execution count of a code cell. */
@@ -27,13 +27,13 @@ export interface Notebook {
 
 /** Parses a Jupyter notebook of format 4. Returns `undefined` if the value is not such a notebook. */
 export function notebookOf(value: unknown): Notebook | undefined {
-  if (!isRecord(value) || !Array.isArray(value.cells) || typeof value.nbformat !== 'number') return undefined
-  const metadata = isRecord(value.metadata) ? value.metadata : {}
-  const info = isRecord(metadata.language_info) ? metadata.language_info : {}
+  if (!isObject(value) || !Array.isArray(value.cells) || typeof value.nbformat !== 'number') return undefined
+  const metadata = isObject(value.metadata) ? value.metadata : {}
+  const info = isObject(metadata.language_info) ? metadata.language_info : {}
   const language = typeof info.name === 'string' && /^[\w+#-]{1,40}$/.test(info.name) ? info.name : 'python'
   let isCut = value.cells.length > maxCells
   const cells = value.cells.slice(0, maxCells).flatMap((cell: unknown): Cell[] => {
-    if (!isRecord(cell)) return []
+    if (!isObject(cell)) return []
     const source = textOf(cell.source)
     if (cell.cell_type === 'markdown') return [{ markdown: source, outputs: [] }]
     if (cell.cell_type !== 'code') return [{ markdown: fenced(source, ''), outputs: [] }]
@@ -48,10 +48,10 @@ export function notebookOf(value: unknown): Notebook | undefined {
 
 /** Returns the output of a code cell. HTML and scripts are not shown: notebooks have plain text beside them. */
 function outputOf(output: unknown): Output | undefined {
-  if (!isRecord(output)) return undefined
+  if (!isObject(output)) return undefined
   if (output.output_type === 'stream') return textOutput(textOf(output.text))
   if (output.output_type === 'error') return textOutput(`${textOf(output.ename)}: ${textOf(output.evalue)}`)
-  const data = isRecord(output.data) ? output.data : {}
+  const data = isObject(output.data) ? output.data : {}
   for (const type of ['image/png', 'image/jpeg', 'image/gif']) {
     const base64 = textOf(data[type]).replace(/\s+/g, '')
     if (base64 !== '' && base64.length <= maxImageText) return { kind: 'image', base64 }

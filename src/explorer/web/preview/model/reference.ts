@@ -7,7 +7,7 @@ interface Pieces {
   readonly fragment: string | undefined
 }
 
-export interface Target {
+interface Target {
   /** The URI without its fragment. */
   readonly uri: string
   readonly fragment?: string

@@ -1,5 +1,5 @@
+import { isObject } from '../../../../client/wire.ts'
 import { encodeSegment } from '../../../../core/uri.ts'
-import { isRecord } from './series.ts'
 
 /** A table, as in the overview of a database (docs/providers/sqlite.md). */
 export interface SchemaTable {
@@ -30,15 +30,15 @@ export interface Overview {
 
 /** Returns `undefined` if the document is not such an overview. */
 export function overviewOf(value: unknown): Overview | undefined {
-  if (!isRecord(value) || !Array.isArray(value.tables) || !Array.isArray(value.relations)) return undefined
+  if (!isObject(value) || !Array.isArray(value.tables) || !Array.isArray(value.relations)) return undefined
   const links = value.relations.flatMap((one: unknown): readonly SchemaLink[] => {
-    if (!isRecord(one) || !isRecord(one.from) || !isRecord(one.to)) return []
+    if (!isObject(one) || !isObject(one.from) || !isObject(one.to)) return []
     const [from, to] = [one.from, one.to]
     if (typeof from.table !== 'string' || typeof to.table !== 'string') return []
     return [{ from: idOf(from), to: idOf(to), columns: textsOf(from.columns), toColumns: textsOf(to.columns) }]
   })
   const tables = value.tables.flatMap((one: unknown): readonly SchemaTable[] => {
-    if (!isRecord(one) || typeof one.table !== 'string') return []
+    if (!isObject(one) || typeof one.table !== 'string') return []
     const id = idOf(one)
     const keys = textsOf(one.primaryKey)
     const foreign = links.filter(({ from }) => from === id).flatMap(({ columns }) => columns)

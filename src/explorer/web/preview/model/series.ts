@@ -1,8 +1,9 @@
+import { isObject, type Wire } from '../../../../client/wire.ts'
 import { defined } from '../../../../core/kit/defined.ts'
 import { numberOf, type Rows } from './csv.ts'
 
 /** A time series: one value for each time of the chart. `undefined`: only other series have a value at this time. `null`: a gap. */
-export interface Series {
+interface Series {
   readonly label: string
   readonly values: readonly (number | null | undefined)[]
   readonly last?: number
@@ -32,15 +33,13 @@ interface Run {
   readonly count?: number
 }
 
-type Wire = Readonly<Record<string, unknown>>
-
 /** The chart of a JSON document of the metrics provider (docs/providers/metrics.md). Returns `undefined` for other documents. */
 export function chartOfJson(value: unknown): Chart | undefined {
-  if (!isRecord(value) || !Array.isArray(value.series) || typeof value.step !== 'number') return undefined
+  if (!isObject(value) || !Array.isArray(value.series) || typeof value.step !== 'number') return undefined
   const found: readonly unknown[] = value.series
-  const labels = found.map((one) => (isRecord(one) && isRecord(one.labels) ? one.labels : {}))
+  const labels = found.map((one) => (isObject(one) && isObject(one.labels) ? one.labels : {}))
   const runs = found.flatMap((one, index): readonly Run[] => {
-    if (!isRecord(one) || !Array.isArray(one.points)) return []
+    if (!isObject(one) || !Array.isArray(one.points)) return []
     return [
       {
         label: labelOf(labels[index] ?? {}, labels),
@@ -51,7 +50,7 @@ export function chartOfJson(value: unknown): Chart | undefined {
     ]
   })
   if (runs.every(({ points }) => points.length === 0)) return undefined
-  const of = isRecord(value.omitted) && typeof value.omitted.of === 'number' ? value.omitted.of : undefined
+  const of = isObject(value.omitted) && typeof value.omitted.of === 'number' ? value.omitted.of : undefined
   return {
     ...texts(value),
     ...joined(runs),
@@ -74,7 +73,7 @@ function pointOf(point: unknown): readonly (readonly [number, number])[] {
 }
 
 function gapOf(gap: unknown): readonly (readonly [number, number])[] {
-  if (!isRecord(gap)) return []
+  if (!isObject(gap)) return []
   const [from, to] = [gap.from, gap.to].map((time) =>
     typeof time === 'string' ? Date.parse(time) / 1000 : Number(time),
   )
@@ -174,8 +173,4 @@ function joined(runs: readonly Run[]): Pick<Chart, 'times' | 'series'> {
 
 function least(values: readonly number[], sign: 1 | -1): number {
   return values.reduce((best, value) => (value * sign > best * sign ? value : best))
-}
-
-export function isRecord(value: unknown): value is Wire {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest'
+import {
+  emptyTree,
+  folderAt,
+  shownFolder,
+  type Tree,
+  wayTo,
+  withListed,
+  withOpen,
+  withPage,
+} from '../../src/browse/tree.ts'
+import type { Resource } from '../../src/core/view.ts'
+
+const cache = { ttlMs: 0, scope: 'private' } as const
+const root = { uri: 'mem://m', name: 'm' }
+const named = (...names: readonly string[]): readonly Resource[] =>
+  names.map((name) => ({ uri: name === '' ? root.uri : `${root.uri}/${name}`, name }))
+const enters = ({ uri }: Resource) => uri.endsWith('/') || uri === root.uri
+const first: Tree<string> = { ...emptyTree, roots: [root] }
+const names = (tree: Tree<string>) => folderAt(tree, root.uri).items.map(({ name }) => name)
+
+test('pages of a directory follow each other, each entry once, and never the directory itself', () => {
+  const one = withPage(first, root.uri, '', { items: named('a', '', 'b', 'a'), nextCursor: '2', cache })
+  expect(withPage(one, root.uri, '', { items: named('late'), cache })).toBe(one)
+  const two = withPage(one, root.uri, '2', { items: named('b', 'c'), nextCursor: '2', cache })
+  expect(names(two)).toEqual(['a', 'b', 'c'])
+  // A cursor that leads back to itself is the end.
+  expect(folderAt(two, root.uri).next).toBeUndefined()
+  expect(names(first)).toEqual([])
+})
+
+test('a directory that is listed again tells the new and the changed entries, and stays open', () => {
+  const opened = withOpen(withPage(first, root.uri, '', { items: named('a', 'b', 'c'), cache }), root.uri)
+  const items = named('a', 'b', 'd').map((item) => (item.name === 'b' ? { ...item, version: '2' } : item))
+  const { tree, changed } = withListed(opened, root.uri, { items })
+  expect(changed).toEqual(['mem://m/b', 'mem://m/d'])
+  expect(folderAt(tree, root.uri)).toMatchObject({ isOpen: true, next: undefined })
+})
+
+test('a tree that leads back to itself is not followed', () => {
+  const looped = withOpen(withPage(first, root.uri, '', { items: named('x/'), cache }), root.uri)
+  expect(shownFolder(looped, root.uri, [])).toBeDefined()
+  expect(shownFolder(looped, root.uri, [root.uri])).toBeUndefined()
+  const items = [{ ...root, name: 'again' }]
+  const cycle = withPage(looped, 'mem://m/x/', '', { items, cache })
+  expect(wayTo(cycle, 'mem://m/x/y', enters).found).toBeUndefined()
+})
+
+test('the way to a resource goes as far as its directories are loaded, in any spelling', () => {
+  expect(wayTo(first, 'mem://m/é/b.md', enters)).toEqual({ folders: [root.uri], lacks: root.uri })
+  const one = withPage(first, root.uri, '', { items: named('%C3%A9/', 'é.md'), cache })
+  const inside = `${root.uri}/%C3%A9/`
+  expect(wayTo(one, 'mem://m/é/b.md', enters)).toEqual({ folders: [root.uri, inside], lacks: inside })
+  const two = withPage(one, inside, '', { items: named('%C3%A9/b.md', '%C3%A9/b.md?v=1'), cache })
+  expect(wayTo(two, 'mem://m/é/b.md?lines=3', enters).found?.name).toBe('%C3%A9/b.md')
+  expect(wayTo(two, `${inside}b.md?v=1`, enters).found?.name).toBe('%C3%A9/b.md?v=1')
+  expect(wayTo(two, 'mem://m/é/c.md', enters)).toEqual({ folders: [root.uri, inside] })
+})
