@@ -80,7 +80,7 @@ function* packing(items: readonly PackItem[], limits: PackLimits): Generator<voi
     taken.set(item, item.required)
   }
   if (tokens > limits.budget || taken.size > limits.items) return undefined
-  // What does not fit now never fits later, because tokens are only added.
+  // A move that does not fit now never fits later, because tokens are only added.
   const left = () => limits.budget - tokens - (taken.size === 0 ? limits.frame : 0)
   for (const cap of [limits.cap, Number.POSITIVE_INFINITY]) {
     const waiting = createHeap(isBefore)
