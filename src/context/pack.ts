@@ -80,48 +80,53 @@ function* packing(items: readonly PackItem[], limits: PackLimits): Generator<voi
     taken.set(item, item.required)
   }
   if (tokens > limits.budget || taken.size > limits.items) return undefined
+  // A move that does not fit now never fits later, because tokens are only added.
+  const left = () => limits.budget - tokens - (taken.size === 0 ? limits.frame : 0)
   for (const cap of [limits.cap, Number.POSITIVE_INFINITY]) {
-    const refused = new Map<PackItem, Set<number>>()
     const waiting = createHeap(isBefore)
-    const wait = (move: Move | undefined) => move !== undefined && waiting.push(move)
+    const wait = (item: PackItem) => {
+      const move = nextMove(item, taken.get(item), cap, left())
+      if (move !== undefined) waiting.push(move)
+    }
     for (const item of items) {
-      wait(nextMove(item, taken.get(item), cap))
+      wait(item)
       if (++looked % slice === 0) yield
     }
     for (let move = waiting.pop(); move !== undefined; move = waiting.pop()) {
       if (++looked % slice === 0) yield
       const { item } = move
-      const isNew = !taken.has(item)
-      const cost = move.tokens + (taken.size === 0 ? limits.frame : 0)
-      if (isNew && taken.size >= limits.items) continue
-      if (tokens + cost <= limits.budget) {
-        tokens += cost
+      if (!taken.has(item) && taken.size >= limits.items) continue
+      if (move.tokens <= left()) {
+        tokens += move.tokens + (taken.size === 0 ? limits.frame : 0)
         taken.set(item, move.to)
-      } else refused.set(item, (refused.get(item) ?? new Set()).add(move.to))
-      wait(nextMove(item, taken.get(item), cap, refused.get(item)))
+      }
+      wait(item)
     }
   }
   return { taken, tokens }
 }
 
-/** The next move of an item at one of its options: the one with the highest value per token. */
-function nextMove(
-  item: PackItem,
-  from: number | undefined,
-  cap: number,
-  refused?: ReadonlySet<number>,
-): Move | undefined {
-  const now = from === undefined ? { tokens: 0, worth: 0 } : item.options[from]
+/** The next move of an item at one of its options: the one with the highest value per token, of those that fit. */
+function nextMove(item: PackItem, from: number | undefined, cap: number, left: number): Move | undefined {
+  const now = from === undefined ? nothing : item.options[from]
   if (now === undefined) return undefined
-  let best: Move | undefined
-  for (const [to, option] of item.options.entries()) {
+  let to = -1
+  let most = 0
+  for (let at = 0; at < item.options.length; at++) {
+    const option = item.options[at]
+    if (option === undefined || option.tokens > cap || option.worth <= now.worth) continue
     const tokens = option.tokens - now.tokens
-    if (option.worth <= now.worth || tokens <= 0 || option.tokens > cap || refused?.has(to) === true) continue
+    if (tokens <= 0 || tokens > left) continue
     const gain = (item.score * (option.worth - now.worth)) / tokens
-    if (best === undefined || gain > best.gain) best = { item, to, tokens, gain }
+    if (to >= 0 && gain <= most) continue
+    to = at
+    most = gain
   }
-  return best
+  const option = item.options[to]
+  return option === undefined ? undefined : { item, to, tokens: option.tokens - now.tokens, gain: most }
 }
+
+const nothing: PackOption = { tokens: 0, worth: 0 }
 
 function isBefore(a: Move, b: Move): boolean {
   if (a.gain !== b.gain) return a.gain > b.gain

@@ -39,19 +39,21 @@ export function sumsOf(lists: readonly RankedList[]): Map<string, number> {
 
 /** Fuses lists: adds the weighted scores of each resource, and divides by the best sum. */
 export function fuse(lists: readonly RankedList[]): ReadonlyMap<string, Fused> {
-  const sums = sumsOf(lists)
-  const places = new Map<string, string>()
-  for (const { name, entries } of lists)
-    for (const [index, { uri }] of entries.entries()) {
-      const known = places.get(uri)
-      places.set(uri, known === undefined ? `${name} #${index + 1}` : `${known}, ${name} #${index + 1}`)
-    }
+  const found = new Map<string, { relevance: number; because: string }>()
   let best = 0
-  for (const sum of sums.values()) best = Math.max(best, sum)
-  const fused = new Map<string, Fused>()
-  for (const [uri, sum] of sums)
-    fused.set(uri, { relevance: (sum / (best || 1)) ** power, because: places.get(uri) ?? '' })
-  return fused
+  for (const { name, entries, weight } of lists)
+    for (const [index, { uri, score }] of entries.entries()) {
+      const place = `${name} #${index + 1}`
+      const known = found.get(uri)
+      if (known === undefined) found.set(uri, { relevance: weight * score, because: place })
+      else {
+        known.relevance += weight * score
+        known.because = `${known.because}, ${place}`
+      }
+    }
+  for (const { relevance } of found.values()) best = Math.max(best, relevance)
+  for (const fused of found.values()) fused.relevance = (fused.relevance / (best || 1)) ** power
+  return found
 }
 
 /** Scores relative to the best of them, best first; equal scores in the order of their URIs. Scores of 0 are left out. */
