@@ -58,7 +58,7 @@ export function addressFindings(addresses: readonly string[]): readonly Finding[
   return findings
 }
 
-/** Mounts at the address of the server's overview. */
+/** Finds mounts at the address of the server's overview. */
 export function overviewFindings(config: unknown, addresses: readonly string[]): readonly Finding[] {
   if (isRecord(config) && config.overview === false) return []
   const own = parseAddress(overviewUri)
@@ -71,7 +71,7 @@ export function overviewFindings(config: unknown, addresses: readonly string[]):
     }))
 }
 
-/** Mounts whose paths for posting over HTTP would be the same. */
+/** Finds mounts whose paths for posting over HTTP would be the same. */
 export function postingFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] {
   const seen = new Map<string, string>()
   return [...mounts].flatMap(([address, mount]) => {

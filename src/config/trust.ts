@@ -5,7 +5,7 @@ import { stateFolder } from './folder.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** That this user trusts a configuration with one content. */
+/** Record that this user trusts a configuration with one content. */
 export interface TrustRecord {
   /** The absolute path of the configuration. */
   readonly file: string
@@ -94,7 +94,7 @@ export async function trustState({ file, sha256 }: TrustRecord): Promise<'truste
   return digestOf(content) === sha256 ? 'trusted' : 'changed'
 }
 
-/** A record that somebody else wrote, or that others may write, is none. */
+/** Reads a record. A record of another user, or one that others may write, is ignored. */
 async function readRecord(path: string): Promise<TrustRecord | undefined> {
   try {
     const { uid, mode } = await stat(path)
