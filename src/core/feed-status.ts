@@ -23,7 +23,7 @@ export interface MountProgress {
   /** How changes are noticed: by a watch, or by comparing everything at an interval. */
   readonly changes: 'watched' | 'compared'
   readonly degraded?: Degradation
-  /** Entries of which not all parts are indexed: of so many tables, only so many rows each. */
+  /** Number of entries (such as tables) of which only the first `limit` parts (such as rows) are indexed. */
   readonly partial?: { readonly entries: number; readonly limit: number }
   /** Number of entries of which only the first page is indexed, such as tables and views without a key. */
   readonly firstPages?: number

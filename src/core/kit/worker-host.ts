@@ -65,7 +65,7 @@ export function createHost<Job, Result>({ file, deadlineMs, memoryMb }: HostOpti
     watch(deadlineMs, look)
   }
 
-  /** Ends the worker, and answers the job that it had. One that never began to work will not for those who wait either. */
+  /** Ends the worker, and settles its job. If the worker never became ready, the waiting jobs fail, too. */
   const end = (failure: Failure) => {
     clearTimeout(timer)
     if (!ready) for (const task of waiting.splice(0)) task.settle({ failure })
