@@ -85,7 +85,7 @@ const route = z
     }
   })
 
-/** Headers that say how a message is sent, which is not for a configuration to say. */
+/** Headers that the HTTP client sets itself: a configuration must not set them. */
 const managed =
   /^(?:host|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|keep-alive|accept-encoding|via|forwarded|x-forwarded-.*|proxy-.*|if-.*|range)$/i
 

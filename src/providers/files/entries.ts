@@ -84,7 +84,7 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
     return headings.title(entry, async () => (await walk.enter(position, name, false, signal)).place, signal)
   }
 
-  /** Judges the stats of a name. Notes the result where no change of it can go without an event. */
+  /** Judges the stats of a name. Records the result if every later change of it raises an event. */
   const judge = (
     directory: ListedDirectory,
     index: number,

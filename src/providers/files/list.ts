@@ -53,8 +53,9 @@ const [firstGroup, lastGroup] = [4, 64]
 /** Maximum number of names tried before other work gets its turn. */
 const maxTried = 1000
 /**
- * Number of files that a list looks at itself before it asks the watch, which takes as long as about 20 looks: in a directory of which nothing is
- * known, and in one that a list has looked at under the same watch, as for the completion of a name, again and again.
+ * Number of files that a listing examines itself before it asks the watch, because asking takes as long as examining about 20
+ * files. The first number is for directories that no listing has examined yet. The second one is for directories that a listing
+ * has examined under the same watch: completion of names lists them again and again.
  */
 const [unasked, unaskedAgain] = [64, 8]
 /** How long the answer of the watch is used, in milliseconds: a list shows no state older than that. */

@@ -35,13 +35,13 @@ const away: Readonly<Record<number, string>> = {
   1028: late,
 }
 
-/** The server ended the connection: another one may do. */
+/** Errors after which the connection has ended: another connection may work. */
 const ends = new Set([1053, 1927, 4031, 1152, 1158, 1159, 1160, 1161])
 
-/** Something that was there when it was looked for, and is not now, or may not be seen any longer. */
+/** Errors for an object that was dropped, or must not be seen any more, since it was looked up. */
 const gone = new Set([1049, 1051, 1054, 1109, 1142, 1143, 1146, 1044, 1356, 1412, 1615])
 
-/** A value that is not one of its type, or that the character set of a column lacks. */
+/** Errors for a value that is invalid for its type, or for the character set of a column. */
 const unusable = new Set([1264, 1292, 1366, 1367, 1411, 1525, 3988, 1267, 1270, 1271, 1300, 1977])
 
 /** The number of an error of the server. */
@@ -84,7 +84,7 @@ export function lateError(): ResourceError {
   return new ResourceError('unavailable', 'The database does not answer.', { code: 'late' })
 }
 
-/** An error of connecting, without any text of the server: that may name hosts, accounts and whatever else. */
+/** Converts an error of connecting. The text of the server is left out, because it may name hosts and accounts. */
 export function connectError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
   const [number, code] = [numberOf(error) ?? 0, codeOf(error)]
@@ -111,7 +111,7 @@ export function openingError(error: unknown): unknown {
   )
 }
 
-/** An error of a statement, without any text of the server. */
+/** Converts an error of a statement. The text of the server is left out. */
 export function statementError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
   const [number, code] = [numberOf(error), codeOf(error)]

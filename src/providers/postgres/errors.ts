@@ -19,10 +19,10 @@ const away: Readonly<Record<string, string>> = {
   '25P03': 'The database ended a transaction that took too long.',
 }
 
-/** Something that was there when it was looked for, and is not now, or may not be seen any longer. */
+/** Errors for an object that was dropped, or must not be seen any more, since it was looked up. */
 const gone = new Set(['42P01', '42703', '42501', '3F000', '42704', '42883', '55000'])
 
-/** A value that is not one of its type. */
+/** Errors for a value that is invalid for its type. */
 const unusable = new Set(['22P02', '22003', '22007', '22008', '22021', '22P05', '22023', '22P03', '22026', '22001'])
 
 /** The SQLSTATE of an error of PostgreSQL, or the code of one of the system. */
@@ -35,12 +35,12 @@ export function isUnusableValue(error: unknown): boolean {
   return isResourceError(error) && error.detail.sqlstate !== undefined && unusable.has(String(error.detail.sqlstate))
 }
 
-/** Whether something in the catalog went away while it was described: asking once more helps. */
+/** Whether an object in the catalog was dropped while it was described: a retry helps. */
 export function isDisturbed(error: unknown): boolean {
   return isResourceError(error) && (error.detail.sqlstate === 'XX000' || error.detail.reason === 'gone')
 }
 
-/** Whether a connection had ended: the server was started again, say. Another one may do. */
+/** Whether a connection has ended, for example because the server was restarted: another one may work. */
 export function isEnded(error: unknown): boolean {
   return isResourceError(error) && error.detail.reason === 'ended'
 }
@@ -49,12 +49,12 @@ export function endedError(): ResourceError {
   return new ResourceError('unavailable', 'The connection to the database has ended.', { reason: 'ended' })
 }
 
-/** Whether an operator has to mend something: trying again does not help. */
+/** Whether an operator must correct something: a retry does not help. */
 export function isFault(error: unknown): boolean {
   return isResourceError(error) && error.detail.reason === 'refused'
 }
 
-/** An error of connecting, without any text of the server: that may name hosts, roles and whatever else. */
+/** Converts an error of connecting. The text of the server is left out, because it may name hosts and roles. */
 export function connectError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
   const code = codeOf(error) ?? 'unknown'
@@ -72,7 +72,7 @@ function tlsFault(error: unknown, code: string): string | undefined {
   return undefined
 }
 
-/** An error of a statement, without any text of the server. */
+/** Converts an error of a statement. The text of the server is left out. */
 export function statementError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
   const code = codeOf(error) ?? 'unknown'

@@ -145,7 +145,7 @@ const nothing: Completion = { values: [], total: 0, hasMore: false }
 
 export interface CompleterOptions {
   readonly source: Source
-  /** A table whose rows may be read, `undefined` where there is none. */
+  /** Returns a table whose rows may be read; `undefined` if there is none. */
   readonly tableOf: (name: ObjectName, context: SourceContext) => Promise<Table | undefined>
 }
 

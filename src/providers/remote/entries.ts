@@ -25,7 +25,7 @@ const maxIcons = 16
 /** A value of `_meta` that is nested deeper is left out. */
 const deepestMeta = 16
 
-/** An entry with the URI that the server knows it by. */
+/** An entry with its URI at the server. */
 export interface Known {
   readonly uri: string
   readonly entry: Entry
@@ -53,7 +53,7 @@ export function knownOf({ uri, name, size, modified, version, ...facts }: Resour
   }
 }
 
-/** The same of what is said of a template. */
+/** Converts the description of a template in the same way. */
 function describeTemplate({ uriTemplate: _, name, ...facts }: ResourceTemplate, mark: string) {
   const described = describe(facts, mark)
   return described && { name: cut(name, longest.name), ...described }
@@ -74,16 +74,19 @@ export function describe(facts: Description, mark: string): Description | undefi
   }
 }
 
-/** The marks of those that it was relayed by, so far. They are the only claim of another server's that is read, to find loops. */
+/**
+ * Returns the marks of the processes that have relayed a resource, to find loops. No other statement of a server about itself
+ * is read.
+ */
 function viaOf({ [metaKeys.via]: via }: Readonly<Record<string, unknown>>): readonly string[] {
   return Array.isArray(via)
     ? via.filter((mark) => typeof mark === 'string' && /^[\w-]{1,64}$/.test(mark)).slice(0, 32)
     : []
 }
 
-/** Keys that mean something between a server and its own client (MCP, basic: `_meta`). */
+/** Keys with a meaning between a server and its own client (MCP, basic: `_meta`). */
 const protocolKey = /^(?:[\w-]+\.)?(?:modelcontextprotocol|mcp)[./]/i
-/** Keys by which this server says something: another one cannot say it in its place. */
+/** Keys for statements of this server: another server cannot make them. */
 const ownKey = /^dev\.hikidashi(?:[./]|$)/i
 
 /** Returns the server's `_meta` without the keys of the protocol and of hikidashi, at any depth. */

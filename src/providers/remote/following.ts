@@ -239,7 +239,7 @@ function* take<T>(items: Iterable<T>, most: number): Generator<T> {
   }
 }
 
-/** Changes on their way to who watches, each path once. */
+/** Queue of changes for the watch, with each path once. */
 interface ChangeQueue {
   push(change: Change): void
   /** Yields pushed changes until the signal aborts. */

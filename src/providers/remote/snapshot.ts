@@ -27,10 +27,10 @@ const maxPages = 20_000
 const maxLength = 256 * 1024 * 1024
 
 /**
- * Lists a server as a whole.
+ * Lists a server completely.
  *
- * @throws ResourceError `too-large` for a listing that does not end within the bounds, and whatever the view throws: a cursor
- * that comes again, too.
+ * @throws ResourceError `too-large` for a listing that does not end within the bounds; errors of the view; an error for a
+ *   repeated cursor.
  */
 export async function takeSnapshot(
   view: RemoteView,
@@ -49,7 +49,7 @@ export async function takeSnapshot(
     for (const resource of page.items) {
       const known = knownOf(resource, mark)
       if (known === undefined) back++
-      // What is listed twice is one resource.
+      // A resource that is listed twice counts once.
       else if (!found.has(known.entry.path)) {
         found.set(known.entry.path, known)
         length += lengthOf(known)

@@ -27,7 +27,7 @@ export interface Answered {
   readonly facts: ContentFacts
 }
 
-/** Reads files of settings, and asks a worker about them; about a file as a whole in which no secret was found, only once. */
+/** Reads files of settings, and asks a worker about them. The worker scans a whole file without secrets only once. */
 export interface Desk {
   /**
    * @throws ResourceError `invalid` (reason `settings`) for a file that cannot be read as its format, with line and column in

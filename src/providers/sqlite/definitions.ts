@@ -26,7 +26,10 @@ export function tokensOf(sql: string): readonly Token[] {
   return tokens
 }
 
-/** The items between the first parentheses of a statement, at its commas: the columns of a table or an index, and constraints. */
+/**
+ * Returns the items between the first parentheses of a statement, split at commas: the columns of a table or an index, and
+ * constraints.
+ */
 export function itemsOf(sql: string): readonly (readonly Token[])[] {
   const tokens = tokensOf(sql)
   const from = tokens.findIndex(({ text, depth }) => text === '(' && depth === 0)
@@ -40,7 +43,7 @@ export function itemsOf(sql: string): readonly (readonly Token[])[] {
   return items
 }
 
-/** The text of some tokens that follow each other. */
+/** Returns the text of consecutive tokens. */
 export function textOf(sql: string, tokens: readonly Token[]): string {
   const [first, last] = [tokens[0], tokens.at(-1)]
   return first === undefined || last === undefined ? '' : sql.slice(first.start, last.end)
@@ -54,7 +57,7 @@ export function unquoted(text: string): string {
   return text
 }
 
-/** The tokens between the parentheses that open at an index, which are in it. */
+/** Returns the tokens inside the parentheses that open at an index. */
 function group(tokens: readonly Token[], at: number): readonly Token[] {
   const opening = tokens[at]
   if (opening?.text !== '(') return []
@@ -75,7 +78,7 @@ export function checksOf(sql: string): readonly { readonly name: string; readonl
   )
 }
 
-/** The expressions that columns are generated from, by column. */
+/** Returns the expressions of generated columns, by column. */
 export function generatedOf(sql: string): ReadonlyMap<string, string> {
   const found = itemsOf(sql).flatMap((item): readonly (readonly [string, string])[] => {
     const at = item.findIndex(({ text, depth }, i) => i > 0 && depth === 1 && /^as$/i.test(text))
@@ -85,7 +88,7 @@ export function generatedOf(sql: string): ReadonlyMap<string, string> {
   return new Map(found)
 }
 
-/** SQLite takes names for the same that differ in the case of their ASCII letters. */
+/** Folds a name, because SQLite ignores the case of ASCII letters in names. */
 export const folded = (name: string) => name.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
 
 const actions: Readonly<Record<string, string>> = {
@@ -107,7 +110,7 @@ export function foreignKeysOf(run: Run, table: string, spelled: (name: string) =
     const [, to, , , onUpdate, onDelete] = parts[0] ?? []
     const parent = spelled(String(to))
     const columns = parts.map(([, , from]) => String(from))
-    // Without columns it is the primary key that is meant.
+    // Without columns, the reference is to the primary key.
     const own = parts.every(([, , , target]) => target !== null)
       ? parts.map(([, , , target]) => String(target))
       : columnsOf(run, parent)
@@ -198,7 +201,7 @@ export interface Item {
   readonly isStrict: boolean
 }
 
-/** An identifier between quotes. */
+/** Quotes an identifier. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
