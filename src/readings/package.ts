@@ -91,7 +91,7 @@ function asDamage(error: unknown): Error {
   return unreadable('The document is damaged: it is no valid zip archive.', 'damaged')
 }
 
-/** The name of a part that is the target of a relationship of another. */
+/** Returns the name of the part to which a relationship of another part refers. */
 function targetOf(part: string, target: string): string {
   return posix.join('/', target.startsWith('/') ? '' : posix.dirname(part), target).slice(1)
 }
