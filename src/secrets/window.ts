@@ -4,7 +4,7 @@ import { textsIn } from './encoded.ts'
 import type { FindOptions } from './find.ts'
 import { mergeSpans, replaceSpans, type Span } from './spans.ts'
 
-/** A part of a text, with what lies around it. */
+/** A part of a text, with the text around it as context. */
 export interface Window {
   readonly text: string
   /** Index of the requested part, in UTF-16 code units; text before it is only context. */
