@@ -5,11 +5,11 @@ import type { TextSet } from '../texts.ts'
 export interface Known {
   count(home: Version, token: string, find: () => number): number
   ids(home: Version, match: string, find: () => readonly number[]): readonly number[]
-  /** The same of a few out of a long list: they are kept though they are few, since finding them took the whole list. */
+  /** Like `ids`, but also caches short lists: finding them meant filtering a long one. */
   chosen(home: Version, match: string, find: () => readonly number[]): readonly number[]
 }
 
-/** Which texts, and as of which change. */
+/** A collection of texts, and its revision at the time of the look-up. */
 interface Version {
   readonly id: number
   readonly revision: number
@@ -69,7 +69,7 @@ export function createKnown(): Known {
   }
 }
 
-/** How many texts are looked up at once, and how many that were removed may be kept besides. */
+/** Number of texts that one query loads, and maximum number of removed texts that stay in memory. */
 const limits = { rows: 50_000, removed: 20_000 }
 
 /** A text, the id of its first part, and the number of its parts, whose ids are consecutive. */
