@@ -230,8 +230,8 @@ function joined(parts: readonly Part[]): string {
 }
 
 /**
- * The stem of an English word in small letters: plurals, `-ed`, `-ing` and a last `e` are taken off, so that `caches`, `cached`
- * and `caching` are the same. It knows no dictionary; what it makes need not be a word. Others are left as they are.
+ * Returns the stem of an English word in lower case, without plurals, `-ed`, `-ing` and a final `e`: `caches`, `cached` and
+ * `caching` are the same. It uses no dictionary, so a stem need not be a word. Other words stay unchanged.
  */
 export function stem(given: string): string {
   return /^[a-z]+$/.test(given) ? stemOf(given) : given
@@ -239,7 +239,7 @@ export function stem(given: string): string {
 
 const letter = { d: 0x64, e: 0x65, g: 0x67, n: 0x6e, s: 0x73 }
 
-/** The stem of a word of small letters of ASCII. Most words have no ending: the last letters tell that. */
+/** Returns the stem of a word of lower-case ASCII letters. Most words have no ending, which the last letters show. */
 function stemOf(given: string): string {
   const { length } = given
   if (length < 4) return given
