@@ -9,7 +9,7 @@ import { clients } from './schema.ts'
 import { postPath } from './writing.ts'
 
 /** A finding about a key, or about its value. */
-export type Placed = Finding & { readonly at?: 'key' | 'value' }
+type Placed = Finding & { readonly at?: 'key' | 'value' }
 
 /** Converts an issue of the schema library to findings, with their places in the document. */
 export function findingsOf(issue: Issue): readonly Placed[] {

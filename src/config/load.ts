@@ -47,7 +47,7 @@ export interface Config extends Omit<ConfigFile, 'cursorSecret' | '$schema' | 's
 }
 
 /** A mount without its folder or file, and the problem to report. */
-export interface Absence {
+interface Absence {
   readonly address: string
   readonly problem: ConfigProblem
 }

@@ -12,7 +12,7 @@ export interface SetUpMount {
   readonly config: MountConfig
 }
 
-export interface SetUpOptions {
+interface SetUpOptions {
   /** The address of the files. */
   readonly address: string
   /** The name of the folder in the addresses of the other mounts, in plain letters ({@link plainName}). */
@@ -152,7 +152,7 @@ function escapeGlob(name: string): string {
 }
 
 /** Mounts of folders that are served without a configuration. */
-export interface FolderPlan {
+interface FolderPlan {
   /** The mounts that the names at the top of the folders show. */
   readonly mounts: readonly PlannedMount[]
   /** The same mounts and the databases in deeper folders. It takes longer: call it when the mounts are opened. */

@@ -7,7 +7,7 @@ import type { PlannedMount } from './plan.ts'
 import type { MountConfig } from './schema.ts'
 import type { OpenedSkills } from './skills-opened.ts'
 
-export interface SkillSources {
+interface SkillSources {
   readonly mounts: readonly PlannedMount[]
   readonly log: Log
 }

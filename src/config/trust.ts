@@ -6,7 +6,7 @@ import { stateFolder } from './folder.ts'
 type Env = Readonly<Record<string, string | undefined>>
 
 /** Record that this user trusts a configuration with one content. */
-export interface TrustRecord {
+interface TrustRecord {
   /** The absolute path of the configuration. */
   readonly file: string
   /** The SHA-256 digest of its bytes, in hexadecimal. */
@@ -23,7 +23,7 @@ function recordsFolder(env: Env): string {
 }
 
 /** The path of a configuration with the links of its folder followed: relative paths in it start in that folder. */
-export async function trustedPath(file: string): Promise<string> {
+async function trustedPath(file: string): Promise<string> {
   const absolute = resolve(file)
   return join(await realpath(dirname(absolute)), basename(absolute))
 }
