@@ -36,7 +36,7 @@ const nearness = { referred: 0.1, folder: 0.05, seeds: 10 }
  */
 const outside = { weight: 0.5, minTerms: 2 }
 
-export interface Looked {
+interface Looked {
   readonly terms: ReadonlySet<string>
   readonly searched: Searched
   /** Whether a search covers at least one of the resources; `isCovered`: whether one covers this resource. */
