@@ -64,7 +64,7 @@ export interface Span {
 }
 
 /** The units of a text or of bytes. */
-export interface Units {
+interface Units {
   at(index: number): number
   /** Returns the next index, from `at` on, whose three units a pattern may begin with; `to - 2` when there is none. */
   seek(begins: Uint8Array, at: number, to: number): number
@@ -103,7 +103,7 @@ export const unitsInBytes = (bytes: Uint8Array): Units => ({
 })
 
 /** A search that can be continued in the next piece of input. */
-export interface Scan {
+interface Scan {
   find(units: Units, from: number, to: number): readonly Span[]
   /** How many of the last units may be the beginning of a pattern. */
   readonly pending: number

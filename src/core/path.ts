@@ -21,7 +21,7 @@ export function comparePaths(a: string, b: string): number {
 const controls = /[^ -~\xa0-\u2027\u202a-\uffff]/
 
 /** Why a text cannot be a segment of a path. `not-unicode`: it has a lone surrogate. */
-export type SegmentFault = 'empty-segment' | 'dot-segment' | 'slash' | 'control-character' | 'not-unicode'
+type SegmentFault = 'empty-segment' | 'dot-segment' | 'slash' | 'control-character' | 'not-unicode'
 
 /** Returns why a text cannot be a segment of a path; undefined for a valid segment. */
 export function segmentFault(segment: string): SegmentFault | undefined {

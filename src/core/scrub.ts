@@ -37,7 +37,7 @@ export interface Scrubber {
   stream(): ScrubStream
 }
 
-export interface ScrubStream {
+interface ScrubStream {
   /** Takes a piece, and returns the bytes that are known to be clean. */
   push(bytes: Uint8Array): Uint8Array
   /** Returns the remaining bytes. Nothing may be pushed after it. */

@@ -29,7 +29,7 @@ interface Followed {
 }
 
 /** The parts that all subscriptions of a catalog share. */
-export interface SubscriptionParts {
+interface SubscriptionParts {
   readonly state: CatalogState
   readonly route: Route
   readonly watches: ReadonlyMap<Mounted, MountWatch>
@@ -236,7 +236,7 @@ function placeOf(uri: string, route: Route): ReturnType<Route> {
 }
 
 /** The listeners of one subscription for changes of prompts, or of tools. */
-export interface KindListeners {
+interface KindListeners {
   /** Returns the listener for a mount. */
   of(watch: MountWatch): Listener
   close(): void

@@ -19,7 +19,7 @@ export type TemplateValue =
   | { readonly [key: string]: Scalar | null | undefined }
   | ReadonlyMap<string, Scalar | null | undefined>
 
-export type TemplateValues = Readonly<Record<string, TemplateValue>> | ReadonlyMap<string, TemplateValue>
+type TemplateValues = Readonly<Record<string, TemplateValue>> | ReadonlyMap<string, TemplateValue>
 
 /** A compiled URI template (RFC 6570, level 4). */
 export interface UriTemplate {
