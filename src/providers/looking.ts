@@ -2,7 +2,7 @@ import { isResourceError } from '../core/errors.ts'
 import { sleep } from '../core/kit/abort.ts'
 import type { Change } from '../core/provider.ts'
 
-export interface LookingOptions<T> {
+interface LookingOptions<T> {
   /** Pause between two polls, in milliseconds. */
   readonly interval: number
   /** Throws ResourceError if the source does not answer: the pauses then become longer. */

@@ -10,7 +10,7 @@ import type { MountSettings } from './mount-settings.ts'
 export type OptionsOf<Shape> = z.output<z.Members<Omit<typeof mountShape, keyof Shape> & Shape>>
 
 /** The effects of a mount beyond reading the folder of its configuration. */
-export interface SourceEffects<Options> {
+interface SourceEffects<Options> {
   /** Effects of a mount with any options. Default none. */
   readonly always?: (options: Options, context: EffectContext) => readonly Effect[]
   /** One rule for each option of the source. An option without a rule is a type error. */

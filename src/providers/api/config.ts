@@ -107,7 +107,7 @@ const headers = z.record(z.string(), z.union([text, secret])).superRefine((given
 })
 
 /** The options of a mount whose provider is `api`. */
-export const apiShape = {
+const apiShape = {
   url: httpUrl.describe('The URL of the API, such as "https://api.example.org/v2".'),
   routes: z
     .array(route)

@@ -16,13 +16,13 @@ import type { Vouched } from './vouching.ts'
 import { type Allows, identityOf, maxDepth, type Position, type Walk } from './walk.ts'
 
 /** Lists files, and describes one file or directory. Both return the same entry for a file. */
-export interface Lister {
+interface Lister {
   /** @param route Receives the places on the way. */
   stat(path: string, signal: AbortSignal, allows?: Allows, route?: Route): Promise<Entry>
   list(query: ListQuery, signal: AbortSignal, allows?: Allows): AsyncIterable<Entry>
 }
 
-export interface ListerOptions {
+interface ListerOptions {
   readonly walk: Walk
   readonly names: NameCache
   readonly permit: PermitOptions

@@ -7,7 +7,7 @@ export interface Shared {
   close(): void
 }
 
-export interface CallTerms<T> {
+interface CallTerms<T> {
   readonly signal: AbortSignal
   /** Kept until the call has ended, even after the caller has aborted: its descriptor is not reused under a running call. */
   readonly hold?: Shared

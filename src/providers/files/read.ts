@@ -7,7 +7,7 @@ import type { Handle } from './place.ts'
 import { hasStamp, tickMs } from './stats.ts'
 
 /** Bytes of one version of a file, with the stats of that version. */
-export interface Bytes {
+interface Bytes {
   readonly bytes: Buffer
   /** Byte offset in the file at which they begin. */
   readonly start: number
@@ -125,7 +125,7 @@ async function readPart(handle: Handle, start: number, end: number, beyond: bool
 }
 
 /** A text without its byte order mark, with its byte range in the file. */
-export interface Text {
+interface Text {
   readonly text: string
   readonly start: number
   readonly end: number

@@ -8,7 +8,7 @@ import { openLinuxPlaces } from './linux.ts'
 import type { Place, Places } from './place.ts'
 import { adviceOn, codeOf, failure, type Pool } from './pool.ts'
 
-export interface RootOptions {
+interface RootOptions {
   readonly root: string
   readonly allowMounts: boolean
   /** Whether to work without /proc, with weaker guarantees: see `openPortablePlaces`. */

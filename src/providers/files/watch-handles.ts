@@ -31,7 +31,7 @@ export interface Handles {
   readonly count: number
 }
 
-export interface HandleOptions {
+interface HandleOptions {
   /** Maximum number of watches. */
   readonly limit: number
   readonly log: Log

@@ -9,7 +9,7 @@ import { traceContext } from '../../core/trace.ts'
 import { type Endpoint, guardedLookup, mayAskMachine, silent, wayFault } from '../objects/endpoint.ts'
 import { ObjectFault } from '../objects/store.ts'
 
-export interface ClientOptions {
+interface ClientOptions {
   readonly endpoint: Endpoint | undefined
   readonly keyFile: string | undefined
   readonly anonymous: boolean

@@ -9,7 +9,7 @@ import { createSeldom } from '../objects/seldom.ts'
 import { type GetQuery, type ObjectBody, type ObjectDetails, ObjectFault, type ObjectStore } from '../objects/store.ts'
 import { type GcsClient, refusal, release, translate } from './client.ts'
 
-export interface GcsStoreOptions {
+interface GcsStoreOptions {
   readonly client: GcsClient
   readonly bucket: string
   readonly userProject: string | undefined

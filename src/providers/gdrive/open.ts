@@ -5,7 +5,7 @@ import type { OpenSource, OptionsOf } from '../source.ts'
 import { defaultTokenFile, type source } from './config.ts'
 
 /** The options of a mount of Drive. */
-export type GdriveMount = OptionsOf<(typeof source)['shape']>
+type GdriveMount = OptionsOf<(typeof source)['shape']>
 
 /** Opens what a mount of Drive serves, as documents. */
 export const open: OpenSource<typeof source> = async (options, { folder, log, documents }) => {

@@ -11,11 +11,11 @@ import { type Item, type Items, itemsIn, type Place, type Places } from './place
 import type { Refs, RefTable } from './refs.ts'
 import { isTooDeep, type TreeEntry } from './trees.ts'
 
-export interface Lister {
+interface Lister {
   list(query: ListQuery, signal: AbortSignal): AsyncGenerator<Entry>
 }
 
-export interface ListerOptions {
+interface ListerOptions {
   readonly refs: Refs
   readonly places: Places
   readonly objects: Objects

@@ -20,7 +20,7 @@ export interface Location {
 }
 
 /** Returns the working tree that a repository is configured with (`core.worktree`), if any. */
-export type WorkTreeOf = (gitDir: string) => Promise<string | undefined>
+type WorkTreeOf = (gitDir: string) => Promise<string | undefined>
 
 const maxPointer = 4096 + 'gitdir: \n'.length
 

@@ -10,7 +10,7 @@ import { createSlices, type Slices } from './slices.ts'
 import type { Tree, TreeEntry, Trees } from './trees.ts'
 
 /** A directory of a tree, at a commit. */
-export interface TreePlace {
+interface TreePlace {
   readonly commit: string
   /** The id of the tree, or of the commit in the form `id^{tree}`. */
   readonly tree: string

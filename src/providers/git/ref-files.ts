@@ -22,7 +22,7 @@ import {
 import { createSlices, type Slices, sortInSlices } from './slices.ts'
 
 /** Reader of the refs of a git directory (gitrepository-layout(5)). It replaces git, which would follow symbolic links among them. */
-export interface RefFiles {
+interface RefFiles {
   /**
    * Returns the refs below some names. The same list as long as nothing has changed.
    *

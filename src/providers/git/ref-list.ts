@@ -120,7 +120,7 @@ export async function holdsId({ ids, idBytes, length }: RefList, oid: string, sl
   return false
 }
 
-export interface RefListWriter {
+interface RefListWriter {
   add(name: string, oid: string, served: boolean): void
   /** Adds a ref of another list. */
   copy(list: RefList, index: number): void
@@ -181,7 +181,7 @@ export const maxRefs = 1_000_000
 export const maxNameBytes = 4096
 const bytesPerRead = 1024 * 1024
 
-export interface PackedFormat {
+interface PackedFormat {
   /** Number of digits of an id. */
   readonly idLength: number
   readonly isId: (text: string) => boolean

@@ -26,7 +26,7 @@ export interface Shadow {
   remove(): Promise<void>
 }
 
-export interface ShadowOptions {
+interface ShadowOptions {
   readonly format: ObjectFormat
   /** Maximum size of a file that git holds in memory or compares line by line, in bytes. */
   readonly largeBytes: number

@@ -3,7 +3,7 @@ import type { Entry } from '../../core/provider.ts'
 import { type Metric, type PageName, pageNames, type Source } from './source.ts'
 
 /** Recent list of the metrics and pages. */
-export interface Directory {
+interface Directory {
   /** In path order. */
   readonly entries: readonly Entry[]
   readonly metrics: ReadonlyMap<string, Metric>

@@ -89,7 +89,7 @@ function firstAfter(times: Float64Array, time: number): number {
 }
 
 /** A query to the measurements of this process: a selector, or one function of it over a time range. */
-export interface Expression {
+interface Expression {
   readonly metric: string
   readonly matchers: readonly Matcher[]
   readonly over?: { readonly name: OverTime; readonly seconds: number }

@@ -98,7 +98,7 @@ export async function readPage(
 /** Compares a name of the information schema by its bytes; by default the comparison ignores case. */
 const exact = (column: string) => `CONVERT(${column} USING utf8mb4) COLLATE utf8mb4_bin`
 
-export interface TableFacts {
+interface TableFacts {
   readonly kind: RelationKind
   readonly engine: string | undefined
   readonly comment: string | undefined

@@ -49,7 +49,7 @@ export interface RawIndex {
   }[]
 }
 
-export interface Partition {
+interface Partition {
   readonly name: string
   readonly method: string
   readonly expression: string

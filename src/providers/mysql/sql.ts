@@ -29,7 +29,7 @@ export function quoteText(text: string): string {
 }
 
 /** Rounds the number of parameters up to one of a few lengths, so that there are few distinct statements. */
-export function parametersFor(count: number): number {
+function parametersFor(count: number): number {
   return [1, 10, 200, 2000].find((length) => length >= count) ?? count
 }
 
@@ -44,7 +44,7 @@ export function listed(values: readonly string[]): { readonly sql: string; reado
 }
 
 /** Schemas of the server itself: they are served only if the configuration names them. */
-export const systemSchemas = ['information_schema', 'mysql', 'performance_schema', 'sys'] as const
+const systemSchemas = ['information_schema', 'mysql', 'performance_schema', 'sys'] as const
 
 /** A condition on a column of the information schema that selects the served schemas. */
 export function servedSchema(column: string, schemas: readonly string[] | undefined) {

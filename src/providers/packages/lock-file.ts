@@ -12,7 +12,7 @@ export interface LockedPackage {
 
 /** The package managers, by their lock files. The first existing file counts. */
 export const lockFiles = { 'package-lock.json': 'npm', 'pnpm-lock.yaml': 'pnpm', 'yarn.lock': 'yarn' } as const
-export type PackageManager = (typeof lockFiles)[keyof typeof lockFiles]
+type PackageManager = (typeof lockFiles)[keyof typeof lockFiles]
 
 const maxPackages = 50_000
 const maxFolders = 8

@@ -3,7 +3,7 @@ import type { ServerSettings } from '../relational/open.ts'
 import { channel, type Query, quoteName, servedSchema } from './sql.ts'
 
 /** Facts about a connection, read when it is opened. */
-export interface SessionFacts {
+interface SessionFacts {
   readonly pid: number
   readonly version: number
   readonly encoding: string
@@ -93,7 +93,7 @@ export function requireHarmless(
 }
 
 /** SQL statements that create a read-only role. Its password is set separately, so that it is in no history of commands. */
-export function roleSql(role: string, schemas: readonly string[]): string {
+function roleSql(role: string, schemas: readonly string[]): string {
   const name = quoteName(role)
   const each = schemas.map(
     (schema) => `GRANT USAGE ON SCHEMA ${quoteName(schema)} TO ${name};

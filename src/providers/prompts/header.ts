@@ -36,7 +36,7 @@ const line = (most: number) =>
     .pipe(z.string().min(1).max(most))
 
 /** Form of an argument name, as `{{…}}` may hold it. */
-export const argumentName = /^[A-Za-z_][\w-]{0,63}$/
+const argumentName = /^[A-Za-z_][\w-]{0,63}$/
 
 const named = z.string().regex(argumentName)
 const scalar = z.union([z.string(), z.number(), z.boolean()]).transform(String).pipe(z.string().max(1024))

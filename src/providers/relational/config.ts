@@ -5,7 +5,7 @@ import { refusal } from '../../schema/refusals.ts'
 import type { SecretSource } from '../../schema/secret.ts'
 
 /** A time-out of at least 100 ms, because connections over a network take some time. */
-export const patience = duration.refine((ms) => ms >= 100 && ms <= 3_600_000, {
+const patience = duration.refine((ms) => ms >= 100 && ms <= 3_600_000, {
   error: refusal('This is too short or too long.', 'It must be from "100ms" to "1h".'),
 })
 

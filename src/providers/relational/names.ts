@@ -23,7 +23,7 @@ function codes(first: number, last: number): readonly string[] {
 const special = /[~/\p{Cc}\u2028\u2029]/gu
 
 /** Escapes a text: `~` and two hexadecimal digits for each byte of UTF-8. */
-export function escapeBytes(text: string): string {
+function escapeBytes(text: string): string {
   return Buffer.from(text).toString('hex').replace(/../g, '~$&')
 }
 

@@ -5,7 +5,7 @@ import type { Provider } from '../../core/provider.ts'
 import { type RelationalOptions, relational } from './index.ts'
 import type { Pool } from './pool.ts'
 
-export interface Opening<C> extends Omit<RelationalOptions, 'rows' | 'watch' | 'reconcile'> {
+interface Opening<C> extends Omit<RelationalOptions, 'rows' | 'watch' | 'reconcile'> {
   readonly pool: Pool<C>
   /** Whether an operator must correct something: a retry does not help. */
   readonly isFault: (error: ResourceError) => boolean
@@ -82,7 +82,7 @@ export interface TlsOptions {
 }
 
 /** Options with their defaults. */
-export interface DatabaseSettings {
+interface DatabaseSettings {
   readonly statementTimeoutMs: number
   readonly lockTimeoutMs: number
   readonly waitTimeoutMs: number

@@ -1,6 +1,6 @@
 import { ResourceError } from '../../core/errors.ts'
 
-export interface PoolOptions<C> {
+interface PoolOptions<C> {
   /** Opens a connection. Callers that wait for a connection receive its error. It ends soon after the signal aborts. */
   readonly open: (signal: AbortSignal) => Promise<C>
   /** Closes a connection at once, whatever it is doing. */

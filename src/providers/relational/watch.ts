@@ -6,7 +6,7 @@ import type { ObjectName } from './model.ts'
 import { depthOf, keyOf } from './names.ts'
 import type { Listed, Source, SourceContext } from './source.ts'
 
-export interface WatchOptions {
+interface WatchOptions {
   readonly source: Source
   /** Pause between two polls without a hint of a change, in milliseconds. */
   readonly interval: number

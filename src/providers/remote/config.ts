@@ -16,7 +16,7 @@ const headerName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, {
 const leastMemoryBytes = 16 * 1024 * 1024
 
 /** The options of a mount whose provider is `remote`. */
-export const remoteShape = {
+const remoteShape = {
   command: text
     .exactOptional()
     .describe('The command that starts the server, which then speaks over stdin and stdout.'),

@@ -114,7 +114,7 @@ export function cut(text: string, most: number): string {
 }
 
 /** A template of the mount, and the server's template behind it. */
-export interface RelayedTemplate {
+interface RelayedTemplate {
   readonly template: Template
   readonly uriTemplate: string
 }

@@ -17,7 +17,7 @@ export interface Kept<T> {
   told: boolean
 }
 
-export interface KeptOptions<T> {
+interface KeptOptions<T> {
   readonly fetch: () => Promise<T>
   /** How long it is valid, in milliseconds. */
   readonly refresh: number

@@ -20,7 +20,7 @@ export interface RelayedPrompt {
 }
 
 /** The directory of the prompts, for access rules. No URI of a server has this path. */
-export const promptDirectory = '=prompts/'
+const promptDirectory = '=prompts/'
 
 /** Limits of a server's prompts: their number, that of the arguments of each, and that of pages. */
 const maxPrompts = 1000

@@ -18,7 +18,7 @@ export interface Session {
   close(): Promise<void>
 }
 
-export interface SessionOptions {
+interface SessionOptions {
   readonly connect: (signal: AbortSignal) => Promise<RemoteView>
   readonly log: Log
   /** The first and the longest pause after failures in a row, in milliseconds (exponential backoff). */

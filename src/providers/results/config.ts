@@ -11,7 +11,7 @@ const aSecond = duration.refine((ms) => ms >= 1000, {
 })
 
 /** The options of a mount whose provider is `results`. */
-export const resultsShape = {
+const resultsShape = {
   collection: text
     .max(100)
     .exactOptional()

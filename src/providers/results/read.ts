@@ -17,7 +17,7 @@ export interface Question {
 }
 
 /** `exact`: of the same prompt, once both are normalized, newest first. `similar`: of others, the closest first. */
-export interface Match {
+interface Match {
   readonly match: 'exact' | 'similar' | 'none'
   readonly found: readonly { readonly record: Found; readonly similarity: number }[]
 }
@@ -73,7 +73,7 @@ function isOf({ taskType }: Question): (found: Found) => boolean {
 }
 
 /** Facts about one result in lists of results. */
-export interface Summary {
+interface Summary {
   readonly id: string
   /** Relative to the mount. */
   readonly path: string

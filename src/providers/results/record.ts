@@ -3,7 +3,7 @@ import { invalid } from '../../core/errors.ts'
 import { idPattern, nameFault } from './places.ts'
 
 /** Maximum sizes of the parts of a record, in characters and items. The whole record has a limit in bytes, too. */
-export const largest = { prompt: 262_144, content: 524_288, name: 128, tag: 64, tags: 32, votes: 64, rounds: 1000 }
+const largest = { prompt: 262_144, content: 524_288, name: 128, tag: 64, tags: 32, votes: 64, rounds: 1000 }
 
 /** The cost of an answer. */
 export const taskTypes = ['basic', 'premium', 'critical'] as const

@@ -5,7 +5,7 @@ import type { Row } from '../../store/store.ts'
 import type { Analysis, TaskType } from './record.ts'
 
 /** Facts about an analysis for listings. They precede the analysis in its row, so that a listing need not parse the analysis. */
-export interface Head {
+interface Head {
   /** The beginning of the prompt, in one line. */
   readonly title: string
   readonly taskType: TaskType

@@ -16,7 +16,7 @@ import { createSeldom } from '../objects/seldom.ts'
 import { type GetQuery, type ObjectBody, type ObjectDetails, ObjectFault, type ObjectStore } from '../objects/store.ts'
 import { isMute, translate, translateBody } from './errors.ts'
 
-export interface S3StoreOptions {
+interface S3StoreOptions {
   readonly client: S3Client
   readonly bucket: string
   readonly requesterPays: boolean

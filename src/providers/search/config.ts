@@ -54,7 +54,7 @@ const embeddings = z
   })
 
 /** The options of a mount whose provider is `search`. */
-export const searchShape = {
+const searchShape = {
   over: z
     .union(
       [

@@ -21,7 +21,7 @@ const maxLength = 1000
 /** Maximum length of a glob, in characters. It is compared with the path of each document that is found. */
 const maxGlobLength = 256
 const defaultLimit = 20
-export const maxLimit = 100
+const maxLimit = 100
 /** Maximum number of hits over all pages. */
 export const maxAfter = 1000
 

@@ -11,7 +11,7 @@ import type { Policy } from './judge.ts'
 import { type Limits, positionOf } from './limits.ts'
 import type { Reply } from './worker.ts'
 
-export interface DeskOptions {
+interface DeskOptions {
   readonly source: Provider
   readonly policy: Policy
   readonly limits: Limits
@@ -22,7 +22,7 @@ export interface DeskOptions {
 }
 
 /** Answer about a file, with the facts of the file. */
-export interface Answered {
+interface Answered {
   readonly answer: Exclude<Answer, { readonly fault: unknown }>
   readonly facts: ContentFacts
 }

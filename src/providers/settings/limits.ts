@@ -22,7 +22,7 @@ export interface Fault {
 }
 
 /** Value that a parser throws. It is not an Error: it never leaves the module, and holds no text of the file. */
-export interface ParseFault {
+interface ParseFault {
   readonly fault: Fault
 }
 

@@ -3,7 +3,7 @@ import type { Budget } from './limits.ts'
 import { type Entry, type Node, type Scalar, type Tree, textNode } from './tree.ts'
 
 /** One logical line, possibly of several physical ones, without its line end. */
-export interface Line {
+interface Line {
   readonly text: string
   readonly start: number
 }

@@ -7,7 +7,7 @@ import { type Denied, telling } from './judge.ts'
 import type { Node, Scalar, Tree } from './tree.ts'
 
 /** A file of settings, read and judged. */
-export interface Source {
+interface Source {
   readonly text: string
   readonly path: string
   readonly tree: Tree

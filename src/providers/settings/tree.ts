@@ -4,7 +4,7 @@ import { invalid } from '../../core/errors.ts'
  * How a value is written, and so how the mark replaces it. `inside`: between quotes that stay. `quoted`: the mark needs quotes
  * of its own. `plain`: up to the end of a line. `block`: a block scalar of YAML with its final line end.
  */
-export type Writing = 'inside' | 'quoted' | 'plain' | 'block'
+type Writing = 'inside' | 'quoted' | 'plain' | 'block'
 
 /** A value without children, and its position in the source. */
 export interface Scalar {
@@ -18,7 +18,7 @@ export interface Scalar {
   readonly writing: Writing
 }
 
-export interface List {
+interface List {
   readonly kind: 'list'
   readonly items: readonly Node[]
 }

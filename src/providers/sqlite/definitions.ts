@@ -2,7 +2,7 @@ import { defined } from '../../core/kit/defined.ts'
 import type { ForeignKey, Reference, RelationKind } from '../relational/model.ts'
 
 /** Token of an SQL statement. Definitions are tokenized because SQLite keeps them as they were written. */
-export interface Token {
+interface Token {
   readonly text: string
   /** Depth of parentheses around it; for a parenthesis, the depth of the pair. */
   readonly depth: number
@@ -14,7 +14,7 @@ const pattern =
   /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|[\p{L}\p{N}_$]+|\s+|[\s\S]/gu
 
 /** The tokens of a statement, without white space and comments. */
-export function tokensOf(sql: string): readonly Token[] {
+function tokensOf(sql: string): readonly Token[] {
   const tokens: Token[] = []
   let depth = 0
   for (const { 0: text, index } of sql.matchAll(pattern)) {
@@ -50,7 +50,7 @@ export function textOf(sql: string, tokens: readonly Token[]): string {
 }
 
 /** A name without its quotes. */
-export function unquoted(text: string): string {
+function unquoted(text: string): string {
   const mark = text[0]
   if (mark === '[') return text.slice(1, -1)
   if (mark !== undefined && '"`\''.includes(mark)) return text.slice(1, -1).replaceAll(mark + mark, mark)

@@ -2,7 +2,7 @@ import { isResourceError, ResourceError } from '../../core/errors.ts'
 import { codeOf } from '../../store/sqlite/database.ts'
 
 /** Why a file does not answer, as `detail.reason`. */
-export type Reason = 'refused' | 'stale' | 'away'
+type Reason = 'refused' | 'stale' | 'away'
 
 /** Error for a fault that an operator must fix before the file can be served. */
 export function refused(message: string): ResourceError {
@@ -77,7 +77,7 @@ export function failureOf(error: unknown): ResourceError {
   return new ResourceError('internal', 'The database cannot answer this.')
 }
 
-export function systemCodeOf(error: unknown): string | undefined {
+function systemCodeOf(error: unknown): string | undefined {
   if (!(error instanceof Error && 'code' in error && 'syscall' in error)) return undefined
   return typeof error.code === 'string' ? error.code : undefined
 }

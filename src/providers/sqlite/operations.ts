@@ -104,7 +104,7 @@ interface Asked {
   readonly views: boolean
 }
 
-export interface RowReader {
+interface RowReader {
   read(query: PlainRowQuery): RowPage
   keys(query: PlainKeyQuery): readonly (readonly string[])[]
 }

@@ -21,7 +21,7 @@ export interface Reader {
 /** Additional time after SQLite's own time-out for locks before a process is killed, in milliseconds: it must also start. */
 const startMs = 30_000
 
-export interface ReaderOptions {
+interface ReaderOptions {
   readonly file: string
   readonly statementTimeoutMs: number
   readonly lockTimeoutMs: number

@@ -32,7 +32,7 @@ export const describedShape = {
 }
 
 /** The options of a mount whose provider is `web`. */
-export const webShape = {
+const webShape = {
   url: httpUrl
     .exactOptional()
     .describe('The URL of the pages. By default the address of the mount, if it begins with https://.'),
