@@ -100,7 +100,7 @@ export type Attributes = Readonly<Record<string, string>>
 
 /** Handlers for the elements of an XML document. Names are local: `w:p` is `p`. Attributes have their local names and also
  *  their full names. */
-export interface XmlHandlers {
+interface XmlHandlers {
   readonly open?: (name: string, attributes: Attributes) => void
   readonly text?: (text: string) => void
   readonly close?: (name: string) => void
@@ -165,7 +165,7 @@ function attributesOf(attributes: Readonly<Record<string, string>>): Attributes 
 }
 
 /** A relationship of a part: its type, and the part or address that it points to. */
-export interface Relationship {
+interface Relationship {
   readonly id: string
   /** The last word of its type: `slide`, `hyperlink`, `officeDocument`. */
   readonly type: string
