@@ -27,7 +27,7 @@ export interface Context {
 }
 
 /** How one option is judged: `none` has no effect whatever its value is. */
-export type Rule<Value> = 'none' | ((value: Value, context: Context) => readonly Effect[])
+type Rule<Value> = 'none' | ((value: Value, context: Context) => readonly Effect[])
 
 /** One rule for each key of an object. A key without one is a type error, and fails test/unit/config-effects.test.ts. */
 export type Rules<Values> = { readonly [Key in keyof Values]-?: Rule<NonNullable<Values[Key]>> }

@@ -6,7 +6,7 @@ import { invalid } from '../core/errors.ts'
 export type SecretSource = { readonly env: string } | { readonly file: string }
 
 /** A secret, or the reason why there is none, without any part of the secret. */
-export type Secret = { readonly value: string } | { readonly message: string; readonly fix: string }
+type Secret = { readonly value: string } | { readonly message: string; readonly fix: string }
 
 /** Returns all sources of secrets in a configuration, at any depth. */
 export function secretSourcesIn(value: unknown): readonly SecretSource[] {
