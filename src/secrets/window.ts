@@ -53,7 +53,7 @@ function cutOf(text: string, from: number, spans: readonly Span[]): number {
 export type CleanBytes = { readonly bytes: Uint8Array; readonly changed: boolean } | { readonly withheld: Withheld }
 
 /** `secret`: the bytes contain a secret that cannot be removed. `encoding`: they are text in an unknown encoding. */
-export type Withheld = 'secret' | 'encoding'
+type Withheld = 'secret' | 'encoding'
 
 /**
  * Removes the secrets from bytes. Text in UTF-8, UTF-16 and encodings that contain ASCII is edited in place. Other bytes are
