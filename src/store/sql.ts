@@ -13,7 +13,7 @@ export interface Dialect {
 }
 
 /** A statement, with its values. */
-export interface Sql {
+interface Sql {
   readonly sql: string
   readonly values: readonly (string | number)[]
 }

@@ -174,7 +174,7 @@ const retryMs = { first: 100, most: 2000 }
 const beatMs = 10_000
 
 /** One connection that receives all notifications, as long as a listener exists. */
-export interface Listening {
+interface Listening {
   watch(collection: string, signal: AbortSignal): Promise<AsyncIterable<Change>>
   close(): Promise<void>
 }

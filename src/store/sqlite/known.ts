@@ -2,7 +2,7 @@ import { isInSet } from '../text-set.ts'
 import type { TextSet } from '../texts.ts'
 
 /** Cache of look-ups in texts, valid until the texts change: common terms are queried repeatedly. */
-export interface Known {
+interface Known {
   count(home: Version, token: string, find: () => number): number
   ids(home: Version, match: string, find: () => readonly number[]): readonly number[]
   /** Like `ids`, but also caches short lists: finding them meant filtering a long one. */
@@ -76,7 +76,7 @@ const limits = { rows: 50_000, removed: 20_000 }
 export type Owner = readonly [text: number, first: number, count: number]
 
 /** The text of each part. It is loaded once, and then only new texts are, because ids are never reused. */
-export interface Owners {
+interface Owners {
   /** Loads new texts. Call it before {@link Owners.within} whenever the texts may have changed. */
   refresh(home: Version): void
   /** Returns those parts whose text is in a set. The ids are in ascending order, before and after. */

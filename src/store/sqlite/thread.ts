@@ -4,13 +4,13 @@ import { failure } from '../rules.ts'
 import type { Message, Question } from './worker.ts'
 
 /** The worker thread that has a store's file open. SQLite blocks its caller: it waits for the disk, and for other processes. */
-export interface Thread {
+interface Thread {
   ask(name: Question['name'], values: readonly unknown[]): Promise<unknown>
   /** Ends it, after all requests are answered. */
   close(): Promise<void>
 }
 
-export interface ThreadOptions {
+interface ThreadOptions {
   readonly file: string
   readonly warn: (message: string) => void
 }
