@@ -6,7 +6,7 @@ import { contentFaults, isSize, show } from './metadata.ts'
 import { nameOf, type Run } from './run.ts'
 
 /** A content with all its bytes: a stream is collected, a text is encoded as UTF-8. */
-export interface Whole {
+interface Whole {
   readonly content: Content
   readonly bytes: Buffer
 }
