@@ -117,7 +117,7 @@ interface Heading {
 }
 
 /** Takes the lines one after the other, and returns the heading if something with a name begins at the line. */
-export type Outline = (line: string) => Heading | undefined
+type Outline = (line: string) => Heading | undefined
 
 const longest = 120
 

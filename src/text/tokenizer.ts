@@ -15,7 +15,7 @@ export const edition = 2
 export type TermKind = 'word' | 'part' | 'bigram' | 'single' | 'tail'
 
 /** Receives a term, and its position in the folded text. */
-export type Emit = (term: string, start: number, end: number, kind: TermKind) => void
+type Emit = (term: string, start: number, end: number, kind: TermKind) => void
 
 /** Maximum length of a stored word, in UTF-16 units. A longer word is truncated. */
 const mostUnits = 64
