@@ -9,7 +9,7 @@ import { badRange, formatPart, type PartFacts, type PartQuery, partKey } from '.
 const chunkBytes = 256 * 1024
 const newline = 0x0a
 
-export type LineReader = (part: PartQuery, request: ReadRequest, context: Context) => Promise<Content>
+type LineReader = (part: PartQuery, request: ReadRequest, context: Context) => Promise<Content>
 
 /** Bytes of the requested lines gathered so far. */
 interface Gathered {

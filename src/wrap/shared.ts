@@ -2,7 +2,7 @@ import { sleep } from '../core/kit/abort.ts'
 import type { Change, Provider } from '../core/provider.ts'
 import type { SharedChanges, SharedLease } from '../core/shared-changes.ts'
 
-export interface SharedOptions {
+interface SharedOptions {
   readonly changes: SharedChanges
   /** The name of the source at every replica: its address. */
   readonly source: string
