@@ -131,7 +131,7 @@ export async function skillAt(
 /** Name of the file that makes a directory a skill. */
 export const skillFile = 'SKILL.md'
 
-export interface SkillHeader {
+interface SkillHeader {
   readonly name: string
   readonly description: string
   /** All members, including these two. */
