@@ -5,8 +5,8 @@
 export type Degradation = 'limited' | 'lost' | 'unavailable'
 
 /**
- * How far a mount is: `waiting` for its turn; `comparing` what is listed with what is indexed, and reading what has changed;
- * `current`: what is listed is indexed; `unavailable`: the source or the store does not answer, and is asked again.
+ * State of the index of a mount: `waiting` for its turn; `comparing` the listing with the index, and reading changes;
+ * `current`: the index equals the listing; `unavailable`: the source or the store does not answer, and is asked again later.
  */
 export type MountState = 'waiting' | 'comparing' | 'current' | 'unavailable'
 

@@ -59,3 +59,10 @@ export function parentOf(path: string): string {
 export function afterSubtree(directory: string): string {
   return `${directory}\u{10ffff}\u{10ffff}`
 }
+
+/** Returns the rest of `after` relative to a prefix; `''` when everything is still to come, undefined when nothing is. */
+export function resumeIn(prefix: string, after: string | undefined): string | undefined {
+  if (after === undefined) return ''
+  if (after.startsWith(prefix)) return after.slice(prefix.length)
+  return comparePaths(after, prefix) < 0 ? '' : undefined
+}

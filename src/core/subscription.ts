@@ -22,7 +22,7 @@ interface Adding {
   looks: number
 }
 
-/** A path of a mount, and the watch that tells of its changes. */
+/** A path of a mount, and the watch that reports its changes. */
 interface Followed {
   readonly watch: MountWatch
   readonly path: string
@@ -242,7 +242,7 @@ interface KindListeners {
   close(): void
 }
 
-/** Creates them. They notify about changed lists only as often as the throttle allows. */
+/** Creates the listeners. They notify about changed lists only as often as the throttle allows. */
 function createKindListeners(
   kind: ChangedKind,
   options: {
