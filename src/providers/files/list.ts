@@ -1,6 +1,6 @@
 import { isResourceError } from '../../core/errors.ts'
 import { inGroups } from '../../core/kit/groups.ts'
-import { comparePaths } from '../../core/path.ts'
+import { comparePaths, resumeIn } from '../../core/path.ts'
 import type { Entry, ListQuery } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { createBreath } from './breath.ts'
@@ -191,13 +191,6 @@ function createKnown(vouch: ListerOptions['vouch'], cache: LookedCache) {
     const state = vouched?.(identity)
     return state === undefined ? cache.comparing(names) : cache.of(names, state)
   }
-}
-
-/** Returns the rest of `after` relative to the prefix; `''` when everything is still to come, undefined when nothing is. */
-function resumeIn(prefix: string, after: string | undefined): string | undefined {
-  if (after === undefined) return ''
-  if (after.startsWith(prefix)) return after.slice(prefix.length)
-  return comparePaths(after, prefix) < 0 ? '' : undefined
 }
 
 function depthOf(prefix: string): number {

@@ -105,7 +105,10 @@ function isUntouched(before: Bytes, found: Bytes, after: BigIntStats): boolean {
   return same && isQuiet(before.stats) && found.bytes.equals(before.bytes)
 }
 
-/** Whether a file was not written to for longer than a tick of the clock. A time in the future was set by hand. */
+/**
+ * Whether a file was not written to for longer than a tick of the clock. A modification time in the future counts too, because
+ * only a program can have set it.
+ */
 function isQuiet({ mtimeMs }: BigIntStats): boolean {
   return Math.abs(Date.now() - Number(mtimeMs)) > tickMs
 }

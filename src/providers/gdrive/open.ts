@@ -37,7 +37,7 @@ async function credentialsOf(options: GdriveMount, folder: string) {
   return { kind: 'service', key: text, ...defined({ subject }) } as const
 }
 
-/** Returns the OAuth client of a mount; undefined where it has none. */
+/** Returns the OAuth client of a mount; undefined if it has none. */
 export async function gdriveClient({ clientId, clientSecret }: GdriveMount, folder: string) {
   if (clientId === undefined) return undefined
   const id = await requireSecret('clientId', clientId, folder)

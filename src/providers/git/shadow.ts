@@ -2,8 +2,7 @@ import { rmSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ResourceError } from '../../core/errors.ts'
-import { codeOf } from '../files/pool.ts'
+import { errorCodeOf, ResourceError } from '../../core/errors.ts'
 import { lookAt } from './folder.ts'
 import { createLentObjects, type LentObjects } from './lent-objects.ts'
 import type { ObjectFormat } from './objects.ts'
@@ -108,7 +107,7 @@ async function makeDirectory(path: string): Promise<void> {
   try {
     await mkdir(path)
   } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error
+    if (errorCodeOf(error) !== 'EEXIST') throw error
   }
 }
 

@@ -1,4 +1,4 @@
-import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, isResourceError, ResourceError } from '../../core/errors.ts'
 
 /** Faults that an operator must fix. They are reported when the source is opened, and the source is not served. */
 const faults: Readonly<Record<number, string>> = {
@@ -54,8 +54,8 @@ function numberOf(error: unknown): number | undefined {
 function codeOf(error: unknown): string {
   const number = numberOf(error)
   if (number !== undefined) return String(number)
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  return typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code) ? code : 'unknown'
+  const code = errorCodeOf(error) ?? ''
+  return /^[A-Z0-9_]{1,60}$/.test(code) ? code : 'unknown'
 }
 
 /** Whether a value of the caller caused the failure, and not the statement. */
@@ -66,10 +66,6 @@ export function isUnusableValue(error: unknown): boolean {
 /** Whether trying once more, over another connection, may help: the catalog changed, or the connection had ended. */
 export function isPassing(error: unknown): boolean {
   return isResourceError(error) && (error.detail.reason === 'gone' || error.detail.reason === 'ended')
-}
-
-export function isFault(error: unknown): boolean {
-  return isResourceError(error) && error.detail.reason === 'refused'
 }
 
 export function refused(message: string, code = 'refused'): ResourceError {

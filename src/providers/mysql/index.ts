@@ -7,7 +7,7 @@ import { completeServerOptions, openRelational, type ServerOptions } from '../re
 import { askingAgain, createPool, type Pool } from '../relational/pool.ts'
 import type { Source, SourceContext } from '../relational/source.ts'
 import { describeRelations } from './describe.ts'
-import { isFault, isPassing } from './errors.ts'
+import { isPassing } from './errors.ts'
 import { hasRows, type PageOptions, readKeys, readPage, readRows, tableFacts } from './page.ts'
 import { describeRoutines } from './routines.ts'
 import { openSession, type Session, targetOf } from './session.ts'
@@ -36,7 +36,7 @@ export interface MysqlRowOptions extends RowOptions {
  */
 export async function mysql(options: MysqlOptions): Promise<Provider> {
   requireKeys('mysql({ url })', options, { url: 'a text' })
-  return openRelational({ ...createSource(options), isFault, options })
+  return openRelational({ ...createSource(options), options })
 }
 
 function createSource(options: MysqlOptions): { readonly source: Source; readonly pool: Pool<Session> } {

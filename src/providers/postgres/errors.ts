@@ -1,4 +1,4 @@
-import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, isResourceError, ResourceError } from '../../core/errors.ts'
 
 /** Faults that an operator must fix. They are reported when the source is opened, and the source is not served. */
 const faults: Readonly<Record<string, string>> = {
@@ -25,11 +25,6 @@ const gone = new Set(['42P01', '42703', '42501', '3F000', '42704', '42883', '550
 /** Errors for a value that is invalid for its type. */
 const unusable = new Set(['22P02', '22003', '22007', '22008', '22021', '22P05', '22023', '22P03', '22026', '22001'])
 
-/** The SQLSTATE of an error of PostgreSQL, or the code of one of the system. */
-export function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
-}
-
 /** Whether a value of the caller caused the failure, and not the statement. */
 export function isUnusableValue(error: unknown): boolean {
   return isResourceError(error) && error.detail.sqlstate !== undefined && unusable.has(String(error.detail.sqlstate))
@@ -49,15 +44,10 @@ export function endedError(): ResourceError {
   return new ResourceError('unavailable', 'The connection to the database has ended.', { reason: 'ended' })
 }
 
-/** Whether an operator must correct something: a retry does not help. */
-export function isFault(error: unknown): boolean {
-  return isResourceError(error) && error.detail.reason === 'refused'
-}
-
 /** Converts an error of connecting. The text of the server is left out, because it may name hosts and roles. */
 export function connectError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
-  const code = codeOf(error) ?? 'unknown'
+  const code = errorCodeOf(error) ?? 'unknown'
   const fault = faults[code] ?? tlsFault(error, code)
   if (fault !== undefined) return new ResourceError('unavailable', fault, { reason: 'refused', sqlstate: code })
   const message = away[code] ?? `The database cannot be reached (${code}).`
@@ -75,7 +65,7 @@ function tlsFault(error: unknown, code: string): string | undefined {
 /** Converts an error of a statement. The text of the server is left out. */
 export function statementError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
-  const code = codeOf(error) ?? 'unknown'
+  const code = errorCodeOf(error) ?? 'unknown'
   if (gone.has(code)) return new ResourceError('not-found', `not there (${code})`, { sqlstate: code, reason: 'gone' })
   const message = away[code] ?? `The database did not answer (${code}).`
   if (/^57P0[125]$/.test(code)) return new ResourceError('unavailable', message, { sqlstate: code, reason: 'ended' })

@@ -7,7 +7,7 @@ import { askingAgain, createPool, type Pool } from '../relational/pool.ts'
 import type { Source, SourceContext } from '../relational/source.ts'
 import { describeEnums, describeRoutines, readExtensions } from './ddl.ts'
 import { describeRelations } from './describe.ts'
-import { isDisturbed, isEnded, isFault, isUnusableValue } from './errors.ts'
+import { isDisturbed, isEnded, isUnusableValue } from './errors.ts'
 import { type PageOptions, readPage } from './page.ts'
 import { type RowSettings, readKeys, readRows, readStamps } from './rows.ts'
 import { openSession } from './session.ts'
@@ -27,7 +27,7 @@ export type { PostgresOptions, PostgresRowOptions, TlsOptions } from './target.t
  */
 export async function postgres(options: PostgresOptions): Promise<Provider> {
   requireKeys('postgres({ url })', options, { url: 'a text' })
-  return openRelational({ ...createSource(options), isFault, options })
+  return openRelational({ ...createSource(options), options })
 }
 
 function createSource(options: PostgresOptions): { readonly source: Source; readonly pool: Pool<Session> } {

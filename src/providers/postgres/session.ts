@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import pg from 'pg'
-import { ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, ResourceError } from '../../core/errors.ts'
 import type { ServerSettings } from '../relational/open.ts'
-import { codeOf, connectError, endedError, statementError } from './errors.ts'
+import { connectError, endedError, statementError } from './errors.ts'
 import { requireHarmless, sessionFacts } from './role.ts'
 import type { Cells, Session, Statement } from './sql.ts'
 import type { Target } from './target.ts'
@@ -144,7 +144,7 @@ async function connect(target: Target, settings: ServerSettings, signal: AbortSi
     } catch (error) {
       if (late) throw new ResourceError('unavailable', 'The database does not answer.', { sqlstate: 'late' })
       // The last error of the server is more precise.
-      throw ended && codeOf(error)?.length !== 5 ? endedError() : statementError(error)
+      throw ended && errorCodeOf(error)?.length !== 5 ? endedError() : statementError(error)
     } finally {
       busy--
       clearTimeout(timer)

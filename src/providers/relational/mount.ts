@@ -21,17 +21,15 @@ export function rowOptions<Rows extends object>(
 /** Returns the provider options common to all database mounts. */
 export function databaseOptions(options: DatabaseOptions) {
   const { connections, statementTimeout, lockTimeout, waitTimeout, idleTimeout, watch, reconcile } = options
-  return {
-    ...defined({
-      connections,
-      statementTimeoutMs: statementTimeout,
-      lockTimeoutMs: lockTimeout,
-      waitTimeoutMs: waitTimeout,
-      idleTimeoutMs: idleTimeout,
-      watch,
-      reconcile,
-    }),
-  }
+  return defined({
+    connections,
+    statementTimeoutMs: statementTimeout,
+    lockTimeoutMs: lockTimeout,
+    waitTimeoutMs: waitTimeout,
+    idleTimeoutMs: idleTimeout,
+    watch,
+    reconcile,
+  })
 }
 
 /** Returns the provider options common to mounts over database servers. */

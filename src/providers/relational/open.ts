@@ -7,8 +7,8 @@ import type { Pool } from './pool.ts'
 
 interface Opening<C> extends Omit<RelationalOptions, 'rows' | 'watch' | 'reconcile'> {
   readonly pool: Pool<C>
-  /** Whether an operator must correct something: a retry does not help. */
-  readonly isFault: (error: ResourceError) => boolean
+  /** Whether an operator must correct something: a retry does not help. Default: errors with the reason `refused`. */
+  readonly isFault?: (error: ResourceError) => boolean
   /** Returns the text that reports a fault. Default: its message. */
   readonly explain?: (error: ResourceError) => string
   readonly options: Partial<Pick<RelationalOptions, 'rows' | 'watch' | 'reconcile'>> & { readonly log?: Log }
@@ -21,7 +21,8 @@ interface Opening<C> extends Omit<RelationalOptions, 'rows' | 'watch' | 'reconci
  * @throws ResourceError `invalid` for a fault that the operator must correct.
  */
 export async function openRelational<C>(opening: Opening<C>): Promise<Provider> {
-  const { source, pool, isFault, explain = ({ message }) => message, options } = opening
+  const { source, pool, explain = ({ message }) => message, options } = opening
+  const { isFault = ({ detail }) => detail.reason === 'refused' } = opening
   try {
     await pool.use(new AbortController().signal, async () => {})
   } catch (error) {
@@ -35,10 +36,7 @@ export async function openRelational<C>(opening: Opening<C>): Promise<Provider> 
     })
   }
   const { rows, watch, reconcile } = options
-  return relational({
-    source,
-    ...defined({ rows, watch, reconcile }),
-  })
+  return relational({ source, ...defined({ rows, watch, reconcile }) })
 }
 
 /** Options of every source over a database. The connections to a file are processes that read it. */

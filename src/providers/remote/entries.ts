@@ -11,6 +11,7 @@ import type { Content, Description, Entry, Template } from '../../core/provider.
 import { compileTemplate } from '../../core/template.ts'
 import { formatUri, parseAddress } from '../../core/uri.ts'
 import type { Resource, ResourceTemplate } from '../../core/view.ts'
+import { shorten } from '../../text/one-line.ts'
 
 /** Maximum length of the texts of one resource, in characters: a longer one is cut, or left out. */
 export const longest = {
@@ -40,7 +41,7 @@ export function knownOf({ uri, name, size, modified, version, ...facts }: Resour
   const described = describe(facts, mark)
   if (described === undefined) return undefined
   const path = pathOfForeign(uri)
-  const shown = cut(name, longest.name)
+  const shown = shorten(name, longest.name)
   return {
     uri,
     entry: {
@@ -56,7 +57,7 @@ export function knownOf({ uri, name, size, modified, version, ...facts }: Resour
 /** Converts the description of a template in the same way. */
 function describeTemplate({ uriTemplate: _, name, ...facts }: ResourceTemplate, mark: string) {
   const described = describe(facts, mark)
-  return described && { name: cut(name, longest.name), ...described }
+  return described && { name: shorten(name, longest.name), ...described }
 }
 
 export function describe(facts: Description, mark: string): Description | undefined {
@@ -64,8 +65,8 @@ export function describe(facts: Description, mark: string): Description | undefi
   const via = viaOf(meta)
   if (via.includes(mark)) return undefined
   return {
-    ...(title === undefined ? {} : { title: cut(title, longest.title) }),
-    ...(description === undefined ? {} : { description: cut(description, longest.description) }),
+    ...(title === undefined ? {} : { title: shorten(title, longest.title) }),
+    ...(description === undefined ? {} : { description: shorten(description, longest.description) }),
     ...defined({ mimeType }),
     ...(priority === undefined ? {} : { priority: claimedPriority(priority) }),
     ...defined({ audience }),
@@ -107,10 +108,6 @@ function withoutOwnKeys(value: unknown): unknown {
 function depthOf(value: unknown, left = deepestMeta + 1): number {
   if (left === 0 || typeof value !== 'object' || value === null) return 0
   return 1 + Object.values(value).reduce<number>((most, one) => Math.max(most, depthOf(one, left - 1)), 0)
-}
-
-export function cut(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`
 }
 
 /** A template of the mount, and the server's template behind it. */

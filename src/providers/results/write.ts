@@ -172,9 +172,7 @@ function sumOf(votes: NewAnalysis['votes']): number {
 }
 
 function boundsOf({ records: rows, bytes, age }: Keep) {
-  return {
-    ...defined({ rows, bytes, age }),
-  }
+  return defined({ rows, bytes, age })
 }
 
 function storedOf({ id, created, expires }: Analysis, status: Stored['status']): Stored {

@@ -220,7 +220,7 @@ function endGroup(child: ChildProcess): void {
     if (child.pid === undefined || process.platform === 'win32') child.kill('SIGKILL')
     else process.kill(-child.pid, 'SIGKILL')
   } catch {
-    // It has ended just now.
+    // The process has just ended.
   }
 }
 

@@ -1,3 +1,4 @@
+import { firstIndex } from '../../core/kit/first-index.ts'
 import { redactedMark } from '../../core/scrub.ts'
 import { replaceSpans, type Span } from '../../secrets/spans.ts'
 import type { Scalar } from './tree.ts'
@@ -11,14 +12,7 @@ export interface Edit {
 
 /** Binary search for the first span that ends at or after a position. The spans are sorted, and do not overlap. */
 export function nearest<S extends { readonly end: number }>(spans: readonly S[], place: number): S | undefined {
-  let low = 0
-  let high = spans.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((spans[middle]?.end ?? 0) < place) low = middle + 1
-    else high = middle
-  }
-  return spans[low]
+  return spans[firstIndex(0, spans.length, (index) => (spans[index]?.end ?? 0) >= place)]
 }
 
 /** Replaces a whole value, so that the file can still be read. Returns `undefined` if there is nothing to replace. */

@@ -150,9 +150,7 @@ function contentFacts({ immutable: _, range: __, ...facts }: ContentFacts, text:
 }
 
 function limitsIn({ maxBytes, maxDepth, maxNodes }: Partial<Limits>): Partial<Limits> {
-  return {
-    ...defined({ maxBytes, maxDepth, maxNodes }),
-  }
+  return defined({ maxBytes, maxDepth, maxNodes })
 }
 
 /** Changes of files of settings, and of directories. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { invalid, notFound } from '../../core/errors.ts'
+import { firstIndex } from '../../core/kit/first-index.ts'
 import type { ObjectName, Relation, RowAccess } from '../relational/model.ts'
 import type { KeyQuery, Listed, PageQuery, Row, RowPage, RowQuery, Value } from '../relational/source.ts'
 import type { Catalog, Known, KnownKey } from './catalog.ts'
@@ -77,13 +78,7 @@ export function createOperations({ database, check, stamp }: OpenFile, catalog: 
 
 /** Binary search for the first item at or after a place, in byte order. Returns its index. */
 function firstFrom(items: readonly { readonly key: string }[], place: Buffer): number {
-  let [low, high] = [0, items.length]
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (Buffer.compare(Buffer.from(items[middle]?.key ?? ''), place) < 0) low = middle + 1
-    else high = middle
-  }
-  return low
+  return firstIndex(0, items.length, (index) => Buffer.compare(Buffer.from(items[index]?.key ?? ''), place) >= 0)
 }
 
 function hashOf(catalog: Catalog): string {
