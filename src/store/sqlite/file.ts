@@ -11,7 +11,7 @@ import {
   truncateSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
-import { isResourceError, type ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, isResourceError, type ResourceError } from '../../core/errors.ts'
 import { failure, fault, type Reason, refused } from '../rules.ts'
 import { codeOf, type Database, migrate, openDatabase } from './database.ts'
 import { createOperations, type SqliteOperations } from './operations.ts'
@@ -122,7 +122,7 @@ function make(file: string): void {
   try {
     closeSync(openSync(file, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR, 0o600))
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    if (errorCodeOf(error) !== 'EEXIST') throw error
   }
 }
 

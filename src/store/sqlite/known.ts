@@ -79,7 +79,7 @@ export type Owner = readonly [text: number, first: number, count: number]
 interface Owners {
   /** Loads new texts. Call it before {@link Owners.within} whenever the texts may have changed. */
   refresh(home: Version): void
-  /** Returns those parts whose text is in a set. The ids are in ascending order, before and after. */
+  /** Returns the parts whose text is in a set. The ids are in ascending order in both lists. */
   within(parts: readonly number[], set: TextSet): readonly number[]
 }
 

@@ -105,7 +105,10 @@ export function createThread({ file, warn }: ThreadOptions): Thread {
   }
 }
 
-/** A worker without an environment. Its sources need a loader where they run as they are, on a Node that reads no TypeScript. */
+/**
+ * Starts the worker without an environment. Its TypeScript source needs a loader when it is not built and Node does not run
+ * TypeScript.
+ */
 function startWorker(file: string): Worker {
   const settings = { name: 'hikidashi-store', workerData: file, env: {}, execArgv: [] }
   const code = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url)
