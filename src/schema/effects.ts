@@ -1,5 +1,6 @@
 import { lstatSync, realpathSync } from 'node:fs'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { errorCodeOf } from '../core/errors.ts'
 import { secretSourcesIn } from './secret.ts'
 import { resolveFolder } from './values.ts'
 
@@ -26,7 +27,7 @@ export interface Context {
   readonly address: string
 }
 
-/** How one option is judged: `none` has no effect whatever its value is. */
+/** The rule for one option. `none`: it has no effect, whatever its value. */
 type Rule<Value> = 'none' | ((value: Value, context: Context) => readonly Effect[])
 
 /** One rule for each key of an object. A key without one is a type error, and fails test/unit/config-effects.test.ts. */
@@ -98,7 +99,7 @@ function realPath(target: string): string | undefined {
   try {
     return realpathSync(target)
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    const code = errorCodeOf(error)
     if (code !== 'ENOENT' || isThere(target) || dirname(target) === target) return undefined
     const parent = realPath(dirname(target))
     return parent === undefined ? undefined : join(parent, relative(dirname(target), target))

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { invalid } from '../core/errors.ts'
+import { errorCodeOf, invalid } from '../core/errors.ts'
 
 /** Source of a secret: never the secret itself. */
 export type SecretSource = { readonly env: string } | { readonly file: string }
@@ -42,7 +42,7 @@ export async function resolveSecret(
     if (value !== '') return { value }
     return { message: `The file ${file} is empty.`, fix: 'Write the secret into it.' }
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    const code = errorCodeOf(error) ?? 'unknown'
     return {
       message: `The file ${file} cannot be read (${code}).`,
       fix: 'Write the secret into it, and let this user read it.',
