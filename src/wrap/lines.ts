@@ -60,7 +60,7 @@ export function createLineReader(provider: Provider, limit: number): LineReader 
 
 /** State of the line count. */
 interface Scan {
-  /** The number of the line that `at` lies in, and where that line begins. */
+  /** The number of the line that contains `at`, and the start of that line. */
   line: number
   at: number
   begins: number
