@@ -6,6 +6,7 @@ import { partsOfRefusal, unknownKey } from '../schema/refusals.ts'
 import type { Issue } from './explain.ts'
 import type { Finding } from './problem.ts'
 import { clients } from './schema.ts'
+import { providerOf } from './store.ts'
 import { postPath } from './writing.ts'
 
 /** A finding about a key, or about its value. */
@@ -104,10 +105,6 @@ export function searchFindings(mounts: ReadonlyMap<string, unknown>): readonly F
       return [{ path: ['mounts', address, 'over', index], message, fix: 'Name the address of another mount.' }]
     })
   })
-}
-
-function providerOf(mount: unknown): unknown {
-  return typeof mount === 'object' && mount !== null && 'provider' in mount ? mount.provider : undefined
 }
 
 /** Finds addresses in client profiles without a mount. Such a client would see empty lists. */
