@@ -7,10 +7,9 @@ import { classOf, han, other, word } from './characters.ts'
 export const edition = 2
 
 /**
- * Kind of a term:
- * `word`: a word or identifier as a whole; `part`: a part of an identifier; `bigram`: two characters of a script without
- * spaces; `single`: a Han character; `tail`: the last character of such a run, where it is no Han character, so that each
- * character begins a term.
+ * Kind of a term. `word`: a whole word or identifier. `part`: a part of an identifier. `bigram`: two characters of a script
+ * without spaces. `single`: a Han character. `tail`: the last character of a run without spaces, unless it is a Han character,
+ * so that each character begins a term.
  */
 export type TermKind = 'word' | 'part' | 'bigram' | 'single' | 'tail'
 
@@ -77,7 +76,7 @@ function emitRun(text: string, start: number, emit: Emit, wanted?: Beginnings): 
   }
 }
 
-/** A word, with its parts where it is put together: `fooBar`, `foo_bar`, `foo-bar` and `foo.bar` are `foobar`, `foo` and `bar`. */
+/** Emits a word, and the parts of a compound: `fooBar`, `foo_bar`, `foo-bar` and `foo.bar` are `foobar`, `foo` and `bar`. */
 function emitWord(text: string, start: number, emit: Emit, wanted?: Beginnings): number {
   const plain = endOfSmall(text, start)
   if (plain > start && wanted !== undefined && !isWanted(text, start, plain, wanted)) return plain
