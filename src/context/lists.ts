@@ -253,8 +253,8 @@ function resolved(folder: string, path: string): string | undefined {
 }
 
 /**
- * Returns the resources in the same folder as a resource. In a very large folder, being together means nothing: then there are
- * none.
+ * Returns the resources in the same folder as a resource; none for a very large folder, where the folder says nothing about the
+ * topic.
  */
 function foldersOf(uris: readonly string[]): (uri: string) => readonly string[] {
   const folders = new Map<string, string[]>()
