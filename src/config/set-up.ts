@@ -133,12 +133,12 @@ function sqliteAddresses(
   return files.map((file) => [only ? `sqlite://${name}` : formatUri(parseAddress(`sqlite://${name}`), file), file])
 }
 
-/** The name of a folder in plain letters, as the authority of a URI has them. */
+/** Returns the name of a folder in plain letters, which the authority of a URI can hold. */
 export function plainName(folder: string): string {
   return plainWord(basename(folder))
 }
 
-/** A name in plain letters, as the authority of a URI has them. */
+/** Converts a text to a name of plain letters, which the authority of a URI can hold. */
 export function plainWord(text: string): string {
   const name = text
     .toLowerCase()
