@@ -49,7 +49,7 @@ type Made = Facts & Schema<unknown>
 
 /** Returns the schema that a method makes of another schema. It keeps the members of an object. */
 function follow(before: Made, method: string, args: readonly unknown[], judge: Judge, more: Partial<Facts> = {}): Made {
-  // Its own properties, which are the facts; the methods lie in the prototype.
+  // The spread copies the facts, which are own properties, but not the methods, which are in the prototype.
   return make({ ...(before as Facts), ...more, judge, step: { before, method, args } })
 }
 
