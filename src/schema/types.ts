@@ -75,7 +75,7 @@ export interface Members<Keys> extends Schema<OutputOf<Keys>> {
 /** Output type of a schema. */
 export type output<Kind> = Kind extends { parse(value: unknown): infer Output } ? Output : never
 
-export type OptionalKeys<Keys> = {
+type OptionalKeys<Keys> = {
   [Key in keyof Keys]: Keys[Key] extends { readonly isOptional: true } ? Key : never
 }[keyof Keys]
 
