@@ -210,7 +210,7 @@ export interface Auth extends Omit<AuthFile, 'issuers'> {
   })[]
 }
 
-export interface AuthOptions {
+interface AuthOptions {
   readonly folder: string
   readonly env: Readonly<Record<string, string | undefined>>
   /** The address of the mount that serves a file, if any. */

@@ -32,7 +32,7 @@ function createVersionKey(
   }
 }
 
-export interface CatalogSettings extends Omit<MountSettings, 'store' | 'versionKey' | 'spill' | 'replicas'> {
+interface CatalogSettings extends Omit<MountSettings, 'store' | 'versionKey' | 'spill' | 'replicas'> {
   /** Settings of the store that some mounts need. The store is opened with the first of these mounts, and closed with the catalog. */
   readonly store?: Config['store']
   readonly pages?: Config['pages']

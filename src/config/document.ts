@@ -5,7 +5,7 @@ import { type ConfigProblem, type Document, type Finding, formatKey, type Positi
  * Result of parsing: the value (of a document with faults, the part that could be parsed), the syntax faults and the duplicate
  * keys.
  */
-export interface Parsed {
+interface Parsed {
   readonly document: Document
   readonly faults: readonly ConfigProblem[]
   readonly duplicates: readonly ConfigProblem[]

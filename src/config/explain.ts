@@ -18,7 +18,7 @@ export function explain<Output>(schema: Schema<Output>, value: unknown): Explain
 const converted = new WeakMap<object, z.ZodType>()
 
 /** Rebuilds a recorded schema in zod: every function and method that made it is called again. */
-export function toZod(schema: Schema<unknown>): z.ZodType {
+function toZod(schema: Schema<unknown>): z.ZodType {
   const known = converted.get(schema)
   if (known !== undefined) return known
   const { before, method, args } = schema.step

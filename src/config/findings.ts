@@ -6,10 +6,11 @@ import { partsOfRefusal, unknownKey } from '../schema/refusals.ts'
 import type { Issue } from './explain.ts'
 import type { Finding } from './problem.ts'
 import { clients } from './schema.ts'
+import { providerOf } from './store.ts'
 import { postPath } from './writing.ts'
 
 /** A finding about a key, or about its value. */
-export type Placed = Finding & { readonly at?: 'key' | 'value' }
+type Placed = Finding & { readonly at?: 'key' | 'value' }
 
 /** Converts an issue of the schema library to findings, with their places in the document. */
 export function findingsOf(issue: Issue): readonly Placed[] {
@@ -58,7 +59,7 @@ export function addressFindings(addresses: readonly string[]): readonly Finding[
   return findings
 }
 
-/** Mounts at the address of the server's overview. */
+/** Finds mounts at the address of the server's overview. */
 export function overviewFindings(config: unknown, addresses: readonly string[]): readonly Finding[] {
   if (isRecord(config) && config.overview === false) return []
   const own = parseAddress(overviewUri)
@@ -71,7 +72,7 @@ export function overviewFindings(config: unknown, addresses: readonly string[]):
     }))
 }
 
-/** Mounts whose paths for posting over HTTP would be the same. */
+/** Finds mounts whose paths for posting over HTTP would be the same. */
 export function postingFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] {
   const seen = new Map<string, string>()
   return [...mounts].flatMap(([address, mount]) => {
@@ -104,10 +105,6 @@ export function searchFindings(mounts: ReadonlyMap<string, unknown>): readonly F
       return [{ path: ['mounts', address, 'over', index], message, fix: 'Name the address of another mount.' }]
     })
   })
-}
-
-function providerOf(mount: unknown): unknown {
-  return typeof mount === 'object' && mount !== null && 'provider' in mount ? mount.provider : undefined
 }
 
 /** Finds addresses in client profiles without a mount. Such a client would see empty lists. */

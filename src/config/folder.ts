@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, isAbsolute, join, resolve } from 'node:path'
+import { errorCodeOf } from '../core/errors.ts'
 import type { Finding } from './problem.ts'
 
 /** Checks a file to serve. Returns findings at its key, or no findings when the file exists. */
@@ -10,7 +11,7 @@ export async function checkFile(path: string, key: Finding['path']): Promise<rea
     const stats = await stat(path)
     return stats.isFile() ? [] : finding(`${path} is not a file.`, 'Name a file.')
   } catch (error) {
-    const code = codeOf(error)
+    const code = errorCodeOf(error) ?? 'unknown'
     if (!isMissing(code)) return finding(`The file ${path} cannot be opened (${code}).`, 'Let this user read it.')
     return finding(`There is no file ${path}.`, `Create it, or correct the path; ${relativePaths}`)
   }
@@ -23,17 +24,13 @@ export async function checkFolder(path: string, key: Finding['path']): Promise<r
     if ((await stat(path)).isDirectory()) return []
     return finding(`${path} is not a folder.`, 'Name the folder that it is in, and what to take from it in "include".')
   } catch (error) {
-    const code = codeOf(error)
+    const code = errorCodeOf(error) ?? 'unknown'
     if (!isMissing(code)) return finding(`The folder ${path} cannot be opened (${code}).`, 'Let this user read it.')
     return finding(`There is no folder ${path}.`, `Create it, or correct the path; ${relativePaths}`)
   }
 }
 
 const relativePaths = 'a relative one starts at the configuration file.'
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-}
 
 function isMissing(code: string): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR'

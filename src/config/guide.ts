@@ -6,8 +6,6 @@ import { sourceNamed } from '../providers/index.ts'
 import type { PlannedMount } from './plan.ts'
 import type { MountConfig } from './schema.ts'
 
-/** Maximum number of words of the guide. With the note on the limits of a host, the instructions have at most 120. */
-export const maxGuideWords = 100
 /** Maximum number of mounts that are named. If there are more, they are counted by kind. */
 const maxNamed = 5
 /** Maximum length of the name of a mount, in words and in characters. */
@@ -19,7 +17,8 @@ const maxAddress = 100
 
 /**
  * Instructions of the server for a model at `initialize`: the mounts, and how to search, read a part and expand a template. It comes from
- * the configuration alone, names only mounts of which the principal may see something, and has at most {@link maxGuideWords} words.
+ * the configuration alone, names only mounts of which the principal may see something, and has at most
+ * 100 words. With the note on the limits of a host, the instructions have at most 120.
  */
 export function guideFor(mounts: readonly PlannedMount[]): (principal: Principal) => string {
   const known = mounts.flatMap((mount) => {

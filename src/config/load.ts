@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
+import { errorCodeOf } from '../core/errors.ts'
 import { isLoopback } from '../core/host.ts'
 import type { FindingContext } from '../providers/source.ts'
 import { access as accessSchema, listen as listenSchema } from '../schema/fields.ts'
@@ -19,7 +20,6 @@ import {
   searchFindings,
 } from './findings.ts'
 import { checkFile, checkFolder } from './folder.ts'
-import { hidesPaths } from './hidden-paths.ts'
 import { loadMountSchemas, type MountSchemas } from './mount-schema.ts'
 import { type ConfigProblem, type Finding, locate } from './problem.ts'
 import { type ConfigFile, configSchemaOf, loadConfigSchema, loadCursorSecrets } from './schema.ts'
@@ -47,7 +47,7 @@ export interface Config extends Omit<ConfigFile, 'cursorSecret' | '$schema' | 's
 }
 
 /** A mount without its folder or file, and the problem to report. */
-export interface Absence {
+interface Absence {
   readonly address: string
   readonly problem: ConfigProblem
 }
@@ -146,7 +146,7 @@ async function judge(value: unknown, { mount }: MountSchemas): Promise<Explained
 }
 
 function unreadable(file: string, error: unknown): ConfigProblem {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+  const code = errorCodeOf(error) ?? 'unknown'
   const missing = code === 'ENOENT' || code === 'ENOTDIR'
   return {
     file,
@@ -222,7 +222,8 @@ function twinFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] 
   return [...mounts].flatMap(([address, mount]) => {
     const { data: rules } = accessSchema.safeParse(memberOf(mount, 'access'))
     const languages = memberOf(mount, 'languages')
-    if (rules === undefined || !hidesPaths(rules) || !Array.isArray(languages) || languages.length === 0) return []
+    const hidesPaths = rules?.some(({ match }) => match !== undefined) === true
+    if (!hidesPaths || !Array.isArray(languages) || languages.length === 0) return []
     const message =
       'Documents would name others that not everybody may see: the access rules of this mount hide some paths.'
     const fix = 'Remove "languages", or mount what is restricted by itself.'

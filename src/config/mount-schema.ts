@@ -14,7 +14,7 @@ export type MountConfig = {
 }[SourceName]
 
 /** The declaration of a source that is known only at run time. */
-export type AnySource = SourceConfig<z.Shape>
+type AnySource = SourceConfig<z.Shape>
 
 /** Options of every mount: they have no effect beyond reading. */
 const commonRules = {

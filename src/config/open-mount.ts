@@ -16,7 +16,6 @@ import { documents } from '../wrap/documents.ts'
 import { limited, type Outcome } from '../wrap/limited.ts'
 import { linked } from '../wrap/linked.ts'
 import { polled } from '../wrap/polled.ts'
-import { hidesPaths } from './hidden-paths.ts'
 import { methodsOf, type PlannedMount } from './plan.ts'
 import type { MountConfig } from './schema.ts'
 import { deferredSearch } from './search.ts'
@@ -199,9 +198,7 @@ async function withDocuments(
     ...(frontMatter === undefined ? {} : { frontMatter: [frontMatter].flat() }),
     headings,
     ...defined({ languages }),
-    readings: readings !== false && {
-      ...defined({ maxBytes: limits.maxBytes, timeoutMs: limits.timeout }),
-    },
+    readings: readings !== false && defined({ maxBytes: limits.maxBytes, timeoutMs: limits.timeout }),
     ...(redacting === undefined || redact === 'off'
       ? {}
       : { through: (whole) => redacting.redacted(whole, { ...hidden, mode: redact }) }),
@@ -212,10 +209,10 @@ async function withDocuments(
 }
 
 /**
- * The languages of documents. None if rules hide some paths, because a document would name hidden ones. Outside of files also
- * none by default, because looking for twins takes a request for each.
+ * Returns the languages in which documents may have translations. None if access rules hide some paths, because a document
+ * would name hidden ones. For other sources than files none by default, because each possible translation takes a request.
  */
 function languagesOf({ languages, access = [] }: DocumentOptions, findsTwins: boolean): readonly string[] | undefined {
-  if (hidesPaths(access)) return []
+  if (access.some(({ match }) => match !== undefined)) return []
   return languages ?? (findsTwins ? undefined : [])
 }

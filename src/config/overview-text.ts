@@ -15,7 +15,7 @@ const maxRows = 200
 const statusTimeoutMs = 1000
 
 /** The visible facts of one mount for a principal. */
-export interface Row {
+interface Row {
   readonly mount: PlannedMount
   readonly address: string
   readonly opening: MountOpening['state']
@@ -49,7 +49,7 @@ export async function writeOverview(sources: OverviewSources, principal: Princip
 }
 
 /** The mounts in which a principal may see something. */
-export async function rowsFor({ mounts, opened }: OverviewSources, principal: Principal): Promise<readonly Row[]> {
+async function rowsFor({ mounts, opened }: OverviewSources, principal: Principal): Promise<readonly Row[]> {
   const catalog = opened()
   return catalog === undefined ? rowsBefore(mounts, principal) : rowsOf(catalog, principal)
 }
@@ -109,7 +109,7 @@ function writeRow(row: Row): string {
 }
 
 /** The title of a mount, or an empty text, and the kind of its data. */
-export function mountName({ config }: PlannedMount): { readonly title: string; readonly kind: string } {
+function mountName({ config }: PlannedMount): { readonly title: string; readonly kind: string } {
   return { title: config.title === undefined ? '' : cleanText(config.title).trim(), kind: kindOf(config) }
 }
 
@@ -150,7 +150,7 @@ function changesOf({ config }: PlannedMount, progress: MountProgress | undefined
 }
 
 /** How to use the mounts, with an address of this server in each example. */
-export function adviceOn(rows: readonly Row[]): readonly string[] {
+function adviceOn(rows: readonly Row[]): readonly string[] {
   const search = rows.find(({ mount }) => mount.config.provider === 'search')
   const files = rows.find(({ mount }) => mount.config.provider === 'files')
   return [
@@ -162,7 +162,7 @@ export function adviceOn(rows: readonly Row[]): readonly string[] {
 }
 
 /** Escapes Markdown in a text. */
-export function plainText(text: string): string {
+function plainText(text: string): string {
   return cleanText(text).replace(/[\\`*_[\]<>|#]/g, '\\$&')
 }
 

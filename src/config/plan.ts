@@ -16,7 +16,7 @@ export interface PlannedMount {
   readonly config: MountConfig
   /** Base folder of relative paths of the mount. */
   readonly folder: string
-  /** Finds the configuration that it is opened with, where that takes a look at the source. By default {@link config}. */
+  /** Finds the configuration with which it is opened, if that depends on its source. Default: {@link config}. */
   readonly refine?: () => Promise<MountConfig>
 }
 

@@ -16,7 +16,7 @@ export interface ConfigProblem {
   readonly fix: string
 }
 
-/** Gives a finding its place: that of the key itself where `at` says so, else that of its value. */
+/** Adds the position to a finding: that of the key itself if `at` says so, otherwise that of its value. */
 export function locate(document: Document, finding: Finding, at: 'key' | 'value' = 'value'): ConfigProblem {
   const { path, message, fix } = finding
   return { file: document.file, ...document.positionOf(path, at), key: formatKey(path), message, fix }

@@ -19,9 +19,9 @@ const explorer = 'hikidashi-explorer'
 /** Limit of a host on lists, by the name of the host. docs/hosts.md describes how each limit was found. */
 interface HostLimit {
   readonly name: string
-  /** How many resources it is listed at most. */
+  /** Maximum number of resources that the host accepts in a list. */
   readonly most?: number
-  /** How many pages of a list it asks for. */
+  /** Maximum number of pages of a list that the host requests. */
   readonly pages?: number
 }
 
@@ -58,7 +58,7 @@ export function profilesOf(
     isVersion: profile.version === undefined ? () => true : matcher([profile.version].flat()),
   }))
   const hosts = hostLimits.map((limit) => ({ ...limit, isIt: matcher([limit.name]) }))
-  // As many as there are profiles and hosts.
+  // At most one entry for each configured profile and each known host.
   const made = new Map<string, Profile>()
   const profileWith = (host: number, at: number, has: Has): Profile => {
     const key = `${host} ${at} ${has.tools} ${has.chatgpt}`
@@ -98,7 +98,7 @@ export function profilesOf(
   }
 }
 
-/** Which tools a client has. */
+/** The groups of tools that a client gets. */
 interface Has {
   readonly tools: boolean
   readonly chatgpt: boolean

@@ -3,7 +3,7 @@ import type { Feeding } from '../core/feed-status.ts'
 import type { Provider } from '../core/provider.ts'
 
 /** A mount that searches others. */
-export interface SearchMount extends Mount {
+interface SearchMount extends Mount {
   readonly provider: Provider & Feeding
 }
 

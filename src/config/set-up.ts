@@ -12,7 +12,7 @@ export interface SetUpMount {
   readonly config: MountConfig
 }
 
-export interface SetUpOptions {
+interface SetUpOptions {
   /** The address of the files. */
   readonly address: string
   /** The name of the folder in the addresses of the other mounts, in plain letters ({@link plainName}). */
@@ -133,12 +133,12 @@ function sqliteAddresses(
   return files.map((file) => [only ? `sqlite://${name}` : formatUri(parseAddress(`sqlite://${name}`), file), file])
 }
 
-/** The name of a folder in plain letters, as the authority of a URI has them. */
+/** Returns the name of a folder in plain letters, which the authority of a URI can hold. */
 export function plainName(folder: string): string {
   return plainWord(basename(folder))
 }
 
-/** A name in plain letters, as the authority of a URI has them. */
+/** Converts a text to a name of plain letters, which the authority of a URI can hold. */
 export function plainWord(text: string): string {
   const name = text
     .toLowerCase()
@@ -152,7 +152,7 @@ function escapeGlob(name: string): string {
 }
 
 /** Mounts of folders that are served without a configuration. */
-export interface FolderPlan {
+interface FolderPlan {
   /** The mounts that the names at the top of the folders show. */
   readonly mounts: readonly PlannedMount[]
   /** The same mounts and the databases in deeper folders. It takes longer: call it when the mounts are opened. */

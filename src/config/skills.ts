@@ -5,9 +5,8 @@ import { formatUri, overlap, parseAddress } from '../core/uri.ts'
 import type { SkillView, View } from '../core/view.ts'
 import type { PlannedMount } from './plan.ts'
 import type { MountConfig } from './schema.ts'
-import type { OpenedSkills } from './skills-opened.ts'
 
-export interface SkillSources {
+interface SkillSources {
   readonly mounts: readonly PlannedMount[]
   readonly log: Log
 }
@@ -25,7 +24,7 @@ export function withMountedSkills(views: Views, { mounts, log }: SkillSources): 
   let opened: Promise<OpenedSkills> | undefined
   const open = () => {
     const roots = isTaken ? below : [...below, ownAddress]
-    opened ??= import('./skills-opened.ts').then(({ openSkills }) => openSkills(roots, log))
+    opened ??= openSkills(roots, log)
     return opened
   }
   const extended = (view: View, principal: Principal): View => {
@@ -68,5 +67,26 @@ function withOwn(view: View, own: () => Promise<View>): View {
     ...view,
     read: (uri, options) => (isOwn(uri) ? own().then((skills) => skills.read(uri, options)) : view.read(uri, options)),
     directory: async (query, options) => (isOwn(query.uri) ? await own() : view).directory(query, options),
+  }
+}
+
+/** Objects that are loaded and created at the first request for skills. */
+interface OpenedSkills {
+  /** The view of our own skills. */
+  own(principal: Principal): View
+  /** The skills in a view. */
+  skillsOf(view: View): SkillView
+}
+
+async function openSkills(below: readonly string[], log: Log): Promise<OpenedSkills> {
+  const [{ createCatalog }, { createDigests, ownSkills, ownSkillsProvider, skillsOf }] = await Promise.all([
+    import('../core/catalog.ts'),
+    import('../skills/index.ts'),
+  ])
+  const catalog = createCatalog({ mounts: [{ address: ownSkills, provider: ownSkillsProvider() }] })
+  const digests = createDigests()
+  return {
+    own: (principal) => catalog.view(principal),
+    skillsOf: (view) => skillsOf(view, { below, digests, log }),
   }
 }

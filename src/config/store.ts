@@ -86,6 +86,7 @@ export async function loadStore(
   return { store: { sqlite: { file } }, findings }
 }
 
-function providerOf(mount: unknown): unknown {
+/** The name of the source of a mount, before validation. */
+export function providerOf(mount: unknown): unknown {
   return typeof mount === 'object' && mount !== null && 'provider' in mount ? mount.provider : undefined
 }

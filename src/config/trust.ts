@@ -5,8 +5,8 @@ import { stateFolder } from './folder.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** That this user trusts a configuration with one content. */
-export interface TrustRecord {
+/** Record that this user trusts a configuration with one content. */
+interface TrustRecord {
   /** The absolute path of the configuration. */
   readonly file: string
   /** The SHA-256 digest of its bytes, in hexadecimal. */
@@ -23,7 +23,7 @@ function recordsFolder(env: Env): string {
 }
 
 /** The path of a configuration with the links of its folder followed: relative paths in it start in that folder. */
-export async function trustedPath(file: string): Promise<string> {
+async function trustedPath(file: string): Promise<string> {
   const absolute = resolve(file)
   return join(await realpath(dirname(absolute)), basename(absolute))
 }
@@ -94,7 +94,7 @@ export async function trustState({ file, sha256 }: TrustRecord): Promise<'truste
   return digestOf(content) === sha256 ? 'trusted' : 'changed'
 }
 
-/** A record that somebody else wrote, or that others may write, is none. */
+/** Reads a record. A record of another user, or one that others may write, is ignored. */
 async function readRecord(path: string): Promise<TrustRecord | undefined> {
   try {
     const { uid, mode } = await stat(path)

@@ -70,7 +70,7 @@ function emptySearches(mounts: Raw, gone: ReadonlySet<string>): readonly Withhel
   })
 }
 
-/** A configuration without the parts that are withheld. Searches are left with the mounts that are there. */
+/** Returns a configuration without the withheld parts. Searches keep the remaining mounts. */
 export function withoutParts<Config extends object>(config: Config, withheld: readonly Withheld[]): Config {
   if (withheld.length === 0) return config
   const names = (part: Withheld['part']) => new Set(withheld.flatMap((one) => (one.part === part ? [one.name] : [])))
@@ -115,7 +115,7 @@ const auth: Rules<Auth> = {
 const http: Rules<Http> = {
   listen: ({ host }) => (isLoopback(host) ? [] : admits(`other machines, at ${host}`)),
   path: 'none',
-  // A name that leads here lets the pages of its owner ask (DNS rebinding).
+  // Any website could get such a name for its requests (DNS rebinding).
   allowedHosts: (hosts) => hosts.flatMap((host) => admits(`whoever asks for ${host}`)),
   allowedOrigins: (origins) => origins.flatMap((origin) => admits(`web pages of ${origin}`)),
   auth: (value, context) => effectsBy(auth, value, context),

@@ -153,7 +153,11 @@ function postingTo(mount: WritableMount, put: Put): Posting {
   }
 }
 
-/** @throws ResourceError `invalid`, which says which of them it is. */
+/**
+ * Validates one of several records.
+ *
+ * @throws ResourceError `invalid`, whose message contains its index.
+ */
 function checkAt({ provider }: WritableMount, value: unknown, index: number): void {
   try {
     provider.check(value)

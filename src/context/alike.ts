@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { createRecent } from '../core/kit/lru.ts'
 
 /** Digest and shingle hashes of a text, for comparing it with other texts. */
-export interface Shingles {
+interface Shingles {
   readonly sha256: string
   /** Hashes, each once, in ascending order. */
   readonly all: Uint32Array

@@ -11,7 +11,7 @@ export const most = {
   ...{ earlier: 999, ranges: 1000 },
 }
 export const otherwise = { budget: 8000, suggested: 20 }
-export const audiences = ['user', 'assistant'] as const
+const audiences = ['user', 'assistant'] as const
 
 const uriSchema = { type: 'string', maxLength: most.uri }
 

@@ -26,11 +26,12 @@ import type {
 const capShare = 0.6
 
 /**
- * Chooses what of a view helps with a query, and puts it into one text of at most so many tokens: what is required first, then what brings
- * most per token. The same view, options and time give the same text.
+ * Chooses the resources of a view that help with a query, and puts them into one text within a budget of tokens: first the
+ * required resources, then those with the highest value per token. The same view, options and time give the same text.
  *
- * @throws ResourceError `invalid` for faulty options (reason `options`), or where what is required does not fit (reason
- *   `budget`, with what it takes); `not-found` where a pin is not there; `unavailable` where what is required cannot be read just now.
+ * @throws ResourceError `invalid` for faulty options (reason `options`), or if the required resources do not fit (reason
+ *   `budget`, with the tokens that they take); `not-found` for a pin that does not exist; `unavailable` if a required resource
+ *   cannot be read at the moment.
  */
 export async function assemble(view: View, options: AssembleOptions): Promise<Assembled> {
   requireKeys('The view of assemble(view, options)', view, { list: 'a function', read: 'a function' })

@@ -4,7 +4,7 @@ import type { Resource } from '../core/view.ts'
 import type { Annotations, ContentBlock } from './types.ts'
 
 /** A content block in the types of the core. */
-export type Piece = { readonly text: string } | { readonly resource: EmbeddedText } | { readonly link: Resource }
+type Piece = { readonly text: string } | { readonly resource: EmbeddedText } | { readonly link: Resource }
 
 /** Content blocks in the form of tools and prompts, from which the server writes each revision of the protocol. */
 export function piecesOf(blocks: readonly ContentBlock[]): readonly Piece[] {

@@ -119,7 +119,9 @@ export async function formsOf(
   }
 }
 
-/** Of thousands of candidates there is a link alone, and no more is made for it than is needed. */
+/**
+ * Makes the only form of a candidate that is shown as a link. There may be thousands of them, so it does as little as possible.
+ */
 async function linkOf(candidate: Candidate, reading: Reading | undefined, given: Forming): Promise<Formed> {
   const part: Part = { resource: candidate.resource, level: 'link' }
   const tokens = await given.counter.count(given.renderer.part(part, 1), given.signal)

@@ -1,5 +1,5 @@
 /** A binary heap: the value that precedes all others is removed first. */
-export interface Heap<T> {
+interface Heap<T> {
   push(value: T): void
   pop(): T | undefined
 }

@@ -115,7 +115,7 @@ async function* ahead(
 ): AsyncGenerator<{ readonly reading: Reading | 'remembered' | undefined; readonly position: number }> {
   const read = (from: number) => {
     const reading = reader.readOthers(uris.slice(from, from + batch), unitsOf)
-    // The error is thrown where the reading is awaited.
+    // Handled at the `await` below: this line only prevents an unhandled rejection.
     reading.catch(() => {})
     return reading
   }

@@ -36,10 +36,10 @@ const nearness = { referred: 0.1, folder: 0.05, seeds: 10 }
  */
 const outside = { weight: 0.5, minTerms: 2 }
 
-export interface Looked {
+interface Looked {
   readonly terms: ReadonlySet<string>
   readonly searched: Searched
-  /** Whether a search covers any of the resources, and this one. */
+  /** Whether a search covers at least one of the resources; `isCovered`: whether one covers this resource. */
   readonly isSearched: boolean
   isCovered(resource: Resource): boolean
   /** Whether a resource is read to search words in it. */
@@ -252,7 +252,10 @@ function resolved(folder: string, path: string): string | undefined {
   return root + segments.join('/')
 }
 
-/** The resources in the same folder, unless there are so many that this means nothing. */
+/**
+ * Returns the resources in the same folder as a resource; none for a very large folder, where the folder says nothing about the
+ * topic.
+ */
 function foldersOf(uris: readonly string[]): (uri: string) => readonly string[] {
   const folders = new Map<string, string[]>()
   for (const uri of uris) {

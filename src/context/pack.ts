@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { createHeap } from './heap.ts'
 
 /** One form in which an item can be taken. */
-export interface PackOption {
+interface PackOption {
   readonly tokens: number
   /** Its value as a share of the item, from 0 to 1. */
   readonly worth: number

@@ -138,8 +138,9 @@ function itemOf(each: Formed, fixed: Form | undefined): readonly [PackItem, Form
   const { candidate, forms, size } = each
   const item: PackItem = {
     uri: candidate.resource.uri,
-    // Scores fall off slowly. Cubed, more goes to the text of the best, and less to outlines of all the others. Times its size, a token of a long
-    // text counts as much as one of a short text: otherwise small files that hardly fit come before a large one that fits.
+    // The cube of the score favours the texts of the best resources over outlines of all others, because scores fall off
+    // slowly. The score is multiplied by the size, so that a token of a long text counts as much as a token of a short one.
+    // Otherwise small files that hardly match would come before a large one that matches.
     score: candidate.explanation.score ** 3 * size,
     options: fixed === undefined ? forms : [fixed],
     ...(candidate.required === undefined && fixed === undefined ? {} : { required: 0 }),
@@ -154,8 +155,8 @@ function worthOf({ packed }: Packing): number {
 }
 
 /**
- * The order of what was chosen: the front as it was in the earlier context, as far as that can be had; then what stood behind it, since a file that
- * grew at its end begins as before; then the rest, best first.
+ * Orders the chosen items: first those of the earlier context in their order, up to and including the first one that differs (a
+ * file that grew at its end still begins with the same text); then all others, best first.
  */
 export function inOrder<Chosen extends { readonly candidate: Formed['candidate']; readonly form: Form }>(
   chosen: readonly Chosen[],

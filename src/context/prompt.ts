@@ -30,7 +30,7 @@ const listed: ListedPrompt = {
 const known: readonly string[] = (listed.arguments ?? []).map(({ name }) => name)
 const budgets = ['4k', '8k', '16k', '32k', '64k', '128k']
 
-/** Another prompt of this name is asked for by this one. */
+/** Name under which another prompt with the name of this one is available. */
 const renamed = `${assembleName}_2`
 
 /**
@@ -46,7 +46,7 @@ export function withAssemblePrompt(view: View, options: AssemblePromptOptions = 
       inner === undefined
         ? { items: [], cache: { ttlMs: 60_000, scope: 'private' } }
         : await inner.list(query, call).catch((error: unknown) => {
-            // Ours is there whether the others answer or not.
+            // The prompt of this module is listed even if the others do not answer.
             if (query?.cursor !== undefined || !isResourceError(error, 'unavailable')) throw error
             return { items: [], cache: { ttlMs: 0, scope: 'private' } }
           })

@@ -54,7 +54,7 @@ async function doublesOf(
   return { originals, isSearched: true }
 }
 
-export interface Ranked {
+interface Ranked {
   /** Required candidates in the order of the pins, then the others, best first. */
   readonly candidates: readonly Candidate[]
   readonly terms: ReadonlySet<string>

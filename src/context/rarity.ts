@@ -8,8 +8,8 @@ import type { Reader } from './reader.ts'
 const sampled = 64
 
 /**
- * Estimates how rare each term is among leading texts and all others, of which a sample is read, evenly spread over them in
- * the order in which they are listed. Among the leading ones alone every word that is asked for is frequent.
+ * Estimates how rare each term is in all texts: the leading texts, and an evenly spread sample of the others. In the leading
+ * texts alone every word of the query would be frequent.
  */
 export async function estimateRarity(
   leaders: readonly TermCounts[],
@@ -44,7 +44,7 @@ function having(texts: readonly TermCounts[], term: number): number {
   return texts.filter(({ counts }) => (counts[term] ?? 0) > 0).length
 }
 
-/** At most so many of a list, evenly spread. */
+/** Returns at most {@link sampled} items of a list, evenly spread. */
 function spread<T>(list: readonly T[]): readonly T[] {
   if (list.length <= sampled) return list
   return Array.from({ length: sampled }, (_, at) => list[Math.floor(((at + 0.5) * list.length) / sampled)]).filter(

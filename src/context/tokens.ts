@@ -18,11 +18,11 @@ function digestOf(text: string): string {
 export interface Counter {
   readonly encoding: Encoding
   /**
-   * The tokens of a text, whatever stands in it: what looks like a special token is counted as the text that it is, and a lone
-   * surrogate as U+FFFD, which is what is sent for it. The time that it takes grows with the length, even of a run without
-   * a boundary, and other work goes on meanwhile.
+   * Returns the number of tokens of a text. Text that looks like a special token counts as plain text, and a lone surrogate as
+   * U+FFFD, which is sent in its place. The time is in proportion to the length, even of a run without a boundary, and it
+   * yields to the event loop.
    *
-   * @param most Where there are more tokens than this, it may stop, and answer any number above it.
+   * @param most If there are more tokens than this, it may stop, and return any greater number.
    * @throws ResourceError `too-large` for a text of more than {@link maxCounted} UTF-16 units; `unavailable` once aborted.
    */
   count(text: string, signal?: AbortSignal, most?: number): Promise<number>
@@ -138,11 +138,12 @@ type Ranks = ReadonlyMap<string, number>
 const span = 2 ** 24
 
 /**
- * Counts the tokens that byte pair encoding makes of a piece, given as its bytes: the pair of the lowest rank is merged first, of
- * several the first. The plain algorithm looks at all pairs for each merge, so a run without a boundary takes the square of its
- * length. Here the pairs wait in a heap: the merges are the same, and so is the count.
+ * Counts the tokens into which byte pair encoding splits a piece, given as its bytes. The pair of the lowest rank is merged
+ * first; of several such pairs, the first one. The plain algorithm examines all pairs for each merge, so a run without a
+ * boundary takes time in proportion to the square of its length. Here the pairs wait in a heap, which gives the same merges and
+ * the same count.
  *
- * It stops now and then, so that it can be gone on with later.
+ * It yields now and then, so that the caller can continue it later.
  */
 export function* mergeSteps(piece: string, ranks: Ranks): Generator<void, number> {
   if (ranks.has(piece)) return 1

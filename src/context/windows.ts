@@ -7,7 +7,7 @@ import type { LineRange } from './types.ts'
  */
 const bm25 = { k1: 1.2, b: 0.5, least: 0.2 }
 
-export interface Windows {
+interface Windows {
   readonly text: string
   readonly ranges: readonly LineRange[]
   /** Their share of the scores of all blocks, from 0 to 1. */
@@ -15,7 +15,7 @@ export interface Windows {
 }
 
 /** A text for which windows are made. */
-export interface Shown extends Sectioned {
+interface Shown extends Sectioned {
   /** The lines of the hits of a search, best first. */
   readonly found: readonly LineRange[]
 }

@@ -1,7 +1,7 @@
 /** IP addresses as numbers: which ones are public, and which ones lead into a private network. */
 
 /** The bytes of an address: 4 or 16. */
-export type AddressBytes = readonly number[]
+type AddressBytes = readonly number[]
 
 /**
  * Returns the bytes of an address in its one canonical spelling: `192.0.2.1`, `2001:db8::1`, `::ffff:192.0.2.1`. Undefined for

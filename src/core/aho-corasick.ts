@@ -9,7 +9,7 @@ export interface Automaton {
   readonly depth: readonly number[]
   /** Length of the longest pattern that ends in a state; 0 when none does. */
   readonly longest: readonly number[]
-  /** By the hash of three units: whether a pattern may begin with them. */
+  /** At the hash of three units: 1 if a pattern may begin with them. */
   readonly begins: Uint8Array
 }
 
@@ -64,7 +64,7 @@ export interface Span {
 }
 
 /** The units of a text or of bytes. */
-export interface Units {
+interface Units {
   at(index: number): number
   /** Returns the next index, from `at` on, whose three units a pattern may begin with; `to - 2` when there is none. */
   seek(begins: Uint8Array, at: number, to: number): number
@@ -103,7 +103,7 @@ export const unitsInBytes = (bytes: Uint8Array): Units => ({
 })
 
 /** A search that can be continued in the next piece of input. */
-export interface Scan {
+interface Scan {
   find(units: Units, from: number, to: number): readonly Span[]
   /** How many of the last units may be the beginning of a pattern. */
   readonly pending: number
@@ -143,11 +143,11 @@ export function mergeSpans(spans: readonly Span[]): readonly Span[] {
 
 /** The patterns of a set by their beginnings, to find out quickly that none of them is there (Wu and Manber, 1994). */
 export interface PatternSet {
-  /** Length of the shortest pattern, in bytes. */
+  /** Length of the shortest pattern, in bytes: the length of a window of the search. */
   readonly length: number
-  /** By two bytes: how far a window of that length that ends in them can move, before a pattern can begin in it. */
+  /** For the last two bytes of a window: by how many bytes the window can move without skipping the beginning of a pattern. */
   readonly shift: Uint8Array
-  /** The patterns by their first bytes, of that length. */
+  /** The patterns by their first `length` bytes. */
   readonly heads: ReadonlyMap<string, readonly Buffer[]>
 }
 

@@ -14,7 +14,7 @@ export interface ChangeBatch {
   readonly aliases: ReadonlyMap<string, ReadonlySet<string>>
 }
 
-export interface ChangeCollector {
+interface ChangeCollector {
   collect(change: Change): void
   /** Drops the changes that are still waiting. */
   close(): void

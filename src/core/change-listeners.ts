@@ -31,7 +31,7 @@ interface Told {
 const maxBelow = 100
 
 /** The listeners of a mount: to paths, to its list, or to everything. */
-export interface ChangeListeners {
+interface ChangeListeners {
   add(listener: Listener, path: string, uri: string): void
   remove(listener: Listener, path: string, uri: string): void
   /** @param sees Whether the principal sees anything of the mount now. */

@@ -1,7 +1,7 @@
 import { invalid } from './errors.ts'
 
 /** The content of a `data:` URI. */
-export interface Data {
+interface Data {
   /** Type and subtype, in lower case. */
   readonly mimeType: string
   /** Parameters, by their names in lower case. */

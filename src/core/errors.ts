@@ -232,6 +232,11 @@ export function invalidRequest(message: string, reason: string, detail: ErrorDet
   return invalid(message, foreignReason(reason), detail)
 }
 
+/** The code of an error of the system or of a library, such as `ENOENT`. Undefined when it has none. */
+export function errorCodeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+}
+
 /** Whether an error is a {@link ResourceError}, and of the given kind if one is given. */
 export function isResourceError(error: unknown, kind?: ErrorKind): error is ResourceError {
   return error instanceof ResourceError && (kind === undefined || error.kind === kind)

@@ -5,8 +5,8 @@
 export type Degradation = 'limited' | 'lost' | 'unavailable'
 
 /**
- * How far a mount is: `waiting` for its turn; `comparing` what is listed with what is indexed, and reading what has changed;
- * `current`: what is listed is indexed; `unavailable`: the source or the store does not answer, and is asked again.
+ * State of the index of a mount: `waiting` for its turn; `comparing` the listing with the index, and reading changes;
+ * `current`: the index equals the listing; `unavailable`: the source or the store does not answer, and is asked again later.
  */
 export type MountState = 'waiting' | 'comparing' | 'current' | 'unavailable'
 
@@ -23,7 +23,7 @@ export interface MountProgress {
   /** How changes are noticed: by a watch, or by comparing everything at an interval. */
   readonly changes: 'watched' | 'compared'
   readonly degraded?: Degradation
-  /** Entries of which not all parts are indexed: of so many tables, only so many rows each. */
+  /** Number of entries (such as tables) of which only the first `limit` parts (such as rows) are indexed. */
   readonly partial?: { readonly entries: number; readonly limit: number }
   /** Number of entries of which only the first page is indexed, such as tables and views without a key. */
   readonly firstPages?: number

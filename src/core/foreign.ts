@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isPath, segmentFault } from './path.ts'
-import { encodePath, encodeSegment } from './uri.ts'
+import { decodeComponent, encodePath, encodeSegment } from './uri.ts'
 
 /**
  * Maps URIs of other servers to paths of a mount, and back. Any text has exactly one path, which never changes:
@@ -126,7 +126,7 @@ function piecesOfTemplate(body: string): string | undefined {
   const query = parts.findIndex((part, index) => (index % 2 === 1 ? /^\{[?&#]/.test(part) : /[?#]/.test(part)))
   const path = query === -1 ? parts : parts.slice(0, query)
   const literals = path.filter((_, index) => index % 2 === 0).flatMap((text) => text.split('/'))
-  const isPlain = literals.every((text) => text === '' || encodePiece(text) === decode(text))
+  const isPlain = literals.every((text) => text === '' || encodePiece(text) === decodeComponent(text))
   // A path has no empty segments.
   const isWhole = !path.join('').includes('//') && path.join('') !== '' && !path.join('').endsWith('/')
   return isPlain && (isWhole || (query !== -1 && path.join('') !== '')) ? body : undefined
@@ -144,7 +144,7 @@ function decodePieces(path: string): string {
 }
 
 function encodePiece(raw: string): string {
-  const plain = decode(raw)
+  const plain = decodeComponent(raw)
   const isPlain = plain !== undefined && !plain.startsWith('=') && segmentFault(plain) === undefined
   return isPlain && spell(plain) === raw ? plain : `=${raw}`
 }
@@ -155,12 +155,4 @@ function spell(plain: string): string {
     .split(/([?#])/)
     .map((part, index) => (index % 2 === 1 ? part : encodeSegment(part)))
     .join('')
-}
-
-function decode(raw: string): string | undefined {
-  try {
-    return decodeURIComponent(raw)
-  } catch {
-    return undefined
-  }
 }

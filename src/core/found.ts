@@ -49,7 +49,7 @@ export interface FoundHit extends Origin {
   readonly snippet: FoundSnippet
 }
 
-export interface FoundSnippet {
+interface FoundSnippet {
   readonly text: string
   /** Ranges of `text` that match: half-open, in UTF-16 units, in order, not overlapping. */
   readonly marks: readonly (readonly [start: number, end: number])[]

@@ -9,7 +9,7 @@ import { type Fault, type Plain, parseGlob, type Token } from './glob-tokens.ts'
  */
 export type GlobStep = Plain | 'deep' | 'inside' | 'all' | Fork | 'exact' | 'within'
 
-export interface Fork {
+interface Fork {
   readonly to: readonly number[]
 }
 

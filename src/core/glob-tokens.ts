@@ -1,7 +1,7 @@
 import { invalid } from './errors.ts'
 
 /** A character class, `[a-z]`: pairs of first and last code point. It never contains `/`. */
-export interface CharacterClass {
+interface CharacterClass {
   readonly negated: boolean
   readonly ranges: readonly (readonly [number, number])[]
 }

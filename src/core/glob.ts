@@ -3,7 +3,7 @@ import { compileGlobProgram, type GlobProgram, type GlobStep } from './glob-prog
 /** Whether a glob matches a path of a mount. A final `/` marks a directory. */
 export type PathTest = (path: string) => boolean
 
-export interface GlobOptions {
+interface GlobOptions {
   /** Compares in lower case, code point by code point, by the Unicode default mapping (no locale). Default false. */
   readonly ignoreCase?: boolean
 }

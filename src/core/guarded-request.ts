@@ -4,7 +4,7 @@ import { type Guard, notPublic, refusedHost } from './address-guard.ts'
 import type { HttpUrl } from './http-url.ts'
 import { traceContext, traced } from './trace.ts'
 
-export interface GuardedRequest {
+interface GuardedRequest {
   readonly url: HttpUrl
   readonly headers: Readonly<Record<string, string>>
   /** Body of a POST. Without it, the request is a GET. */

@@ -74,7 +74,7 @@ function jsonBytes(value: unknown): number {
 const maxCompared = 20_000
 
 /** Limits of a list. By default it is complete, in the order of addresses and paths. */
-export interface ListBounds {
+interface ListBounds {
   /** Maximum number of resources on all pages together: the most important ones, best first. Default no limit. */
   readonly most?: number | undefined
   /** Maximum number of pages. With it, derived mounts come last. Default no limit. */

@@ -8,7 +8,7 @@ export interface Measured {
   readonly samples: readonly MeasuredSample[]
 }
 
-export interface MeasuredSample {
+interface MeasuredSample {
   /** Few labels, with few values each, none of which comes from a client. */
   readonly labels?: Readonly<Record<string, string>>
   readonly value: number

@@ -25,8 +25,8 @@ export const metaKeys = {
   /** URL from which content that is too large for an answer can be fetched, and its expiry. The URL is a secret until then. */
   link: 'dev.hikidashi/link',
   /**
-   * Names the members beside it whose text comes from the source, and not from the operator: `title`, `description`. The author
-   * of a document, a table or a commit, or another server, chose the words.
+   * Names the members (`title`, `description`) whose text comes from the source, and not from the operator: the author of a
+   * document, a table or a commit, or another server, chose the words.
    */
   untrusted: 'dev.hikidashi/untrusted',
   /** Marks of the processes that relayed a resource. A process does not list again what carries its own mark. */

@@ -140,7 +140,7 @@ function createRetry(attempt: () => void) {
   }
 }
 
-/** Ends something a while after its last use. Each use begins the while anew. */
+/** Ends something some time after its last use (idle time-out). */
 function createLinger(end: () => void) {
   let timer: NodeJS.Timeout | undefined
   return {

@@ -99,9 +99,6 @@ export function createMount(options: MountOptions): Mounted {
   const allows = (principal: Principal, path: string) =>
     path.endsWith('/') ? reach(principal, path) !== 'none' : access(principal, path)
   const provider = restricted ? withAccess(options.provider, allows) : options.provider
-  /** A directory whose contents are all hidden is hidden too, though no rule names it. */
-  const isVisible = (principal: Principal, path: string) =>
-    access(principal, path) && !(path.endsWith('/') && reach(principal, path) === 'none')
   const decoy = (path: string, principal: Principal) =>
     decoyOf(path, (directory) => reach(principal, directory) === 'none')
   const name = nameOfAddress(address)
@@ -167,7 +164,9 @@ export function createMount(options: MountOptions): Mounted {
     asked: (path, principal) => {
       // Computed in both cases, since the time for it would reveal a denial.
       const elsewhere = restricted ? decoy(path, principal) : path
-      return isVisible(principal, path) ? { path, denied: false } : { path: elsewhere, denied: true }
+      // A directory whose contents are all hidden is hidden too, though no rule names it.
+      const isHidden = path.endsWith('/') && reach(principal, path) === 'none'
+      return access(principal, path) && !isHidden ? { path, denied: false } : { path: elsewhere, denied: true }
     },
     find: async (path, context) => {
       const asked = mount.asked(path, context.principal)

@@ -46,7 +46,7 @@ export function pageLength(paging: Paging, page: number): number {
 }
 
 /** Collects one page, and reports when it is full. */
-export interface PageBuilder<T> {
+interface PageBuilder<T> {
   readonly items: readonly T[]
   /** Adds an item. Returns false when the item did not fit: then the page is full. */
   add(item: T, size: number): boolean
@@ -75,14 +75,14 @@ export function createPageBuilder<T>(paging: Paging, page: number): PageBuilder<
 export type Rank = readonly [priority: number, derived: 0 | 1, depth: number, address: string, path: string]
 
 /** One entry of a selection. */
-export interface Ranked {
+interface Ranked {
   readonly rank: Rank
   readonly mount: Mounted
   readonly entry: Entry
 }
 
 /** Limits of one selection. */
-export interface SelectionBounds {
+interface SelectionBounds {
   /** Maximum number of visible entries that are compared, of all mounts together. */
   readonly visible: number
   /** Maximum number of entries that are read of one mount, visible or not. */
@@ -96,7 +96,7 @@ const noPriority = 0.5
  * Compares two ranks by importance: the priority, highest first; then entries of mounts that are not derived; then entries that
  * are higher in their tree; then the address and path. No two entries are equal.
  */
-export function compareRanks(a: Rank, b: Rank): number {
+function compareRanks(a: Rank, b: Rank): number {
   return (
     b[0] - a[0] ||
     a[1] - b[1] ||

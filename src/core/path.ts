@@ -21,7 +21,7 @@ export function comparePaths(a: string, b: string): number {
 const controls = /[^ -~\xa0-\u2027\u202a-\uffff]/
 
 /** Why a text cannot be a segment of a path. `not-unicode`: it has a lone surrogate. */
-export type SegmentFault = 'empty-segment' | 'dot-segment' | 'slash' | 'control-character' | 'not-unicode'
+type SegmentFault = 'empty-segment' | 'dot-segment' | 'slash' | 'control-character' | 'not-unicode'
 
 /** Returns why a text cannot be a segment of a path; undefined for a valid segment. */
 export function segmentFault(segment: string): SegmentFault | undefined {
@@ -58,4 +58,11 @@ export function parentOf(path: string): string {
  */
 export function afterSubtree(directory: string): string {
   return `${directory}\u{10ffff}\u{10ffff}`
+}
+
+/** Returns the rest of `after` relative to a prefix; `''` when everything is still to come, undefined when nothing is. */
+export function resumeIn(prefix: string, after: string | undefined): string | undefined {
+  if (after === undefined) return ''
+  if (after.startsWith(prefix)) return after.slice(prefix.length)
+  return comparePaths(after, prefix) < 0 ? '' : undefined
 }

@@ -2,7 +2,7 @@
 export const requiredPriority = 1
 
 /** The highest priority that documents, or other servers, can give themselves. It is below {@link requiredPriority}. */
-export const maxClaimedPriority = 0.99
+const maxClaimedPriority = 0.99
 
 /**
  * Caps a priority that a document or another server claims for itself at {@link maxClaimedPriority}: only the operator of this

@@ -14,7 +14,7 @@ export interface Resolved<M> {
   below(principal: Principal): Reach
 }
 
-export interface ResolvableMount {
+interface ResolvableMount {
   readonly address: string
   readonly rules?: readonly AccessRule[]
   readonly scopes?: readonly string[]

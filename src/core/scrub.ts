@@ -12,6 +12,7 @@ import {
   unitsInText,
   unitsOf,
 } from './aho-corasick.ts'
+import { decodeComponent } from './uri.ts'
 
 /** The replacement of every removed secret. It is constant, so it reveals no length, prefix or hash. */
 export const redactedMark = '[redacted]'
@@ -37,7 +38,7 @@ export interface Scrubber {
   stream(): ScrubStream
 }
 
-export interface ScrubStream {
+interface ScrubStream {
   /** Takes a piece, and returns the bytes that are known to be clean. */
   push(bytes: Uint8Array): Uint8Array
   /** Returns the remaining bytes. Nothing may be pushed after it. */
@@ -64,7 +65,7 @@ export function createScrubber(secrets: Iterable<string>): Scrubber {
     return inText
   }
   let inJson: PatternSet | undefined
-  /** A string with a secret holds the secret as JSON writes it: a form that has to be escaped has another form in there. */
+  /** For text inside of JSON strings, where a form that must be escaped has another form. */
   const forJson = () => {
     const written = forms.map((form) => JSON.stringify(form).slice(1, -1)).filter((form, at) => form !== forms[at])
     inJson ??= compilePatternSet(
@@ -157,18 +158,10 @@ function createStream(automaton: Automaton): ScrubStream {
 function partsOf(secret: string): readonly string[] {
   const parts = [secret, secret.trim()]
   const password = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#@:]*:([^/?#]*)@/.exec(secret.trim())?.[1]
-  if (password !== undefined) parts.push(password, decoded(password))
+  if (password !== undefined) parts.push(password, decodeComponent(password) ?? password)
   if (/[\r\n]/.test(secret))
     parts.push(...secret.split(/[\r\n]+/).flatMap((line) => (line.trim().length >= 20 ? [line.trim()] : [])))
   return parts
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }
 
 /** Returns every spelling of a secret in text. */

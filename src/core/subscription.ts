@@ -22,14 +22,14 @@ interface Adding {
   looks: number
 }
 
-/** A path of a mount, and the watch that tells of its changes. */
+/** A path of a mount, and the watch that reports its changes. */
 interface Followed {
   readonly watch: MountWatch
   readonly path: string
 }
 
 /** The parts that all subscriptions of a catalog share. */
-export interface SubscriptionParts {
+interface SubscriptionParts {
   readonly state: CatalogState
   readonly route: Route
   readonly watches: ReadonlyMap<Mounted, MountWatch>
@@ -163,7 +163,7 @@ interface Hearing {
   readonly isClosed: () => boolean
 }
 
-/** Adds listeners to the lists of mounts. Resolves to whether any mount tells of its list. */
+/** Listens to the lists of mounts. Resolves to whether at least one mount reports changes of its list. */
 async function hearLists(
   mounts: Iterable<readonly [Mounted, MountWatch]>,
   whoHears: (watch: MountWatch) => Listener,
@@ -182,7 +182,10 @@ async function hearLists(
   return heard
 }
 
-/** Makes a watch tell of a path. Resolves to whether it does: the caller may listen to the path, and the source can be watched. */
+/**
+ * Adds a path to a watch. Resolves to whether its changes are reported: the caller may listen to the path, and the source can
+ * be watched.
+ */
 async function isFollowed(
   mount: Mounted,
   { watch, path }: Followed,
@@ -210,7 +213,7 @@ async function isFollowed(
 async function isAllowed(mount: Mounted, path: string, adding: Adding): Promise<boolean> {
   const { principal } = adding.context
   if (!mount.restricted || mount.access(principal, path)) return true
-  // A directory may be listened to when something in it is visible, as far as the limit lets the search go.
+  // A caller may listen to a directory if it may see something in it. The search for a visible entry is bounded by the limit.
   const prefix = path === '' || path.endsWith('/') ? path : `${path}/`
   const reach = mount.reach(principal, prefix)
   if (reach !== 'some') return reach === 'all'
@@ -233,13 +236,13 @@ function placeOf(uri: string, route: Route): ReturnType<Route> {
 }
 
 /** The listeners of one subscription for changes of prompts, or of tools. */
-export interface KindListeners {
+interface KindListeners {
   /** Returns the listener for a mount. */
   of(watch: MountWatch): Listener
   close(): void
 }
 
-/** Creates them. They notify about changed lists only as often as the throttle allows. */
+/** Creates the listeners. They notify about changed lists only as often as the throttle allows. */
 function createKindListeners(
   kind: ChangedKind,
   options: {

@@ -14,7 +14,7 @@ import type { TemplatePart, Variable } from './template-syntax.ts'
 /** A value of a variable in a URI, percent-decoded once: text; the members of a list; or the map of `{?map*}`. */
 export type MatchedValue = string | readonly string[] | ReadonlyMap<string, string>
 
-export type Match = ReadonlyMap<string, MatchedValue>
+type Match = ReadonlyMap<string, MatchedValue>
 
 interface Capture {
   readonly variable: Variable

@@ -1,5 +1,5 @@
 import type { Expression, TemplatePart, Variable } from './template-syntax.ts'
-import { maxUriBytes } from './uri.ts'
+import { decodeComponent, maxUriBytes } from './uri.ts'
 
 /**
  * A URI prepared for comparison, one number per character: its code point, whether it was percent-encoded or not, but negated for
@@ -62,7 +62,7 @@ export function toUnits(uri: string): Units | undefined {
     }
     let end = at
     while (uri[end] === '%') end += 3
-    const text = decode(uri.slice(at, end))
+    const text = decodeComponent(uri.slice(at, end))
     if (text === undefined) return undefined
     for (const character of text) {
       const decoded = character.codePointAt(0) ?? 0
@@ -72,15 +72,6 @@ export function toUnits(uri: string): Units | undefined {
     at = end
   }
   return units.subarray(0, count)
-}
-
-/** Decodes strictly: refuses a lone `%`, an overlong form or an encoded surrogate. */
-function decode(triplets: string): string | undefined {
-  try {
-    return decodeURIComponent(triplets)
-  } catch {
-    return undefined
-  }
 }
 
 /** Whether a code point is a control character (C0, C1, DEL) or a Unicode line separator. */

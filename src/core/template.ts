@@ -2,6 +2,7 @@ import { invalid } from './errors.ts'
 import { requireArgument } from './kit/required.ts'
 import { compileMatcher, type MatchedValue } from './template-match.ts'
 import { type Expression, type Operator, parseTemplate, type Variable } from './template-syntax.ts'
+import { decodeComponent } from './uri.ts'
 
 export type { MatchedValue } from './template-match.ts'
 
@@ -19,7 +20,7 @@ export type TemplateValue =
   | { readonly [key: string]: Scalar | null | undefined }
   | ReadonlyMap<string, Scalar | null | undefined>
 
-export type TemplateValues = Readonly<Record<string, TemplateValue>> | ReadonlyMap<string, TemplateValue>
+type TemplateValues = Readonly<Record<string, TemplateValue>> | ReadonlyMap<string, TemplateValue>
 
 /** A compiled URI template (RFC 6570, level 4). */
 export interface UriTemplate {
@@ -174,11 +175,5 @@ function encode(text: string, encoder: (text: string) => string): string {
 
 /** Decodes escapes that are UTF-8; everything else stays unchanged. */
 function decodeEscapes(text: string): string {
-  return text.replace(/(?:%[0-9A-Fa-f]{2})+/g, (escapes) => {
-    try {
-      return decodeURIComponent(escapes)
-    } catch {
-      return escapes
-    }
-  })
+  return text.replace(/(?:%[0-9A-Fa-f]{2})+/g, (escapes) => decodeComponent(escapes) ?? escapes)
 }

@@ -38,7 +38,7 @@ export interface ToolApp {
 
 /** The result of a call. */
 export interface ToolAnswer {
-  /** Text for a model, the first block. Empty: there is none, and the blocks are all there is. */
+  /** Text for a model, the first block. Empty: the answer consists of the blocks alone. */
   readonly text: string
   readonly structured?: JsonObject
   /** Resources that the call created or found. */

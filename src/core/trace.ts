@@ -9,7 +9,7 @@ export interface TraceContext {
 /** The kind of a span: a request that this process serves, one that it sends, or a step in between. */
 export type SpanKind = 'server' | 'client' | 'internal'
 
-export interface SpanOptions {
+interface SpanOptions {
   readonly kind: SpanKind
   readonly attributes?: Readonly<Record<string, string | number>>
   /** Trace context of the caller. The span belongs to its trace. */
@@ -19,7 +19,7 @@ export interface SpanOptions {
 }
 
 /** The span of running work. */
-export interface Span {
+interface Span {
   set(attributes: Readonly<Record<string, string | number>>): void
   /** Marks the work as failed, although it does not throw. `type` is one word of a closed list. */
   fail(type: string): void

@@ -96,6 +96,15 @@ function decode(raw: string): string {
   }
 }
 
+/** Percent-decodes strictly: `undefined` for a lone `%`, an overlong form or an encoded surrogate. */
+export function decodeComponent(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
 /** Replaces each `%` that is not followed by two hexadecimal digits by `%25`. */
 function escapeLonePercents(text: string): string {
   return text.replace(/%(?![0-9A-Fa-f]{2})/g, '%25')

@@ -1,11 +1,11 @@
 import type { Provider } from '../core/provider.ts'
 import type { OpenContext, SourceConfig } from './source.ts'
 
-/** A source in the table: how its folder is loaded, and what a start has to know before that. */
+/** A source in the table: how its folder is loaded, and the facts that a start needs before that. */
 interface SourceEntry {
-  /** Loads what a configuration may say of it. */
+  /** Loads its part of the configuration. */
   readonly config: () => Promise<{ readonly source: Pick<SourceConfig<never>, 'about'> }>
-  /** Loads what opens it. */
+  /** Loads the function that opens it. */
   readonly open: () => Promise<{ readonly open: (options: never, context: OpenContext) => Promise<Provider> }>
   /** The noun for the data of a mount, for people and models. Default: the name of the source. */
   readonly noun?: string
@@ -16,11 +16,11 @@ interface SourceEntry {
    * of changes that they may not see, as on a network file system. Default: the source itself tells each of them.
    */
   readonly changes?: 'polled' | 'seen'
-  /** Its mounts are about other things that are served, or about the machine. Lists have them behind the others where not all fits. */
+  /** Whether its mounts describe other mounts or this machine. They come last in a list that is too long. */
   readonly isDerived?: true
-  /** Its mounts keep something in the store. */
+  /** Whether its mounts keep data in the store. */
   readonly keeps?: true
-  /** `"over": "*"` leaves its mounts out: they have no texts that stay for a while, or are searches themselves. */
+  /** Whether `"over": "*"` leaves out its mounts, because their texts change all the time, or they are searches themselves. */
   readonly isUnsearched?: true
 }
 

@@ -2,24 +2,24 @@ import { isResourceError } from '../core/errors.ts'
 import { sleep } from '../core/kit/abort.ts'
 import type { Change } from '../core/provider.ts'
 
-export interface LookingOptions<T> {
-  /** From the end of one look to the beginning of the next, in milliseconds. */
+interface LookingOptions<T> {
+  /** Pause between two polls, in milliseconds. */
   readonly interval: number
-  /** Throws ResourceError where the source does not answer: it is looked at again, less and less often. */
+  /** Throws ResourceError if the source does not answer: the pauses then become longer. */
   look(signal: AbortSignal): Promise<T>
   changesOf(before: T, now: T): Iterable<Change>
 }
 
 export interface Looking {
   watch(signal: AbortSignal): Promise<AsyncIterable<Change>>
-  /** Whether the source did not answer when it was last looked at. */
+  /** Whether the source did not answer the last poll. */
   readonly away: boolean
 }
 
-/** The longest wait while the source does not answer, in looks. */
+/** Longest pause while the source does not answer, in intervals. */
 const longest = 8
 
-/** Tells of changes by looking at a source once in an interval, and comparing it with what it was. */
+/** Reports changes of a source: polls it at an interval, and compares it with its previous state. */
 export function createLooking<T>({ interval, look, changesOf }: LookingOptions<T>): Looking {
   let away = false
 
@@ -27,7 +27,7 @@ export function createLooking<T>({ interval, look, changesOf }: LookingOptions<T
     let known = first
     let waits = 1
     while (!signal.aborted) {
-      // Many replicas that began at once do not ask at once.
+      // Spreads the polls of replicas that started at the same time.
       await sleep(interval * waits * (0.9 + Math.random() * 0.2), signal)
       if (signal.aborted) return
       try {

@@ -11,36 +11,36 @@ import type { SpilledOptions } from '../wrap/spilled.ts'
 /** Settings for opening mounts. */
 export interface MountSettings {
   readonly log: Log
-  /** Values that are known to be secret: providers that redact take them out as well. */
+  /** Removes known secrets, for providers that redact. */
   readonly scrubber?: Scrubber
-  /** The key that versions of redacted contents are hashed with; replicas share it. By default one is made for each mount. */
+  /** Key for the version hashes of redacted contents. Replicas share it. Default: a separate key for each mount. */
   readonly key?: Uint8Array
-  /** Finds that key, once it is needed. */
+  /** Loads that key when it is needed. */
   readonly versionKey?: () => Promise<Uint8Array | undefined>
   /** Store of results and measurements. */
   readonly store?: LazyStore
-  /** The changes that this process and the other replicas tell each other. */
+  /** The changes that this process shares with the other replicas. */
   readonly replicas?: SharedChanges
-  /** Long results of tools are kept there. */
+  /** Storage of long results of tools. */
   readonly spill?: SpilledOptions
   /** Measurements of this process. */
   readonly measurements?: Measurements
   /** The other mounts, once all of them are open. */
   readonly searchable?: Searchable
-  /** The place of the mount among all, from 1: what it is called where its address is not to be told. */
+  /** Number of the mount, from 1: its name where its address must not be shown. */
   readonly place?: number
 }
 
-/** The mounts that a search reads: they are opened beside it, and there once the catalog is. */
+/** The mounts that a search reads. They are opened together with it, and exist once the catalog does. */
 export interface Searchable {
   reader(address: string): MountReader | undefined
-  /** The options that a mount is opened with, where that takes a look at its source. */
+  /** Returns the options with which a mount is opened, if they depend on its source. */
   refined(address: string): Promise<object | undefined>
   /** The addresses of the mounts that `"over": "*"` searches. */
   readonly addresses: readonly string[]
 }
 
-/** A store that is opened when it is first needed, and once. */
+/** A store that is opened once, when it is first needed. */
 export interface LazyStore {
   open(): Promise<Store>
   /** Closes it, if it was opened. */
@@ -61,7 +61,7 @@ export function lazyStore(options: StoreOptions, log: Log): LazyStore {
   }
 }
 
-/** The address of a mount as a part of the name of a collection in the store, which is short. */
+/** Returns a short text for the address of a mount, as a part of the name of a collection in the store. */
 export function collectionName(address: string): string {
   const { text } = parseAddress(address)
   return Buffer.byteLength(text) <= 150 ? text : createHash('sha256').update(text).digest('hex')

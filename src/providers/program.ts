@@ -5,8 +5,8 @@ import { delimiter, isAbsolute, join } from 'node:path'
 import { type ChildLimits, limitedCommand } from '../core/kit/child-limits.ts'
 
 /**
- * The absolute path of a program on the PATH of this process. Relative members of the PATH are passed over: what lies in the
- * working directory is not run. `undefined` where there is none.
+ * Returns the absolute path of a program on the PATH of this process; `undefined` if there is none. Relative members of the
+ * PATH are skipped, so that no program in the working directory runs.
  */
 export async function findProgram(name: string): Promise<string | undefined> {
   const folders = (process.env.PATH ?? '').split(delimiter).filter(isAbsolute)
@@ -27,7 +27,7 @@ export async function isProgram(path: string): Promise<boolean> {
   }
 }
 
-/** POSIX does not fix the place of the shell; every Linux and macOS that has one has it here. */
+/** Path of the shell on Linux and macOS, although POSIX does not fix it. */
 const shell = '/bin/sh'
 let hasShell: boolean | undefined
 

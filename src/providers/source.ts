@@ -6,11 +6,11 @@ import type { Finding } from '../schema/refusals.ts'
 import type { RedactedOptions } from '../wrap/redacted.ts'
 import type { MountSettings } from './mount-settings.ts'
 
-/** The options of a mount as they are once parsed: those of its source, and those that every mount has. */
+/** The parsed options of a mount: those of its source, and those of every mount. */
 export type OptionsOf<Shape> = z.output<z.Members<Omit<typeof mountShape, keyof Shape> & Shape>>
 
 /** The effects of a mount beyond reading the folder of its configuration. */
-export interface SourceEffects<Options> {
+interface SourceEffects<Options> {
   /** Effects of a mount with any options. Default none. */
   readonly always?: (options: Options, context: EffectContext) => readonly Effect[]
   /** One rule for each option of the source. An option without a rule is a type error. */
@@ -25,20 +25,24 @@ export interface FindingContext {
   readonly servedBy: (file: string) => string | undefined
 }
 
-/** A source as the configuration sees it: the schema of its mounts, and what follows from their options before anything is opened. */
+/**
+ * A source for the configuration: the schema of its mounts, and facts that follow from their options before anything is opened.
+ */
 export interface SourceConfig<Shape extends z.Shape> {
   /** Describes what a mount serves. */
   readonly about: string
-  /** The keys of a mount beside `provider` and those that every mount has. One of the latter is replaced by its namesake here. */
+  /**
+   * The keys of a mount besides `provider` and those of every mount. A key here replaces one of every mount with the same name.
+   */
   readonly shape: Shape
   /** Refuses options that do not go together. */
   readonly check?: (options: OptionsOf<Shape>, context: z.RefinementCtx) => void
   readonly effects: SourceEffects<OptionsOf<Shape>>
-  /** The keys that name a file or folder which must be there; of a `served folder`, the mount serves the files in it. */
+  /** The keys that name a file or folder which must exist. From a `served folder`, the mount serves the files. */
   readonly needs?: { readonly [Key in keyof Shape]?: 'file' | 'folder' | 'served folder' }
   /**
-   * Finds faults that the schema cannot find. The mount is given as it is written, whatever may be wrong with it, and its options if
-   * nothing is wrong.
+   * Finds faults that the schema cannot find. It gets the mount as it is written, even if it is invalid, and the options if
+   * they are valid.
    */
   readonly findings?: (
     written: Readonly<Record<string, unknown>>,
@@ -52,13 +56,13 @@ export function defineSource<const Shape extends z.Shape>(source: SourceConfig<S
   return source
 }
 
-/** Facts about the files of a provider that are made documents. */
+/** Facts about the files of a provider that are served as documents. */
 export interface DocumentFacts {
   /** Globs over Markdown documents whose first heading is their title. Default none. */
   readonly headings?: readonly string[]
   /** Globs over files that are served although their names are those of credentials. Default none. */
   readonly except?: readonly string[]
-  /** Looks for the same document in other languages although the mount names none. */
+  /** Whether to look for translations of a document even if the mount names no languages. */
   readonly findsTwins?: boolean
   /** Globs over documents with front matter, where the mount names none. Default none. */
   readonly frontMatter?: readonly string[]
@@ -67,18 +71,18 @@ export interface DocumentFacts {
 /** The mount that a source is opened for. */
 export interface OpenContext extends Omit<MountSettings, 'key' | 'versionKey' | 'replicas' | 'place'> {
   readonly address: string
-  /** The folder that relative paths of the mount start at. */
+  /** The folder to which relative paths of the mount refer. */
   readonly folder: string
-  /** The secrets that are known, and the key of version hashes: for `redacted`. */
+  /** Returns the known secrets, and the key of version hashes, for `redacted`. */
   redaction(): Promise<Pick<RedactedOptions, 'key' | 'scrubber' | 'log'>>
-  /** Makes documents of the files of a provider, as the options of the mount say (`documentsShape`). */
+  /** Serves the files of a provider as documents, as the options of the mount say (`documentsShape`). */
   documents(provider: Provider, facts?: DocumentFacts): Promise<Provider>
 }
 
 /**
- * Opens a source as the options of a mount say.
+ * Opens a source with the options of a mount.
  *
- * @throws ResourceError `invalid` for options that cannot be used, and errors of the provider.
+ * @throws ResourceError `invalid` for unusable options, and errors of the provider.
  */
 export type OpenSource<Source extends { readonly shape: z.Shape }, Opened extends Provider = Provider> = (
   options: OptionsOf<Source['shape']>,

@@ -122,7 +122,7 @@ async function readBody(zip: Zip, part: string, { writer, styles, numbering, lin
         break
       case 'footnote':
       case 'endnote':
-        // The separators between text and notes are notes too.
+        // The separators between text and notes are stored as notes, too.
         note = attributes.type === undefined ? attributes.id : undefined
         break
       case 'tbl':
@@ -243,7 +243,7 @@ async function readNumbering(zip: Zip, part: string | undefined): Promise<Number
       const count = counts.get(list) ?? []
       counts.set(list, count)
       count[depth] = (count[depth] ?? 0) + 1
-      // Items further in begin anew.
+      // The items of deeper levels start again.
       count.length = depth + 1
       return count[depth]
     },

@@ -85,7 +85,7 @@ export type ReadingAnswer =
   | { readonly reading: Reading }
   | { readonly kind: 'invalid' | 'too-large'; readonly reason: ErrorReason; readonly message: string }
 
-/** Why a document has no reading. The message is for the client. */
+/** Returns the error for a document without a reading. The message is for the client. */
 export function unreadable(message: string, reason: 'damaged' | 'encrypted' | 'no-text'): ResourceError {
   return new ResourceError('invalid', message, { reason })
 }

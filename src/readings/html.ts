@@ -27,11 +27,11 @@ const spanNames: ReadonlyMap<string, 'a' | 'strong' | 'em' | 'code'> = new Map([
 /** The end of a line between two characters of a script that has no spaces. */
 const brokenLine = /(?<=[\u3000-\u9fff\uff00-\uffef])[ \t]*\r?\n[ \t]*(?=[\u3000-\u9fff\uff00-\uffef])/g
 
-/** The longest title, in characters. */
+/** Maximum length of a title, in characters. */
 const maxTitle = 200
-/** Spans that are open within one line. */
+/** Maximum number of open spans in one line. */
 const maxSpans = 100
-/** The parser takes time in proportion to the square of this. */
+/** Maximum nesting depth. The parser takes time in proportion to its square. */
 const maxDepth = 20_000
 
 /** Reads a page of HTML, as people see it and without running it. */
@@ -69,7 +69,7 @@ interface Span {
   readonly write: (text: string) => string
 }
 
-/** A list that is being read: its next number, or none where it has bullets. */
+/** An open list: the number of its next item; undefined for bullets. */
 interface List {
   number: number | undefined
 }
@@ -77,7 +77,10 @@ interface List {
 /** The line that is being read, with its open inline elements. */
 function createLine(writer: Writer) {
   let inline = ''
-  /** Whether the line is empty or ends in white space. To look at it would copy it, each time. */
+  /**
+   * Whether the line is empty or ends in white space. It is a variable, because looking at the end of the line would copy the
+   * line each time.
+   */
   let spaced = true
   /** Number of open code elements. */
   let codes = 0
@@ -139,7 +142,7 @@ function createLine(writer: Writer) {
   }
 }
 
-/** The lists that are open, from the outermost on. */
+/** The open lists, from the outermost on. */
 function createLists(writer: Writer) {
   const lists: List[] = []
   let itemOpen = false
@@ -177,7 +180,7 @@ function createPage(writer: Writer) {
   let tables = 0
 
   const flush = () => {
-    // A cell goes on over the blocks in it.
+    // The blocks in a cell are part of its text.
     if (cells !== undefined) return line.isSpaced() ? undefined : append(' ')
     const text = lineSoFar()
     forget()
@@ -187,7 +190,7 @@ function createPage(writer: Writer) {
   }
 
   const endCell = () => {
-    // A cell that is in no row is a block like others.
+    // A cell outside of a row is a block like any other.
     if (cells === undefined) return flush()
     cells.push(lineSoFar())
     forget()

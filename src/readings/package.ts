@@ -91,7 +91,7 @@ function asDamage(error: unknown): Error {
   return unreadable('The document is damaged: it is no valid zip archive.', 'damaged')
 }
 
-/** The name of a part that is the target of a relationship of another. */
+/** Returns the name of the part to which a relationship of another part refers. */
 function targetOf(part: string, target: string): string {
   return posix.join('/', target.startsWith('/') ? '' : posix.dirname(part), target).slice(1)
 }
@@ -100,7 +100,7 @@ export type Attributes = Readonly<Record<string, string>>
 
 /** Handlers for the elements of an XML document. Names are local: `w:p` is `p`. Attributes have their local names and also
  *  their full names. */
-export interface XmlHandlers {
+interface XmlHandlers {
   readonly open?: (name: string, attributes: Attributes) => void
   readonly text?: (text: string) => void
   readonly close?: (name: string) => void
@@ -165,7 +165,7 @@ function attributesOf(attributes: Readonly<Record<string, string>>): Attributes 
 }
 
 /** A relationship of a part: its type, and the part or address that it points to. */
-export interface Relationship {
+interface Relationship {
   readonly id: string
   /** The last word of its type: `slide`, `hyperlink`, `officeDocument`. */
   readonly type: string

@@ -99,7 +99,7 @@ interface Memory {
   grow(pages: number): number
 }
 
-/** In this thread, which runs nothing else, no memory of WebAssembly grows beyond the limit. */
+/** Limits the memory of WebAssembly in this thread, which runs nothing else. */
 function limitMemory(): void {
   const { Memory } = Reflect.get(globalThis, 'WebAssembly') as { readonly Memory: { readonly prototype: Memory } }
   const memory = Memory.prototype

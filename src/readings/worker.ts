@@ -86,7 +86,7 @@ async function readPptx(bytes: Uint8Array, form: Form, limits: ReadingLimits): P
 
 function writeShape(writer: Writer, { kind, lines, rows }: Shape): void {
   writer.end()
-  // The lines of a body are items of a list; those of a text box are what they look like.
+  // The lines of a body are list items. In a text box, only lines that look like list items are.
   const isList = (kind === 'body' || kind === 'obj') && lines.filter(({ text }) => text.trim() !== '').length > 1
   for (const { depth, text } of lines) {
     if (isList || depth > 0) writer.item(depth, undefined, text)

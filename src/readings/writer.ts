@@ -10,7 +10,7 @@ export interface Writer {
   link(text: string, target: string | undefined): string
   strong(text: string): string
   emphasis(text: string): string
-  /** A piece of code within a line, which is given as it is. */
+  /** Code within a line, unchanged. */
   code(text: string): string
   /** Writes the alternative text of a picture. */
   image(alternative: string): string
@@ -114,7 +114,7 @@ export function createWriter(form: Form, limit: number): Writer {
   }
 }
 
-/** Without line breaks. The wide space of Japanese stays. */
+/** Returns a text on one line. The wide space of Japanese stays. */
 function lineOf(text: string): string {
   return text.replace(/[ \t\n\r\f]+/g, ' ').trim()
 }

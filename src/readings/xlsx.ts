@@ -2,7 +2,7 @@ import { type Form, type Reading, type ReadingLimits, type SheetText, tooMuch } 
 import { mainPartOf, openZip, relationshipsOf, walkXml, type Zip } from './package.ts'
 import { createWriter, type Writer } from './writer.ts'
 
-/** Pronunciation is beside the text, not in it. */
+/** Elements that are not part of a text: pronunciation, formulas, extensions, fallbacks. */
 const skipped = new Set(['rPh', 'phoneticPr', 'f', 'extLst', 'Fallback'])
 
 /** Shared tables that the cells of a workbook refer to. */
@@ -28,7 +28,7 @@ export async function readSheets(bytes: Uint8Array, limits: ReadingLimits): Prom
 
 type Rows = Pick<Writer, 'plain' | 'heading' | 'row' | 'end'>
 
-/** Answers how many sheets there are. */
+/** Writes the sheets, and returns their number. */
 async function writeSheets(bytes: Uint8Array, limits: ReadingLimits, writer: Rows): Promise<number> {
   const zip = await openZip(bytes, limits.unpacked)
   const main = await mainPartOf(zip)
@@ -108,7 +108,7 @@ async function readSheet(zip: Zip, part: string, workbook: Workbook, writer: Row
   const place = () => {
     const { column, type, style, text } = cell
     if (text === '') return
-    // Between cells that are far apart are as many that are empty.
+    // Fills the gap between two cells with empty cells.
     while (row.length < column) row.push('')
     row[column] = writer.plain(shownValue(text, type, workbook.kinds[style] ?? 'plain', workbook))
   }

@@ -47,9 +47,9 @@ interface Facts {
 /** A schema as this module sees it. */
 type Made = Facts & Schema<unknown>
 
-/** The schema that a method makes of the one before it. It keeps the members of an object. */
+/** Returns the schema that a method makes of another schema. It keeps the members of an object. */
 function follow(before: Made, method: string, args: readonly unknown[], judge: Judge, more: Partial<Facts> = {}): Made {
-  // Its own properties, which are the facts; the methods lie in the prototype.
+  // The spread copies the facts, which are own properties, but not the methods, which are in the prototype.
   return make({ ...(before as Facts), ...more, judge, step: { before, method, args } })
 }
 
@@ -130,7 +130,7 @@ function make(facts: Facts): Made {
   return Object.assign(Object.create(methods) as Schema<unknown>, facts)
 }
 
-/** A schema that a function of this module makes. The caller knows the type of its output. */
+/** Returns a schema that a function of this module makes. The caller knows the type of its output. */
 function begin<Kind>(method: string, args: readonly unknown[], judge: Judge, more: Partial<Facts> = {}): Kind {
   return make({ ...more, judge, step: { before: undefined, method, args } }) as unknown as Kind
 }
@@ -202,7 +202,7 @@ function discriminatedUnion<const Options extends readonly Schema<unknown>[]>(
   key: string,
   options: Options,
 ): Kinds<Options> {
-  // No value is accepted by two options, since each has another literal at the key.
+  // At most one option accepts a value, because each has another literal at the key.
   const { judge } = union(options) as unknown as Made
   return begin('discriminatedUnion', [key, options], judge, { options })
 }
@@ -228,12 +228,12 @@ function record<Value extends Schema<unknown>>(
   })
 }
 
-/** An object with no other members than these. */
+/** An object without other members. */
 function strictObject<Keys extends Shape>(shape: Keys): Members<Keys> {
   return begin('strictObject', [shape], (value) => membersOf(value, shape, true), { shape })
 }
 
-/** An object of whose other members nothing is kept. */
+/** An object whose other members are dropped. */
 function object<Keys extends Shape>(shape: Keys): Members<Keys> {
   return begin('object', [shape], (value) => membersOf(value, shape, false), { shape })
 }

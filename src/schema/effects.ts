@@ -1,5 +1,6 @@
 import { lstatSync, realpathSync } from 'node:fs'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { errorCodeOf } from '../core/errors.ts'
 import { secretSourcesIn } from './secret.ts'
 import { resolveFolder } from './values.ts'
 
@@ -26,13 +27,13 @@ export interface Context {
   readonly address: string
 }
 
-/** How one option is judged: `none` has no effect whatever its value is. */
-export type Rule<Value> = 'none' | ((value: Value, context: Context) => readonly Effect[])
+/** The rule for one option. `none`: it has no effect, whatever its value. */
+type Rule<Value> = 'none' | ((value: Value, context: Context) => readonly Effect[])
 
 /** One rule for each key of an object. A key without one is a type error, and fails test/unit/config-effects.test.ts. */
 export type Rules<Values> = { readonly [Key in keyof Values]-?: Rule<NonNullable<Values[Key]>> }
 
-/** The effects of an object, key by key. A key that has no rule counts as one that starts something: it fails closed. */
+/** Returns the effects of an object, key by key. A key without a rule counts as one that starts something: it fails closed. */
 export function effectsBy<Values extends object>(
   rules: Rules<Values>,
   values: Values,
@@ -47,7 +48,9 @@ export function effectsBy<Values extends object>(
   })
 }
 
-/** A path that is read: an effect where it leads out of the folder of the configuration, by its name or by a link. */
+/**
+ * Returns the effects of a path that is read: one if it leads out of the folder of the configuration, by its name or by a link.
+ */
 export function path(value: string, { folder }: Context): readonly Effect[] {
   return leadsOut(resolveFolder(value, folder), folder) ? [{ kind: 'reads', what: value }] : []
 }
@@ -56,7 +59,7 @@ export function paths(values: readonly string[], context: Context): readonly Eff
   return values.flatMap((value) => path(value, context))
 }
 
-/** Secrets wherever they stand in a value: an effect where one is in a file outside the folder of the configuration. */
+/** Returns the effects of the secrets in a value, at any depth: those in a file outside the folder of the configuration. */
 export function secrets(value: unknown, { folder }: Context): readonly Effect[] {
   return secretSourcesIn(value).flatMap((source) => {
     if ('env' in source) return []
@@ -64,24 +67,24 @@ export function secrets(value: unknown, { folder }: Context): readonly Effect[] 
   })
 }
 
-/** A program of its own. */
+/** Returns the effects of an option that names a program. */
 export function program(value: string): readonly Effect[] {
   return [{ kind: 'starts', what: value }]
 }
 
-/** A service that is asked. */
+/** Returns the effects of an option that names a service. */
 export function service(value: string): readonly Effect[] {
   return [{ kind: 'sends', what: value }]
 }
 
-/** A switch that lets a source reach what lies outside its folder: an effect where it is on. */
+/** Returns the rule for a switch that lets a source reach beyond its folder: it has an effect if it is on. */
 export function opens(what: string): (value: boolean) => readonly Effect[] {
   return (value) => (value ? [{ kind: 'reads', what }] : [])
 }
 
 /**
- * Whether a path is outside a folder once every link on its way is followed. A link that leads nowhere counts as outside: its target
- * can be made later.
+ * Whether a path is outside a folder, after all links are followed. A link without a target counts as outside, because its
+ * target can be created later.
  */
 export function leadsOut(target: string, folder: string): boolean {
   const real = realPath(target)
@@ -91,12 +94,12 @@ export function leadsOut(target: string, folder: string): boolean {
   return isAbsolute(below) || below === '..' || below.startsWith(`..${sep}`)
 }
 
-/** The path with every link followed. Missing names at its end stay as they are. `undefined`: it cannot be told. */
+/** Returns a path with all links followed. Missing names at its end stay. `undefined`: it cannot be resolved. */
 function realPath(target: string): string | undefined {
   try {
     return realpathSync(target)
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    const code = errorCodeOf(error)
     if (code !== 'ENOENT' || isThere(target) || dirname(target) === target) return undefined
     const parent = realPath(dirname(target))
     return parent === undefined ? undefined : join(parent, relative(dirname(target), target))

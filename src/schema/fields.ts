@@ -9,7 +9,7 @@ import { parseDuration, parseListen, parseSize } from './values.ts'
 
 export const text = z.string().min(1)
 
-/** How many of something: one at least. */
+/** A number of items: at least one. */
 export const count = z.int().min(1)
 
 /** Source of a secret. A literal secret is refused, and the refusal does not repeat it. */
@@ -31,15 +31,15 @@ export function secretFault(input: unknown): string {
   )
 }
 
-/** A duration; in milliseconds once it is parsed. */
+/** A duration, parsed to milliseconds. */
 export const duration = quantity(parseDuration, 'a duration', '"60s", "30m" or "1d", or a number of milliseconds')
 
-/** How often something is looked at; in milliseconds once it is parsed. */
+/** An interval, parsed to milliseconds. */
 export const interval = duration.refine((ms) => ms >= 100 && ms <= 24 * 3_600_000, {
   error: refusal('This is too short or too long.', 'It must be from "100ms" to "1d".'),
 })
 
-/** A size; in bytes once it is parsed. */
+/** A size, parsed to bytes. */
 export const size = quantity(parseSize, 'a size', '"64KiB" or "16MiB", or a number of bytes')
 
 function quantity(parse: (value: string | number) => number | undefined, what: string, examples: string) {

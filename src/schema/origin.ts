@@ -25,7 +25,7 @@ export const allowAddresses = z
     'Addresses that may be reached although they are not on the internet: of this machine ("127.0.0.1"), of a private network ("10.0.0.0/8"). By default none.',
   )
 
-/** How a server of the web is asked: shared by every provider that asks one. */
+/** Keys for access to a web server, shared by all providers that have one. */
 export const originShape = {
   redirects: z
     .array(httpUrl)
@@ -62,7 +62,7 @@ export const originShape = {
     .describe('Time-out of one answer, with all redirects and the whole body. By default "20s".'),
 }
 
-/** No key for how a server is asked has an effect (`schema/effects.ts`): that it is asked is the effect. */
+/** None of these keys has an effect (`schema/effects.ts`) besides that of the access itself. */
 export const originEffects = {
   redirects: 'none',
   allowAddresses: 'none',

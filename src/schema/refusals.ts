@@ -42,7 +42,7 @@ export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
     case 'too_big':
       return refusal(`This is more than ${issue.maximum}.`, `It must be at most ${issue.maximum}.`)
     case 'unrecognized_keys':
-      // The words that there are: each unknown key becomes a problem of its own, which needs them.
+      // The known words: each unknown key becomes a separate problem, which needs them.
       return JSON.stringify(keysOf(issue.inst))
     default:
       return undefined
@@ -95,7 +95,7 @@ function typeOf(value: unknown): string {
   return typeNames[typeof value] ?? typeof value
 }
 
-/** The word that was probably meant: the nearest of those there are, if it is near enough; else `undefined`. */
+/** Returns the word that was probably meant: the nearest known word, if it is near enough; otherwise `undefined`. */
 export function nearest(word: string, words: readonly string[]): string | undefined {
   const most = Math.max(1, Math.floor(word.length / 3))
   const ranked = words
@@ -105,7 +105,10 @@ export function nearest(word: string, words: readonly string[]): string | undefi
   return ranked[0]?.candidate
 }
 
-/** How many letters must be put in, left out, replaced or swapped with their neighbour to make `a` of `b`. */
+/**
+ * Returns how many letters must be inserted, removed, replaced or swapped with their neighbour to make `a` of `b` (edit
+ * distance).
+ */
 function distanceOf(a: string, b: string, most: number): number {
   if (Math.abs(a.length - b.length) > most) return most + 1
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)]
@@ -130,7 +133,7 @@ function distanceOf(a: string, b: string, most: number): number {
 /** A step from a value into it: a key, or an index from 0. */
 export type Step = string | number
 
-/** Something wrong with a value in a configuration, before it is known where in the file it is. */
+/** A fault of a value in a configuration, before its position in the file is known. */
 export interface Finding {
   readonly path: readonly Step[]
   readonly message: string

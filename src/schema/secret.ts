@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { invalid } from '../core/errors.ts'
+import { errorCodeOf, invalid } from '../core/errors.ts'
 
 /** Source of a secret: never the secret itself. */
 export type SecretSource = { readonly env: string } | { readonly file: string }
 
-/** A secret, or why there is none, in words that hold nothing of it. */
-export type Secret = { readonly value: string } | { readonly message: string; readonly fix: string }
+/** A secret, or the reason why there is none, without any part of the secret. */
+type Secret = { readonly value: string } | { readonly message: string; readonly fix: string }
 
 /** Returns all sources of secrets in a configuration, at any depth. */
 export function secretSourcesIn(value: unknown): readonly SecretSource[] {
@@ -42,7 +42,7 @@ export async function resolveSecret(
     if (value !== '') return { value }
     return { message: `The file ${file} is empty.`, fix: 'Write the secret into it.' }
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    const code = errorCodeOf(error) ?? 'unknown'
     return {
       message: `The file ${file} cannot be read (${code}).`,
       fix: 'Write the secret into it, and let this user read it.',
@@ -51,9 +51,9 @@ export async function resolveSecret(
 }
 
 /**
- * A secret that is sent in a header, or handed to a process.
+ * Returns a secret that is sent in a header, or passed to a process.
  *
- * @throws ResourceError `invalid` for one that is not there, or could not be sent in one line.
+ * @throws ResourceError `invalid` for a missing secret, and for one that is not a single line.
  */
 export async function requireSecret(key: string, source: SecretSource, folder: string): Promise<string> {
   const value = await namedSecret(key, source, folder)
@@ -64,9 +64,9 @@ export async function requireSecret(key: string, source: SecretSource, folder: s
 }
 
 /**
- * A secret that a key of a mount names.
+ * Returns the secret that a key of a mount names.
  *
- * @throws ResourceError `invalid` for one that is not there.
+ * @throws ResourceError `invalid` if there is none.
  */
 export async function namedSecret(key: string, source: SecretSource, folder: string): Promise<string> {
   const found = await resolveSecret(source, { folder })

@@ -47,7 +47,7 @@ export interface Optional<Inner> extends Schema<output<Inner>> {
   unwrap(): Inner
 }
 
-/** A schema of what has a size: the length of a text or an array, or a number itself. */
+/** A schema of values with a size: the length of a text or an array, or a number itself. */
 export interface Sized<Output> extends Schema<Output> {
   min(least: number, refusal?: Refusal): this
   max(most: number, refusal?: Refusal): this

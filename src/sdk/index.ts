@@ -1,4 +1,4 @@
-/** Resources in a server that is made with the official SDK. Nothing of the SDK is imported: its servers are taken as they are. */
+/** Resources in a server of the official SDK. This module imports nothing of the SDK: it uses its servers as they are. */
 import { invalid } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Principal } from '../core/provider.ts'
@@ -16,16 +16,16 @@ export type AttachSource = View | ((authInfo: unknown) => View)
 
 export interface AttachOptions {
   /**
-   * The tools `list_resources`, `browse_directory`, `read_resource` and `search_resources` for hosts that have no resources, and those of the mounts, beside those
-   * of the server. By default none.
+   * The tools `list_resources`, `browse_directory`, `read_resource` and `search_resources` for hosts without resources, and
+   * those of the mounts, in addition to the tools of the server. Default: none.
    */
   readonly tools?: boolean | readonly Tool[]
   /**
-   * Whether clients may subscribe. By default with version 1 of the SDK only: in version 2, a server behind `createMcpHandler` or
-   * `serveStdio` does not hear what a client of 2026-07-28 listens to. Set it where the server is connected by `connect`.
+   * Whether clients may subscribe. Default: only with version 1 of the SDK. In version 2, a server behind `createMcpHandler` or
+   * `serveStdio` does not learn what a client of 2026-07-28 listens to. Set it if the server is connected by `connect`.
    */
   readonly subscriptions?: boolean
-  /** How long a request may take, in milliseconds. By default 120,000. */
+  /** Time-out of a request, in milliseconds. Default 120,000. */
   readonly timeoutMs?: number
   /** The caller, for tools and the audit. */
   readonly principal?: Principal
@@ -36,15 +36,15 @@ export interface AttachOptions {
 }
 
 export interface Attached {
-  /** Cancels what is in flight, and tells of no more changes. The server goes on without the resources. */
+  /** Cancels the requests in flight, and ends notifications of changes. The server continues without the resources. */
   close(): Promise<void>
 }
 
 /**
- * Makes the resources of a view, its templates, completion and changes a part of a server that is made with the official SDK, beside
- * the resources and tools that it has. To be called before the server is connected; it may register more of its own behind it.
+ * Adds the resources of a view, its templates, completion and changes to a server of the official SDK, which keeps its own
+ * resources and tools. Call it before the server is connected. The server may register more of its own afterwards.
  *
- * @throws ResourceError `invalid` for what is no server of the SDK, or one that is connected already.
+ * @throws ResourceError `invalid` for an object that is not a server of the SDK, or one that is already connected.
  */
 export function attach(given: AttachableServer, source: AttachSource, options: AttachOptions = {}): Attached {
   const { tools = false, log = () => {}, principal = localPrincipal } = options
@@ -97,7 +97,7 @@ export function attach(given: AttachableServer, source: AttachSource, options: A
   }
   const { oninitialized, onclose } = server
   server.oninitialized = () => {
-    // One view for all is listened to from the beginning; others when their callers first ask.
+    // A single view is listened to from the beginning; another one from the first request of its caller.
     if (live && typeof source !== 'function') asking({})
     oninitialized?.()
   }
@@ -118,7 +118,7 @@ interface Merging {
   readonly tools: boolean
 }
 
-/** The handlers of a server and those of a view, as one. */
+/** Merges the handlers of a server with those of a view. */
 function mergeHandlers({ before, ask, live, tools }: Merging): ReadonlyMap<string, SdkHandler> {
   const own = (method: string) => before.get(method)
   const merged: [string, SdkHandler][] = [
@@ -146,9 +146,9 @@ function mergeHandlers({ before, ask, live, tools }: Merging): ReadonlyMap<strin
 const marks = { own: 'own:', view: 'view:' } as const
 
 /**
- * The pages of the server, and behind the last one those of the view.
+ * Lists the pages of the server, and after its last one those of the view.
  *
- * @param hides Whether what the server has itself hides what is of the same name in the view.
+ * @param hides Whether an item of the server hides the item of the view with the same name.
  */
 function lists(own: SdkHandler | undefined, ofView: SdkHandler, key: string, hides = false): SdkHandler {
   const pageOf = async (handler: SdkHandler, request: SdkRequest, context: SdkContext, cursor: string | undefined) => {
@@ -180,12 +180,12 @@ const itemsOf = (page: SdkResult, key: string): readonly unknown[] => (Array.isA
 const nameOf = (item: unknown): unknown =>
   typeof item === 'object' && item !== null ? Reflect.get(item, 'name') : undefined
 
-/** Whether an error says that a view does not know what was asked for. */
+/** Whether an error says that a view does not know the requested item. */
 function isUnknown(error: unknown): error is ProtocolError {
   return error instanceof ProtocolError && (error.code === -32602 || error.code === -32002)
 }
 
-/** Asks the view first, then the server. If neither has it, the answer is that of the server. */
+/** Asks the view first, and then the server. If neither knows the item, the answer is that of the server. */
 function firstOf(ofView: SdkHandler, own: SdkHandler | undefined): SdkHandler {
   return async (request, context) => {
     try {
@@ -197,7 +197,7 @@ function firstOf(ofView: SdkHandler, own: SdkHandler | undefined): SdkHandler {
   }
 }
 
-/** Completion of a prompt is the server's. */
+/** Completes an argument of a prompt by the server, and everything else by the view first. */
 function completes(ofView: SdkHandler, own: SdkHandler | undefined): SdkHandler {
   const either = firstOf(ofView, own)
   return (request, context) => {
@@ -207,7 +207,7 @@ function completes(ofView: SdkHandler, own: SdkHandler | undefined): SdkHandler 
   }
 }
 
-/** A tool of the server hides one of the same name in the view. */
+/** Calls a tool. A tool of the server hides a tool of the view with the same name. */
 function calls(own: SdkHandler | undefined, ofView: SdkHandler, list: SdkHandler | undefined): SdkHandler {
   return async (request, context) => {
     if (own === undefined) return ofView(request, context)
@@ -256,16 +256,16 @@ interface OpenServer {
   readonly server: SdkServer
   /** The handlers by method: those that the application has set, until they are replaced. */
   readonly handlers: Map<string, SdkHandler>
-  /** The revision that was agreed on, where the SDK says so (2). */
+  /** Returns the negotiated revision, if the SDK reports it (version 2). */
   revision(): string | undefined
   readonly isVersion2: boolean
 }
 
 /**
- * Opens the table of handlers of a server. The SDK has no public way to ask for the handler that is there already, so this reads
- * the member that all its versions have had; the tests hold it for both of them.
+ * Returns the table of handlers of a server. The SDK offers no access to existing handlers, so this reads an internal member
+ * that all its versions have; tests check it with versions 1 and 2.
  *
- * @throws ResourceError `invalid` for what is no server of the SDK, or one that is connected already.
+ * @throws ResourceError `invalid` for an object that is not a server of the SDK, or one that is already connected.
  */
 function openServer(given: AttachableServer, tools: boolean): OpenServer {
   const server = 'server' in given ? given.server : given
@@ -277,7 +277,7 @@ function openServer(given: AttachableServer, tools: boolean): OpenServer {
     )
   if (Reflect.get(server, 'transport') !== undefined)
     throw invalid('The server is connected already: attach before connect.', 'attach')
-  // A McpServer sets its handlers with the first resource or tool that it is given, and refuses to when others are there.
+  // A McpServer sets its handlers with its first resource or tool, and refuses to when others exist.
   if ('server' in given)
     for (const name of [
       'setResourceRequestHandlers',

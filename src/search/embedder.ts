@@ -44,10 +44,10 @@ const maxBytes = 64 * 1024 * 1024
 const timeoutsMs = { query: 1000, passage: 10_000 } as const
 
 /**
- * A service is asked at the address in its URL, at `localhost` where that is its host, on the internet, and in `allowAddresses`: see
- * {@link createServiceGuard}. Redirects are not followed.
+ * Creates the source of vectors. A service may be at the address in its URL, at `localhost` if that is its host, on the
+ * internet, and in `allowAddresses`: see {@link createServiceGuard}. Redirects are not followed.
  *
- * @throws ResourceError `invalid` for a URL that is none, and where a local model is asked for and its package is not there.
+ * @throws ResourceError `invalid` for an invalid URL, and for a local model whose package is not installed.
  */
 export async function createEmbedder(options: EmbedderOptions): Promise<Embedder> {
   if ('local' in options) return (await import('./embedder-local.ts')).createLocalEmbedder(options.model, options.local)
@@ -155,7 +155,7 @@ function unavailable(message: string): ResourceError {
   return new ResourceError('unavailable', message)
 }
 
-/** Vectors of numbers, as many as there are texts, all of one length. */
+/** Returns the vectors in an answer: one for each text, all of the same length. */
 function checked(found: unknown, count: number): readonly (readonly number[])[] {
   const isVector = (each: unknown): each is number[] =>
     Array.isArray(each) &&

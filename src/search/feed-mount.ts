@@ -12,7 +12,7 @@ import { countKnown, createNaming, createTasks, entryWithParts, feedParts, known
 import { mapConcurrently } from './map-concurrently.ts'
 import type { SearchDocument, SearchIndex } from './search-index.ts'
 
-export interface FeedMountOptions {
+interface FeedMountOptions {
   readonly mount: MountReader
   readonly index: SearchIndex
   /** Key of the reading settings. Documents that were read with another key are read again. */

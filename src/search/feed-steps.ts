@@ -6,7 +6,7 @@ import type { Scrubber } from '../core/scrub.ts'
 import { digestOf, nameOnly, nameVersion } from './feed-document.ts'
 import type { SearchDocument, SearchIndex } from './search-index.ts'
 
-export interface PartsOptions {
+interface PartsOptions {
   readonly mount: MountReader
   /** Key of the reading settings. Parts that were read with another key are read again. */
   readonly way: string
@@ -18,7 +18,7 @@ export interface PartsOptions {
 }
 
 /** Result of indexing the parts of one entry. */
-export interface PartsFed {
+interface PartsFed {
   readonly looked: number
   readonly indexed: number
   /** Whether there are more parts than indexed ones. */

@@ -16,7 +16,7 @@ export interface FedMount {
   readonly way: string
 }
 
-export interface FeedOptions {
+interface FeedOptions {
   readonly index: SearchIndex
   readonly mounts: readonly FedMount[]
   /** Store of the index. Of the processes that share it, one feeds the index and writes its progress for the others. */
@@ -84,7 +84,7 @@ export async function readCurrent(
   return ways === waysOf(mounts) ? last : undefined
 }
 
-export interface LastCurrent {
+interface LastCurrent {
   readonly at: number
   readonly mounts: readonly MountProgress[]
 }

@@ -90,7 +90,7 @@ export async function openSearchIndex(options: SearchIndexOptions): Promise<Sear
   }
 }
 
-/** Documents as the store takes them, as many at once as one write bears. */
+/** Groups documents, in the format of the store, so that each write stays short. */
 async function* writesOf(documents: readonly SearchDocument[]): AsyncGenerator<readonly NewText[]> {
   let since = performance.now()
   const pause = async () => {
@@ -111,23 +111,23 @@ async function* writesOf(documents: readonly SearchDocument[]): AsyncGenerator<r
   if (some.length > 0) yield some
 }
 
-/** How many passages are sent at once. */
+/** Number of passages per request to the embedding service. */
 const batch = 16
-/** How much of a passage is sent, in UTF-16 units. */
+/** Maximum length of a passage in such a request, in UTF-16 units. */
 const mostUnits = 2000
-/** How long it is waited until it is tried again where it failed: at first, and at most, in milliseconds. */
+/** The first and the longest pause after a failure, in milliseconds (backoff). */
 const retryMs = { first: 1000, most: 60_000 }
-/** How often it is looked for passages that another process has put, in milliseconds. */
+/** Interval of checks for passages that another process has written, in milliseconds. */
 const lookMs = 5000
-/** How many of the nearest passages have a part in an answer. */
+/** Maximum number of nearest passages per answer. */
 const mostNear = 100
 
-/** The vectors of the passages of one index: made in the background, whatever becomes of whoever makes them. */
+/** Makes the vectors of the passages of one index in the background. */
 interface Embedding {
-  /** @param degraded Told why the answer is without vectors, where it is. */
+  /** @param degraded Called with the reason if the answer is without vectors. */
   nearest(degraded?: (why: string) => void): Nearest
   state(): Promise<EmbeddingState>
-  /** There is something new. */
+  /** Must be called after new passages were written. */
   wake(): void
   close(): Promise<void>
 }
@@ -139,7 +139,7 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log): 
   let failing: string | undefined
   let wakeUp: () => void = () => {}
   let woken = false
-  /** Until when nothing is asked of a service that has just failed, by the clock of this process. */
+  /** No requests go to a service that has failed until this time, by the clock of this process. */
   let restingUntil = 0
   let wait: number = retryMs.first
 

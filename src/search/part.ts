@@ -7,9 +7,12 @@ import { kindOf, type Passage, passagesOf } from '../text/passages.ts'
 import { edition, tokenize } from '../text/tokenizer.ts'
 import type { DocumentFacts, SearchDocument } from './search-index.ts'
 
-/** How often a term stands in a passage that is about it: those are looked at first where a term is in too many. */
+/**
+ * Minimum number of occurrences of a term in a passage that is about it. If too many passages have a term, those are examined
+ * first.
+ */
 const often = 3
-/** How many terms one passage has at most. */
+/** Maximum number of terms of one passage. */
 const mostTerms = 4000
 
 /** Stored form of a passage. */
@@ -18,14 +21,14 @@ interface Stored {
   readonly s: number
   readonly e: number
   readonly h?: string
-  /** Of the first passage: how many the document has. */
+  /** Only on the first passage: the number of passages of the document. */
   readonly n?: number
 }
 
 /** Prefix of a second entry for a term that the passage is about. */
 export const strong = '!'
 
-/** A document as the store keeps it. It gives way to others now and then: a text may be long. */
+/** Converts a document to the format of the store. It yields to the event loop now and then, because a text may be long. */
 export async function textOf(document: SearchDocument, pause: () => Promise<void>): Promise<NewText> {
   const { version, text, mount, ...facts } = document
   const path = pathOf(document.uri, mount)
@@ -87,18 +90,18 @@ function namedIn(about: readonly string[]): Named {
   return { terms, words }
 }
 
-/** How often a term stands in a text. */
+/** Frequency of a term in a text. */
 interface Times {
   count: number
   /** Whether it is a word or a part of one. */
   readonly isWord: boolean
 }
 
-/** @param whole How often each word stands in the document: added to. */
+/** @param whole Frequency of each word in the document. This call adds to it. */
 function cutOf({ text, start, end, heading }: Passage, named: Named, whole: Map<string, Times>): Cut {
   const counts = new Map<string, Times>()
   let length = 0
-  // Both engines keep Unicode, and no NUL.
+  // Both engines can store all of Unicode except NUL.
   const plain = text.toWellFormed().replaceAll('\0', ' ')
   tokenize(fold(plain).text, (term, _start, _end, kind) => {
     const known = counts.get(term)

@@ -9,7 +9,7 @@ export interface Query {
   readonly phrases: readonly string[]
 }
 
-export interface QueryTerm {
+interface QueryTerm {
   readonly term: string
   /** Weight of the term beside its rarity. */
   readonly weight: number

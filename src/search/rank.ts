@@ -37,7 +37,7 @@ const nearness = { words: { share: 0.5, units: 80 }, characters: { share: 1.5, u
 const beginningUnits = { words: 60, characters: 30 }
 
 /** Occurrence of a term in a folded text. */
-export interface Match {
+interface Match {
   readonly term: number
   readonly start: number
   readonly end: number

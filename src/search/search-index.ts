@@ -3,13 +3,10 @@ import type { Origin } from '../core/origin.ts'
 import type { Audience } from '../core/provider.ts'
 
 /**
- * The texts of one search address, kept in a store: documents cut into passages, found by their words. It knows nothing of who
- * may see what: whoever asks says it ({@link Allows}), and is answered as by an index that holds nothing else.
+ * The texts of one search address, kept in a store: documents cut into passages, found by their words. It has no access rules:
+ * the caller passes what may be seen ({@link Allows}), and gets the answer of an index that holds nothing else.
  *
  * Every method throws only ResourceError, as a store does, and recovers by itself.
- *
- * Mended since it was first written: a version is empty where the document was cut by older rules (put it again); a search tells
- * why it has only words to go by (`degraded`); how far the vectors are can be asked (`embedding`); and what may not be seen has no part in any answer.
  */
 export interface SearchIndex {
   /** Replaces the documents at their URIs, each wholly or not at all. */

@@ -16,7 +16,7 @@ export function pack(vector: readonly number[]): Uint8Array {
 }
 
 /** The vectors of one model, in the memory of this process. New vectors are loaded from the store. */
-export interface Vectors {
+interface Vectors {
   nearest(vector: readonly number[], limit: number, has?: Has): Promise<readonly number[]>
 }
 

@@ -138,7 +138,7 @@ export function findHeaderSecrets(text: string): readonly Span[] {
   return found
 }
 
-/** To the quote that closes it, else to the end of the line or to a quote around the whole header. */
+/** Returns the end of a value: its closing quote, else the end of the line or a quote around the whole header. */
 function endOfValue(text: string, from: number, quote: string | undefined, most: number): number {
   const stop = Math.min(text.length, from + most)
   for (let at = from; at < stop; at++) {

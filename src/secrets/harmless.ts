@@ -5,7 +5,7 @@ import { createRecent } from '../core/kit/lru.ts'
  * A cache of contents in which no secret was found, so that the same content at the same path is not scanned again. The keys are
  * SHA-256 hashes: the cache holds no part of a content. A content with a secret is never cached.
  */
-export interface Harmless {
+interface Harmless {
   /** Returns the end of the harmless part of a content; `undefined` when the content is unknown. */
   get(key: string): number | undefined
   add(key: string, cut: number): void

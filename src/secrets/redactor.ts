@@ -18,7 +18,7 @@ export interface Redactor {
   close(): void
 }
 
-export interface RedactorOptions {
+interface RedactorOptions {
   /** Time-out of a part of half a megabyte, in milliseconds. Default `workerLimits.redaction`: 5000. */
   readonly deadlineMs?: number
   /** File that the worker runs; tests use one that hangs or dies. */

@@ -110,10 +110,10 @@ function headerOf(line: string, isTable: boolean): Header | undefined {
   return undefined
 }
 
-/** The longest cell in quotes, in characters. */
+/** Maximum length of a quoted cell, in characters. */
 const maxCell = 4096
 
-/** The cells of a record without their quotes and the white space around them, and where the next one begins. */
+/** Returns the cells of a record without their quotes and outer white space, and the start of the next record. */
 function recordAt(
   text: string,
   from: number,

@@ -7,7 +7,7 @@ import type { Span } from './spans.ts'
 /** The kind of a file, which decides what may follow a name: a plain value, an expression, or a sentence. */
 export type Style = 'config' | 'code' | 'prose'
 
-export interface Assignment {
+interface Assignment {
   /** Index after the separator. */
   readonly from: number
   readonly kind: Exclude<KeyKind, undefined>

@@ -77,7 +77,7 @@ export function foldDigits(name: string): string {
   return name.replace(/[0134578@$!]/g, (sign) => digits[sign] ?? sign)
 }
 
-/** A text as a program or a reader takes it, and where in the source each of its characters comes from. */
+/** A text as a program or a reader sees it, with the position of each of its characters in the source. */
 export interface View {
   readonly text: string
   /** Returns the start in the source of the character at an index. */
@@ -86,13 +86,15 @@ export interface View {
   endOf(index: number): number
 }
 
-/** A text that no change below does anything to: nothing in it is escaped, unseen, beyond ASCII, or on a further line, and no two texts are joined. */
+/**
+ * A text that no view changes: it has no escapes, no invisible or other non-ASCII characters, one line, and no joined texts.
+ */
 const isPlain = /^[^\\&%\r\n"'\u0080-\uffff]*$/
 
 /**
- * The text as it is, then what becomes of it: with its escapes read (JSON, JavaScript, XML, `%41`), without what cannot be
- * seen, with full-width forms as ASCII, and with the lines joined that were one. Each builds on the one before; one that
- * changes nothing is left out.
+ * Returns the views of a text. The first one is the text itself; then its escapes are decoded (JSON, JavaScript, XML, `%41`),
+ * invisible characters are removed, full-width forms become ASCII, and continued lines are joined. Each view is made of the one
+ * before. A view that changes nothing is left out.
  */
 export function viewsOf(text: string): readonly View[] {
   const views: View[] = [{ text, startOf: (index) => index, endOf: (index) => index }]
@@ -144,14 +146,17 @@ function joinLines(view: View): View | undefined {
   return rewrite(view, joints, () => '')
 }
 
-/** Replaces what a pattern finds; `undefined` leaves it. `undefined` too where nothing changed. */
+/**
+ * Replaces the matches of a pattern, except those for which the function returns `undefined`. Returns `undefined` if nothing
+ * changed.
+ */
 function rewrite(
   view: View,
   pattern: RegExp,
   replace: (match: RegExpExecArray) => string | undefined,
 ): View | undefined {
   const pieces: string[] = []
-  /** For each change: where it ends in the new text, how far the old text is ahead of it there. */
+  /** For each change: its end in the new text, and the offset between the old and the new text there. */
   const ends: number[] = []
   const shifts: number[] = []
   const removed = new Set<number>()
@@ -170,7 +175,7 @@ function rewrite(
   }
   if (ends.length === 0) return undefined
   pieces.push(view.text.slice(from))
-  /** How many changes end before an index, or at it. */
+  /** Returns the number of changes that end at or before an index. */
   const changesUpTo = (index: number): number => {
     let low = 0
     let high = ends.length

@@ -4,7 +4,7 @@ import { textsIn } from './encoded.ts'
 import type { FindOptions } from './find.ts'
 import { mergeSpans, replaceSpans, type Span } from './spans.ts'
 
-/** A part of a text, with what lies around it. */
+/** A part of a text, with the text around it as context. */
 export interface Window {
   readonly text: string
   /** Index of the requested part, in UTF-16 code units; text before it is only context. */
@@ -53,7 +53,7 @@ function cutOf(text: string, from: number, spans: readonly Span[]): number {
 export type CleanBytes = { readonly bytes: Uint8Array; readonly changed: boolean } | { readonly withheld: Withheld }
 
 /** `secret`: the bytes contain a secret that cannot be removed. `encoding`: they are text in an unknown encoding. */
-export type Withheld = 'secret' | 'encoding'
+type Withheld = 'secret' | 'encoding'
 
 /**
  * Removes the secrets from bytes. Text in UTF-8, UTF-16 and encodings that contain ASCII is edited in place. Other bytes are

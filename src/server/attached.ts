@@ -15,7 +15,7 @@ import { resourceTools } from './tools/index.ts'
 export { localPrincipal } from './serve.ts'
 export type { Audit }
 
-export interface AttachedOptions {
+interface AttachedOptions {
   readonly tools: boolean | readonly Tool[]
   readonly principal: Principal
   readonly log: Log

@@ -57,7 +57,7 @@ function isPlainType(type: string): boolean {
 }
 
 /** Writes a resource as JSON: directly, if it has the facts of a file and nothing in them has to be escaped. */
-export function resourceToText(resource: Resource, revision: Revision): string {
+function resourceToText(resource: Resource, revision: Revision): string {
   const { uri, name, mimeType, size, modified, version } = resource
   if (
     hasTexts(resource) ||

@@ -5,7 +5,7 @@ import { defined } from '../core/kit/defined.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import { directoryMimeType, type Resource, type Skill, type SkillFile, type View } from '../core/view.ts'
 import { deepNestingIn, splitFrontMatter } from '../text/front-matter.ts'
-import { bytesOf } from '../wrap/content.ts'
+import { bytesOf } from '../wrap/chunks.ts'
 
 /** Maximum number of files and bytes of one skill (SEP-2640). A larger directory is not served as a skill. */
 export const skillLimits = { files: 512, bytes: 16 * 1024 * 1024 } as const
@@ -23,7 +23,7 @@ interface Read extends SkillFile {
   readonly text?: string
 }
 
-/** Files whose version is known are read once. */
+/** Creates a cache of digests. A file with a version is read only once for each version. */
 export function createDigests(): Digests {
   const known = createRecent<Read>(16 * 1024 * 1024, ({ uri, text = '' }) => 200 + uri.length + text.length)
   return {
@@ -32,7 +32,7 @@ export function createDigests(): Digests {
       const found = key === undefined ? undefined : known.get(key)
       if (found !== undefined) return found
       const read = await readOne(file.uri, view, signal)
-      // Of another version than the one that was listed: it has changed in between.
+      // A different version means that the file has changed since it was listed.
       const isListed = read?.version === undefined || read.version === file.version
       if (read !== undefined && key !== undefined && isListed) known.set(key, read.file)
       return read?.file
@@ -58,7 +58,7 @@ async function readOne(uri: string, view: View, signal: AbortSignal | undefined)
   }
 }
 
-/** Every file below a directory that the view shows, by the directories that its client could walk itself. */
+/** Returns all files below a directory that the view shows. It reads directories as a client would. */
 export async function filesBelow(root: string, view: View, signal: AbortSignal | undefined): Promise<Resource[]> {
   const options = signal === undefined ? {} : { signal }
   const files: Resource[] = []
@@ -128,20 +128,20 @@ export async function skillAt(
   return { uri, frontmatter: header.frontmatter, resources }
 }
 
-/** The name of the file that makes a directory a skill. */
+/** Name of the file that makes a directory a skill. */
 export const skillFile = 'SKILL.md'
 
-export interface SkillHeader {
+interface SkillHeader {
   readonly name: string
   readonly description: string
-  /** Everything that is written there, these two included. */
+  /** All members, including these two. */
   readonly frontmatter: Readonly<Record<string, unknown>>
 }
 
-/** The longest front matter, in characters, and the deepest. */
+/** Maximum length of front matter, in characters, and its maximum nesting depth. */
 const maxHeader = 32_768
 const maxNesting = 200
-/** The longest description and note on compatibility (Agent Skills specification), in characters. */
+/** Maximum length of a description and of a note on compatibility (Agent Skills specification), in characters. */
 const [maxDescription, maxCompatibility] = [1024, 500]
 
 /** The names of skills (Agent Skills specification): at most 64 lower-case letters, digits and single hyphens. */
@@ -196,7 +196,7 @@ const isTexts = (value: unknown) =>
   !Array.isArray(value) &&
   Object.values(value).every((item) => typeof item === 'string')
 
-/** Whether anything says itself of what type it is: readers of YAML do not agree on these. */
+/** Whether any value has an explicit type tag. YAML parsers interpret tags differently. */
 function hasTags(document: Document): boolean {
   let found = false
   visit(document, (_key, node) => {

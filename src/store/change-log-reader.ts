@@ -3,7 +3,7 @@ import type { Log } from '../core/log.ts'
 import type { Change, ChangedKind } from '../core/provider.ts'
 import type { Collection, Row } from './store.ts'
 
-export interface ReaderOptions {
+interface ReaderOptions {
   readonly rows: Collection
   /** The name of this process: rows whose keys begin with it are its own, and are skipped. */
   readonly origin: string
@@ -17,7 +17,7 @@ export interface ReaderOptions {
 }
 
 /** Reads the log of changes from its last position. */
-export interface Reader {
+interface Reader {
   /** Reads new rows. A call during a read shares the next read. Rejects while the store does not answer. */
   read(): Promise<void>
   /** Reads until it succeeds. */

@@ -68,11 +68,11 @@ export interface PostgresStore {
 }
 
 /**
- * Opens a store. The engine's library is loaded only now. One that does not answer just now is no error: what is asked of
- * it fails with `unavailable` until it does.
+ * Opens a store. Only now the library of the engine is loaded. If the engine does not answer, opening succeeds, and requests
+ * fail with `unavailable` until it answers.
  *
- * @throws ResourceError `invalid` for what no waiting mends: a file that is a link or another program's, tables of a newer
- * version, a connection string that is none.
+ * @throws ResourceError `invalid` for a fault that only an operator can correct: a file that is a link or belongs to another
+ *   program, tables of a newer version, a malformed connection string.
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const log = options.log ?? (() => {})

@@ -2,7 +2,7 @@
 export type Change = readonly string[] | undefined
 
 /** Listeners by collection. Changes are merged until a listener takes them, so a slow listener cannot make the queue grow. */
-export interface News {
+interface News {
   /** Yields changes from now on. Ends when the signal aborts. */
   listen(collection: string, signal: AbortSignal): AsyncIterable<Change>
   tell(collection: string, change: Change): void

@@ -12,7 +12,7 @@ export interface OnceOptions {
 }
 
 /** Value that is stored under the key. */
-export type OnceValue = Omit<NewRow, 'key'>
+type OnceValue = Omit<NewRow, 'key'>
 
 export interface OnceOutcome {
   readonly value: Uint8Array

@@ -112,7 +112,7 @@ export function failure(reason: Reason, code?: string): ResourceError {
   return new ResourceError(reason === 'damaged' ? 'internal' : 'unavailable', text, { reason })
 }
 
-/** A bug in our code: the engine rejects the request as invalid. */
+/** Returns the error for a bug in this program: the engine rejects the request as invalid. */
 export function fault(code: string): ResourceError {
   return new ResourceError('internal', `The store does not understand what is asked of it. (${code})`)
 }

@@ -1,7 +1,7 @@
 import { endOf } from './rules.ts'
 import type { RowQuery } from './store.ts'
 
-/** How an engine writes what both of them ask. */
+/** The differences between the SQL of the engines. */
 export interface Dialect {
   /** The n-th value, from 1. */
   parameter(n: number): string
@@ -13,7 +13,7 @@ export interface Dialect {
 }
 
 /** A statement, with its values. */
-export interface Sql {
+interface Sql {
   readonly sql: string
   readonly values: readonly (string | number)[]
 }

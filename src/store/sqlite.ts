@@ -6,10 +6,10 @@ import type { SqliteOperations } from './sqlite/operations.ts'
 import type { Changed } from './sqlite/rows.ts'
 import { createThread } from './sqlite/thread.ts'
 
-/** How often the file is looked at for what other processes have written, while somebody listens, in milliseconds. */
+/** Interval at which the file is checked for writes of other processes while there is a listener, in milliseconds. */
 const lookMs = 150
 
-/** The operations that change what somebody may listen to. */
+/** The operations that change a collection. */
 const writing: ReadonlySet<string> = new Set(['put', 'delete', 'evict', 'dropLease'])
 
 /** Opens a store in a file. Everything that waits for the disk does so in a thread. */
@@ -74,7 +74,7 @@ function engineOver(thread: ReturnType<typeof createThread>): Engine {
 
 /** Polls for changes of other processes while a listener exists, and reports changes of this process at once. */
 function createWatching(changes: Remote<SqliteOperations>['changes']) {
-  /** Up to which revision each collection is known. For an unknown collection, "everything changed" is reported. */
+  /** The known revision of each collection. An unknown collection counts as changed entirely. */
   const known = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
   let looking = false
@@ -102,7 +102,7 @@ function createWatching(changes: Remote<SqliteOperations>['changes']) {
     try {
       for (const changed of await changes(wanted)) take(changed)
     } catch {
-      // The next look at it reports all changes in between.
+      // The next check reports all changes in between.
     }
   }
   const lookUntilDone = async () => {
@@ -112,7 +112,7 @@ function createWatching(changes: Remote<SqliteOperations>['changes']) {
     }
     looking = false
   }
-  /** Looks now; where that is being done already, once more after it. */
+  /** Checks now; during a check, once more after it. */
   const look = () => {
     if (news.collections.length === 0) return
     again = true

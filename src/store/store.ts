@@ -1,16 +1,13 @@
 import type { Texts } from './texts.ts'
 
 /**
- * Rows kept on disk, for what the server itself must remember: cached analyses, its own measurements, the search index.
+ * Rows kept on disk, for data that the server itself must remember: cached analyses, its own measurements, the search index.
  * One contract, two engines: SQLite in a file, shared by the processes of one machine, and PostgreSQL, shared by replicas.
  * `contract` (test/support) runs against both.
  *
- * Every method throws only ResourceError: `unavailable` where the engine is gone, locked for too long, full or read-only
- * (`reason`: `gone`, `busy`, `full`, `read-only`), `internal` where its file is damaged (`reason`: `damaged`), `invalid` for
- * what cannot be stored. It recovers by itself once the cause is gone; no repair by hand.
- *
- * Mended since it was first written: a lease that is given back is news of the collection `leases`, which holds no rows, so
- * that whoever wants it next need not ask again and again; and what `similar` and `evict` are bounded by is said.
+ * Every method throws only ResourceError: `unavailable` if the engine is gone, locked for too long, full or read-only
+ * (`reason`: `gone`, `busy`, `full`, `read-only`), `internal` if its file is damaged (`reason`: `damaged`), `invalid` for a
+ * value that cannot be stored. It recovers by itself when the cause is gone.
  */
 export interface Store {
   /** The rows of a collection such as `results/project`. Created by the first write. */
@@ -24,9 +21,9 @@ export interface Store {
    */
   lease(name: string, ttlMs: number): Promise<Lease | undefined>
   /**
-   * Waits until something may have changed in a collection, by whichever process: news is joined, and never lost. It tells
-   * the keys, or `undefined`: anything may have. Once the promise resolves, whatever is written after it will be told, even
-   * if the engine is gone for a while (then as `undefined`). A row that expires is not told of. Ends when the signal aborts.
+   * Watches a collection for changes by any process. Changes are merged, and none is lost. It yields the changed keys, or
+   * `undefined`: anything may have changed. Once the promise resolves, every later write is reported, even if the engine is
+   * gone for a while (then as `undefined`). The expiry of a row is not reported. It ends when the signal aborts.
    */
   watch(collection: string, signal: AbortSignal): Promise<AsyncIterable<readonly string[] | undefined>>
   close(): Promise<void>

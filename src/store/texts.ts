@@ -1,8 +1,9 @@
 /**
- * Texts kept to be found by their terms: the second of what a store keeps, beside rows. A text has parts, and each part a set of
- * terms; whoever puts it makes the terms and gives a part its value. `contract` (test/support/texts-contract.ts) runs against both engines.
+ * Texts that are found by their terms: the second kind of data in a store, besides rows. A text has parts, and each part a set
+ * of terms. The writer makes the terms, and gives each part a value. `contract` (test/support/texts-contract.ts) runs against
+ * both engines.
  *
- * Every method throws as those of a {@link import('./store.ts').Store} do.
+ * Every method throws like those of a {@link import('./store.ts').Store}.
  */
 export interface Texts {
   /** Replaces the texts under these keys: all of them or none. */

@@ -6,7 +6,7 @@ import { late, type Run, within } from './run.ts'
 /** Maximum number of buffered entries (a page) that a listing may still yield after its abort. */
 const inHand = 1000
 
-/** Calls with a signal that is aborted already, and aborts a listing in its middle. */
+/** Calls methods with an aborted signal, and aborts a listing midway. */
 export async function checkAborts(run: Run, listed: Listed): Promise<void> {
   const { provider } = run
   const path = listed.entries[0]?.path

@@ -50,11 +50,11 @@ export interface Report {
 }
 
 /**
- * Checks every promise of the Provider interface against the provider's own answers, and against what it is expected to
- * hold. It only reads, within the bounds of the options; the source must not change meanwhile.
+ * Checks every promise of the Provider interface, against the provider's own answers and against the expectation. It only
+ * reads, within the bounds of the options; the source must not change meanwhile.
  *
- * Where one promise rests on another that is broken, it is not looked at: a listing out of order is reported as that, and
- * not also as one that cannot be resumed.
+ * A promise that depends on a broken one is not checked: a listing in the wrong order is reported as that, and not also as one
+ * that cannot be resumed.
  */
 export async function checkProvider(
   provider: Provider,

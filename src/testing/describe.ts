@@ -11,7 +11,7 @@ export interface Framework {
 /** A provider to check, made fresh for the suite. */
 export interface Subject {
   readonly provider: Provider
-  /** Has to say what is listed: an empty listing would keep every promise. */
+  /** Must contain the listed entries: an empty listing would keep every promise. */
   readonly expectation: Expectation & Required<Pick<Expectation, 'entries'>>
   /** Called when the suite is done, once the provider is closed: removes a folder, stops a server. */
   readonly dispose?: () => unknown

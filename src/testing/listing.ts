@@ -13,7 +13,7 @@ export interface Listed {
   readonly directories: readonly string[]
 }
 
-/** Walks the listing once, and looks at each entry by itself and beside the one before it. */
+/** Walks the listing once, and checks each entry by itself and against the one before it. */
 export async function checkEntries(run: Run): Promise<Listed | undefined> {
   const entries: Entry[] = []
   const directories = new Set<string>()
@@ -67,7 +67,7 @@ async function checkResume(run: Run, listed: Listed): Promise<void> {
   for (const path of sample(paths, run.bounds.samples)) await compareRest(run, 'list-resume', { after: path }, listed)
 }
 
-/** Keys between the paths, before the first and after the last of them. */
+/** Lists from keys between the paths, before the first one and after the last one. */
 async function checkSeek(run: Run, listed: Listed): Promise<void> {
   const paths = new Set(listed.entries.map((entry) => entry.path))
   const few = Math.ceil(run.bounds.samples / 3)
@@ -127,7 +127,7 @@ async function compareRest(run: Run, promise: PromiseId, query: ListQuery, liste
     const expected = rest[index++]
     if (expected === entry.path) return true
     if (expected !== undefined) run.fail(promise, `${asked}: it yielded ${show(entry.path)}, not this`, expected)
-    // Behind the limit of the first listing there can be more; it has to be of the right kind.
+    // Beyond the limit of the first listing there may be more entries, but only below the prefix.
     else if (listed.complete || comparePaths(entry.path, last) <= 0 || !entry.path.startsWith(prefix))
       run.fail(promise, `${asked}: it yielded this too`, entry.path)
     return false

@@ -32,11 +32,7 @@ export function metadataFaults(facts: Facts): readonly string[] {
 /** Returns the faults in the facts of a content, one phrase each. */
 export function contentFaults(facts: ContentFacts): readonly string[] {
   const { size, version, mimeType, title } = facts
-  const faults = [
-    ...metadataFaults({
-      ...defined({ size, version, mimeType, title }),
-    }),
-  ]
+  const faults = [...metadataFaults(defined({ size, version, mimeType, title }))]
   if (facts.path !== undefined && !isPath(facts.path)) faults.push(`path is ${show(facts.path)}`)
   return faults
 }

@@ -7,7 +7,9 @@ import { show } from './metadata.ts'
 import type { PromiseId } from './promises.ts'
 import { nameOf, type Run, sample } from './run.ts'
 
-/** Asks for what is not there: names close to those that are, names that programs trip over, and what was expected. */
+/**
+ * Requests paths without an entry: variations of existing paths, names that programs often mishandle, and the expected ones.
+ */
 export async function checkMissing(run: Run, listed: Listed, expected: readonly string[]): Promise<void> {
   const few = Math.ceil(run.bounds.samples / 3)
   const entries = sample(listed.entries, few)
@@ -25,20 +27,20 @@ export async function checkMissing(run: Run, listed: Listed, expected: readonly 
     await checkSpelling(run, listed, isAbsent)
 }
 
-/** Whether nothing can be at a path: it is not listed, nor does a template make it more than the listing shows. */
+/** Returns a function that tells whether a path must have no entry: it is not listed, and matches no template. */
 async function absence(run: Run, listed: Listed): Promise<(path: string) => boolean> {
   const paths = new Set([...listed.entries.map((entry) => entry.path), ...listed.directories])
   const outcome = await run.call(undefined, async (context) => (await run.provider.templates?.(context)) ?? [])
   const templates = outcome !== undefined && 'value' in outcome ? outcome.value : []
   const patterns = templates
     .map(({ template }) => template)
-    // A bare {+path} names what is listed, and nothing else.
+    // A template that is only `{+path}` matches exactly the listed paths.
     .filter((template) => !/^\{\+\w+\}$/.test(template))
     .flatMap((template) => {
       try {
         return [compileTemplate(template)]
       } catch {
-        // Another promise is about templates that do not compile.
+        // `checkTemplates` reports templates that do not compile.
         return []
       }
     })
@@ -66,7 +68,7 @@ async function checkAbsent(run: Run, path: string, promise?: PromiseId): Promise
 async function checkSpelling(run: Run, listed: Listed, isAbsent: (path: string) => boolean): Promise<void> {
   const few = Math.ceil(run.bounds.samples / 3)
   const twinsOf = (path: string) => [path.normalize('NFC'), path.normalize('NFD'), swapCase(path)]
-  // Those whose twins differ are the interesting ones, and there may be few of them.
+  // Prefer paths whose spelling changes with the normalization: there may be few of them.
   const telling = listed.entries.filter((entry) => entry.path.normalize('NFC') !== entry.path.normalize('NFD'))
   for (const { path } of [...sample(telling, few), ...sample(listed.entries, few)])
     for (const twin of twinsOf(path)) if (isAbsent(twin)) await checkAbsent(run, twin, 'spelling')
@@ -80,12 +82,12 @@ async function checkSpelling(run: Run, listed: Listed, isAbsent: (path: string) 
     }
 }
 
-/** ASCII letters in the other case; all others as they are. */
+/** Swaps the case of ASCII letters. */
 function swapCase(path: string): string {
   return path.replace(/[a-zA-Z]/g, (letter) => (letter < 'a' ? letter.toLowerCase() : letter.toUpperCase()))
 }
 
-/** Compares what `stat` says with what is listed. It may know more, and nothing else. */
+/** Compares the result of `stat` with the listed entry. `stat` may report more facts, but no different ones. */
 export async function checkStat(run: Run, entry: Entry): Promise<void> {
   const { provider } = run
   if (provider.stat === undefined) return

@@ -6,12 +6,12 @@ import { contentFaults, isSize, show } from './metadata.ts'
 import { nameOf, type Run } from './run.ts'
 
 /** A content with all its bytes: a stream is collected, a text is encoded as UTF-8. */
-export interface Whole {
+interface Whole {
   readonly content: Content
   readonly bytes: Buffer
 }
 
-/** Why a listed path cannot be read, which a provider may say of it. */
+/** Accepted reasons why a listed path cannot be read. */
 type Failed = 'too-large' | 'damaged'
 
 /** Expected content of the source at a path. */
@@ -124,8 +124,9 @@ function rangeFault(whole: Whole, { content, bytes }: Whole, asked: ByteRange): 
 }
 
 /**
- * The contents at a listed path. `too-large` is an answer, and so is that the resource is damaged (`invalid`, with the line
- * where), or put away where it cannot be read (`archived`, `encrypted`); of other failures the problem is noted.
+ * Reads the contents at a listed path. Accepted errors are `too-large`, and `invalid` for a damaged resource (with the line),
+ * or for one in a storage class or encryption that prevents reading (`archived`, `encrypted`). Any other failure is recorded as
+ * a problem.
  */
 async function read(run: Run, path: string, range?: ByteRange): Promise<readonly Whole[] | Failed | undefined> {
   const promise = range === undefined ? 'read-content' : 'read-range'

@@ -28,7 +28,7 @@ export interface Bounds {
 }
 
 /** Result of a call: its value, or the error it threw. `undefined` when it broke a promise, which is already recorded. */
-export type Outcome<T> = { readonly value: T } | { readonly error: ResourceError } | undefined
+type Outcome<T> = { readonly value: T } | { readonly error: ResourceError } | undefined
 
 /** One provider under examination: calls that cannot hang or throw, and the problems found so far. */
 export interface Run {

@@ -5,7 +5,7 @@ export const han = 2
 /** Kana, Hangul, and the scripts of South East Asia that are written without spaces. */
 export const syllable = 3
 
-export type CharacterClass = typeof other | typeof word | typeof han | typeof syllable
+type CharacterClass = typeof other | typeof word | typeof han | typeof syllable
 
 const hanText = /[\p{Script=Han}々〆〇]/u
 // The marks that lengthen or repeat a kana are in several scripts, or in none.

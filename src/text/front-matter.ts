@@ -102,11 +102,12 @@ function audienceOf(items: readonly (string | undefined)[]): readonly Audience[]
 }
 
 /**
- * Returns the index at which YAML is nested deeper than a limit: in brackets, or by so many `-` or `?` at the beginning of one line. Undefined if it
- * is not. Call it before a parser that calls itself for each level: where the stack ends while V8 compiles a regular expression, it ends the
- * process in place of throwing. Levels by indentation need not be counted, since so many of them would need a text of megabytes.
+ * Returns the index at which YAML is nested deeper than a limit: in brackets, or by `-` or `?` at the beginning of one line;
+ * undefined if it is not. Call it before a recursive parser: if the stack ends while V8 compiles a regular expression, V8 ends
+ * the process instead of throwing an error. Levels by indentation are not counted, because that many of them would need a text
+ * of megabytes.
  *
- * Brackets in texts count too, as far as they are not closed.
+ * Brackets in texts count, too, unless they are closed.
  *
  * @param limit At most 1000.
  */

@@ -20,8 +20,8 @@ const sizes = { few: 200, enough: 800, most: 1600 }
 const mostPassages = 8000
 
 /**
- * Cuts a text where it is cut by itself: at headings, declarations, empty lines. Each character but line breaks and the white
- * space around a passage is in one passage, and none in two. Linear in its length.
+ * Cuts a text at its natural borders: headings, declarations, empty lines. Each character is in exactly one passage, except
+ * line breaks and the white space around a passage. Linear in its length.
  */
 export function* passagesOf(text: string, kind: Kind): Generator<Passage> {
   const outline = headingsOf(kind)
@@ -117,7 +117,7 @@ interface Heading {
 }
 
 /** Takes the lines one after the other, and returns the heading if something with a name begins at the line. */
-export type Outline = (line: string) => Heading | undefined
+type Outline = (line: string) => Heading | undefined
 
 const longest = 120
 

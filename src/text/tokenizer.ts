@@ -7,15 +7,14 @@ import { classOf, han, other, word } from './characters.ts'
 export const edition = 2
 
 /**
- * Kind of a term:
- * `word`: a word or identifier as a whole; `part`: a part of an identifier; `bigram`: two characters of a script without
- * spaces; `single`: a Han character; `tail`: the last character of such a run, where it is no Han character, so that each
- * character begins a term.
+ * Kind of a term. `word`: a whole word or identifier. `part`: a part of an identifier. `bigram`: two characters of a script
+ * without spaces. `single`: a Han character. `tail`: the last character of a run without spaces, unless it is a Han character,
+ * so that each character begins a term.
  */
 export type TermKind = 'word' | 'part' | 'bigram' | 'single' | 'tail'
 
 /** Receives a term, and its position in the folded text. */
-export type Emit = (term: string, start: number, end: number, kind: TermKind) => void
+type Emit = (term: string, start: number, end: number, kind: TermKind) => void
 
 /** Maximum length of a stored word, in UTF-16 units. A longer word is truncated. */
 const mostUnits = 64
@@ -77,7 +76,7 @@ function emitRun(text: string, start: number, emit: Emit, wanted?: Beginnings): 
   }
 }
 
-/** A word, with its parts where it is put together: `fooBar`, `foo_bar`, `foo-bar` and `foo.bar` are `foobar`, `foo` and `bar`. */
+/** Emits a word, and the parts of a compound: `fooBar`, `foo_bar`, `foo-bar` and `foo.bar` are `foobar`, `foo` and `bar`. */
 function emitWord(text: string, start: number, emit: Emit, wanted?: Beginnings): number {
   const plain = endOfSmall(text, start)
   if (plain > start && wanted !== undefined && !isWanted(text, start, plain, wanted)) return plain
@@ -230,8 +229,8 @@ function joined(parts: readonly Part[]): string {
 }
 
 /**
- * The stem of an English word in small letters: plurals, `-ed`, `-ing` and a last `e` are taken off, so that `caches`, `cached`
- * and `caching` are the same. It knows no dictionary; what it makes need not be a word. Others are left as they are.
+ * Returns the stem of an English word in lower case, without plurals, `-ed`, `-ing` and a final `e`: `caches`, `cached` and
+ * `caching` are the same. It uses no dictionary, so a stem need not be a word. Other words stay unchanged.
  */
 export function stem(given: string): string {
   return /^[a-z]+$/.test(given) ? stemOf(given) : given
@@ -239,7 +238,7 @@ export function stem(given: string): string {
 
 const letter = { d: 0x64, e: 0x65, g: 0x67, n: 0x6e, s: 0x73 }
 
-/** The stem of a word of small letters of ASCII. Most words have no ending: the last letters tell that. */
+/** Returns the stem of a word of lower-case ASCII letters. Most words have no ending, which the last letters show. */
 function stemOf(given: string): string {
   const { length } = given
   if (length < 4) return given

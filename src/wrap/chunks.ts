@@ -55,12 +55,12 @@ export async function* chunksOf(
     if (at > start && content.version !== version) throw new ChangedError()
     version = content.version
     if (content.range === undefined) return yield* whole(content)
-    const bytes = await collect(content)
+    const bytes = await bytesOf(content)
     const { end } = content.range
     // Text may be three bytes shorter than the range, because characters are not cut.
     const short = end - at < step - ('text' in content ? 3 : 0)
     const final = content.size === undefined ? short || bytes.length === 0 : end >= content.size
-    yield { bytes, start: content.range.start, final, facts: factsOf(content) }
+    yield { bytes, start: content.range.start, final, facts: wholeFactsOf(content) }
     if (final) return
     if (end <= at) throw new ResourceError('internal', 'a provider answered a range with nothing, before the end')
     at = end
@@ -75,9 +75,9 @@ async function readOne(provider: Provider, request: ReadRequest, context: Contex
 }
 
 async function* whole(content: Content): AsyncGenerator<Chunk> {
-  const facts = factsOf(content)
+  const facts = wholeFactsOf(content)
   if (!('stream' in content)) {
-    yield { bytes: await collect(content), start: 0, final: true, facts }
+    yield { bytes: await bytesOf(content), start: 0, final: true, facts }
     return
   }
   let start = 0
@@ -89,7 +89,8 @@ async function* whole(content: Content): AsyncGenerator<Chunk> {
   if (start < content.length || start === 0) yield { bytes: Buffer.alloc(0), start, final: true, facts }
 }
 
-async function collect(content: Content): Promise<Buffer> {
+/** The bytes of a content; a text in UTF-8. */
+export async function bytesOf(content: Content): Promise<Buffer> {
   if ('text' in content) return Buffer.from(content.text)
   if ('bytes' in content) return Buffer.from(content.bytes.buffer, content.bytes.byteOffset, content.bytes.byteLength)
   const pieces: Uint8Array[] = []
@@ -97,15 +98,20 @@ async function collect(content: Content): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
+/** Returns the members of a content without its payload. */
+export function factsOf(content: Content): ContentFacts {
+  const { text, bytes, stream, length, ...facts } = content as ContentFacts & Readonly<Record<Payload, unknown>>
+  return facts
+}
+
+type Payload = 'text' | 'bytes' | 'stream' | 'length'
+
 /** Returns the members of the whole content. */
-function factsOf(content: Content): ContentFacts {
-  const { range: _, text: __, bytes: ___, stream: ____, length: _____, ...facts } = content as ContentFacts & Held
+function wholeFactsOf(content: Content): ContentFacts {
+  const { range: _, ...facts } = factsOf(content)
   const size = content.size ?? sizeOf(content)
   return size === undefined ? facts : { ...facts, size }
 }
-
-/** Members of a content that hold its payload. */
-type Held = Readonly<Partial<Record<'text' | 'bytes' | 'stream' | 'length', unknown>>>
 
 function sizeOf(content: Content): number | undefined {
   if (content.range !== undefined) return undefined

@@ -9,7 +9,8 @@ import { decodeBytes } from '../text/encoding/decode.ts'
 import { sampleBytes } from '../text/encoding/detect.ts'
 import { createJudge, type EncodingRule, languagesOf } from '../text/encoding/judge.ts'
 import { isDamagedUtf8, repairUtf8 } from '../text/encoding/unicode.ts'
-import { bytesOf, factsOf, readWhole } from './content.ts'
+import { bytesOf, factsOf } from './chunks.ts'
+import { readWhole } from './content.ts'
 import { placeless, withoutTail } from './part.ts'
 
 export interface DecodedOptions {

@@ -7,7 +7,7 @@ import { claimedPriority, requiredPriority } from '../core/priority.ts'
 import type { Content, Context, Entry, Provider, ReadRequest } from '../core/provider.ts'
 import { type FrontMatter, frontMatterBytes, frontMatterOf } from '../text/front-matter.ts'
 import { headingIn } from '../text/heading.ts'
-import { bytesOf } from './content.ts'
+import { bytesOf } from './chunks.ts'
 import { referenceTo, type Twin, twinsOf } from './twins.ts'
 
 export interface DocumentedOptions {

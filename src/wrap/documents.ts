@@ -44,12 +44,8 @@ export interface DocumentsOptions {
 export function documents(provider: Provider, options: DocumentsOptions = {}): Provider {
   const { language, encodings, maxDecodedBytes, frontMatter, headings, languages } = options
   const { readings, ends, parts, through } = options
-  const texts = decoded(tailed(provider, ends), {
-    ...defined({ rules: encodings, language, maxBytes: maxDecodedBytes }),
-  })
-  const described = documented(texts, {
-    ...defined({ frontMatter, headings, languages }),
-  })
+  const texts = decoded(tailed(provider, ends), defined({ rules: encodings, language, maxBytes: maxDecodedBytes }))
+  const described = documented(texts, defined({ frontMatter, headings, languages }))
   const whole = readings === false ? described : readable(described, readings)
   const all = sliced(through === undefined ? whole : withMargin(whole, through), parts)
   return {

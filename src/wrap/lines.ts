@@ -9,7 +9,7 @@ import { badRange, formatPart, type PartFacts, type PartQuery, partKey } from '.
 const chunkBytes = 256 * 1024
 const newline = 0x0a
 
-export type LineReader = (part: PartQuery, request: ReadRequest, context: Context) => Promise<Content>
+type LineReader = (part: PartQuery, request: ReadRequest, context: Context) => Promise<Content>
 
 /** Bytes of the requested lines gathered so far. */
 interface Gathered {
@@ -60,13 +60,13 @@ export function createLineReader(provider: Provider, limit: number): LineReader 
 
 /** State of the line count. */
 interface Scan {
-  /** The number of the line that `at` lies in, and where that line begins. */
+  /** The number of the line that contains `at`, and the start of that line. */
   line: number
   at: number
   begins: number
   /** Byte offset of the first requested line; undefined until it is reached. */
   start: number | undefined
-  /** Whether there is more of the lines than may be answered. */
+  /** Whether the limit was reached before the end of the requested lines. */
   full: boolean
   /** Whether the end of the resource was reached. */
   ended: boolean
@@ -96,7 +96,9 @@ function scanChunk(scan: Scan, chunk: Chunk, gathered: Gathered, { first, last }
   scan.ended = chunk.final && scan.at === from + bytes.length
 }
 
-/** Adds a piece of a line. `false`: it is one too many, and what was gathered ends with a whole line, or within the first. */
+/**
+ * Adds a piece of a line. Returns false at the limit: the gathered bytes then end with a whole line, or within the first line.
+ */
 function gather(gathered: Gathered, piece: Buffer, limit: number, ends: boolean): boolean {
   const fits = gathered.length + piece.length <= limit
   if (!fits && gathered.lines > 0) return false
@@ -152,7 +154,7 @@ interface Mark {
 
 /** Remembers where lines begin, so that reading a resource part after part does not count it all again each time. */
 interface Marks {
-  /** The last known beginning of a line at or before one; that of the first line, where nothing is known. */
+  /** Returns the nearest known beginning of a line at or before a line; without one, the beginning of the first line. */
   before(key: string, line: number): Mark
   set(key: string, mark: Mark): void
   forget(key: string): void
@@ -171,7 +173,7 @@ function createMarks(): Marks {
       const same = known[0]?.version === mark.version ? known : []
       const last = same.at(-1)
       if (last === undefined || last.line < mark.line) same.push(mark)
-      // Half of them are as good, over twice the way.
+      // Drops every second mark: the next mark is then up to twice as far away.
       const kept = same.length > maxMarks ? same.filter((_, i) => i % 2 === 1) : same
       resources.delete(key)
       resources.set(key, kept)

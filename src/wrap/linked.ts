@@ -10,7 +10,7 @@ export interface LinkedOptions {
    * segment, and `path` the rest.
    */
   readonly link: string
-  /** Paths that no link leads to. By default all have one. */
+  /** Whether a path gets no link. Default: every path gets one. */
   readonly except?: (path: string) => boolean
 }
 

@@ -14,7 +14,7 @@ export interface PartFacts {
   readonly unit: 'lines' | 'bytes'
   readonly first: number
   readonly last: number
-  /** The bytes of the whole resource, where that is known. */
+  /** Size of the whole resource, in bytes, if it is known. */
   readonly size?: number
   /** Number of lines of the whole resource, if its end was reached. */
   readonly lines?: number
@@ -31,7 +31,7 @@ const example = {
 }
 
 /**
- * The part that the parameters ask for, and the parameters that are left.
+ * Returns the part that the parameters request, and the remaining parameters.
  *
  * @throws ResourceError `invalid` (reason `range`) for a malformed part, or two of them.
  */
@@ -59,7 +59,7 @@ function parse(unit: 'lines' | 'bytes', text: string): PartQuery {
   return { unit, first, last }
 }
 
-/** How a client asks for the `count` lines or bytes from `first` on; without a count, for all of them. */
+/** Returns the parameter that requests `count` lines or bytes from `first` on; without a count, all of them. */
 export function formatPart(unit: 'lines' | 'bytes', first: number, count: number | undefined): string {
   return `${unit}=${first}-${count === undefined ? '' : first + count - 1}`
 }
@@ -106,7 +106,7 @@ export function badTail(message: string): ResourceError {
   return invalid(message, 'tail')
 }
 
-/** The request for the whole resource, instead of a part or the end of it. */
+/** Returns the request for the whole resource, instead of a part or the end of it. */
 export function withoutTail({ path, params }: ReadRequest): ReadRequest {
   if (!params.has(name)) return { path, params }
   return { path, params: new Map([...params].filter(([key]) => key !== name)) }

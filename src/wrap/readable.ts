@@ -193,9 +193,7 @@ function contentOf(
   form: Form,
   { version, path, immutable, mimeType, meta }: ContentFacts,
 ): Content & { readonly text: string } {
-  const told: ReadingFacts = {
-    ...defined({ of: mimeType, parts }),
-  }
+  const told: ReadingFacts = defined({ of: mimeType, parts })
   return {
     ...defined({ path, version, title, immutable }),
     mimeType: form === 'markdown' ? 'text/markdown' : 'text/plain',

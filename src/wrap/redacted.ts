@@ -61,7 +61,7 @@ export interface RedactedOptions {
 export function redacted(given: Provider, options: RedactedOptions = {}): Provider {
   const { mode = 'mask', key = randomBytes(32), log = () => {}, scrubber, except = [], without = [] } = options
   if (mode === 'off') return given
-  // The parts are those of the source.
+  // Without the parts of entries, which the source yields unredacted.
   const { parts: _, ...provider } = given
   if (mode !== 'mask' && mode !== 'withhold')
     throw invalid('The mode of redaction must be mask, withhold or off.', 'mode')

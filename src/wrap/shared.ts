@@ -2,7 +2,7 @@ import { sleep } from '../core/kit/abort.ts'
 import type { Change, Provider } from '../core/provider.ts'
 import type { SharedChanges, SharedLease } from '../core/shared-changes.ts'
 
-export interface SharedOptions {
+interface SharedOptions {
   readonly changes: SharedChanges
   /** The name of the source at every replica: its address. */
   readonly source: string
@@ -14,12 +14,13 @@ export interface SharedOptions {
 const takeOverMs = 2000
 
 /**
- * Shares the changes of a source among replicas: a change that one of them sees is told in all. A source that is polled is polled
- * by one replica at a time, which holds its lease, and by another when that one dies: everything then counts as changed, since
- * the changes in between are unknown. While the database of the replicas does not answer, each polls by itself.
+ * Shares the changes of a source among replicas: each replica reports the changes that any of them sees. Only one replica at a
+ * time polls a source that must be polled: the one with its lease. If that replica dies, another one takes over, and everything
+ * counts as changed, because the changes in between are unknown. While the database of the replicas does not answer, each of
+ * them polls.
  *
- * A source that keeps copies ({@link Provider.renew}) does not answer with one that is older than a change another replica has
- * told: the log is read before each answer.
+ * A source that caches copies ({@link Provider.renew}) never answers with a copy that is older than a change of which another
+ * replica has notified: the log is read before each answer.
  */
 export function shared(provider: Provider, options: SharedOptions): Provider {
   const { changes, source } = options

@@ -3,7 +3,7 @@ import { ResourceError } from '../core/errors.ts'
 import type { Context } from '../core/provider.ts'
 
 /** Keeps requests away from a source that does not answer (circuit breaker). Times are in milliseconds. */
-export interface Breaker {
+interface Breaker {
   /** Returns the remaining pause. 0: a request may start, and its caller reports the outcome by one of the other methods. */
   admit(): number
   /** Reports an answer, also "not found". */
@@ -15,7 +15,7 @@ export interface Breaker {
   readonly open: boolean
 }
 
-export interface BreakerOptions {
+interface BreakerOptions {
   /** Number of consecutive failures that opens the circuit breaker. */
   readonly failures: number
   /** Length of the pause, in milliseconds, a quarter more or less. It doubles while the source does not answer. */
@@ -111,7 +111,7 @@ export function createSemaphore(concurrent: number, waiting: number) {
 }
 
 /** A request to the source, and its signal, which aborts with that of the caller and on time-out. */
-export interface Asked {
+interface Asked {
   /** Rejects on time-out, and when the caller aborts, whatever the work does. */
   run<T>(work: (context: Context) => Promise<T>): Promise<T>
   /** Ends the time-out, and stops following the signal of the caller. */

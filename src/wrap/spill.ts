@@ -16,7 +16,7 @@ import type { Content, Entry, Principal, Provider, Template } from '../core/prov
 import { formatUri, parseAddress } from '../core/uri.ts'
 import { searchFiles } from './spill-search.ts'
 
-export interface SpillOptions extends Partial<LongResultBounds> {
+interface SpillOptions extends Partial<LongResultBounds> {
   /** Address of the mount. Default `spill://results`. */
   readonly address?: string
   /** Creates the storage of the results, within the limits. By default the memory of this process. */

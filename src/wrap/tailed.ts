@@ -4,8 +4,7 @@ import { wholeCharacters } from '../core/kit/utf8.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
 import { isMedia } from '../text/encoding/binary.ts'
 import { markOf } from '../text/encoding/unicode.ts'
-import { ChangedError, chunksOf, isTextPart } from './chunks.ts'
-import { bytesOf, factsOf } from './content.ts'
+import { bytesOf, ChangedError, chunksOf, factsOf, isTextPart } from './chunks.ts'
 import { badTail, type PartFacts, partKey, type TailFacts, tailIn, tailKey, withoutTail } from './part.ts'
 
 export interface TailedOptions {

@@ -2,7 +2,7 @@
  * A controller whose signal aborts with the first of several other signals, or by its own `abort`. It costs a fraction of
  * `AbortSignal.any`, which keeps weak references to the signals: its memory is freed only by a full garbage collection.
  */
-export interface Follower extends AbortController {
+interface Follower extends AbortController {
   /** Stops following the other signals and removes its listeners from them. */
   release(): void
 }

@@ -51,7 +51,7 @@ export const childLimits = {
 } as const
 
 /** Limits of one worker thread. */
-export interface WorkerLimits {
+interface WorkerLimits {
   /** Maximum memory of its JavaScript (the old generation of V8), in MiB. Beyond it, Node ends the thread. */
   readonly memoryMb: number
   /** Time-out of one job, in milliseconds. Beyond it, the thread is ended. */
@@ -75,7 +75,7 @@ export const workerLimits = {
 export const pdfiumMemoryBytes = 256 * mebibyte
 
 /** A command, as `spawn` takes it. */
-export interface Command {
+interface Command {
   readonly program: string
   readonly args: readonly string[]
 }

@@ -2,7 +2,7 @@
 type MaybeKeys<T> = { [Key in keyof T]-?: undefined extends T[Key] ? Key : never }[keyof T]
 
 /** The same members, of which those that may be `undefined` may be missing instead. */
-export type Defined<T> = Omit<T, MaybeKeys<T>> & { [Key in MaybeKeys<T>]?: Exclude<T[Key], undefined> }
+type Defined<T> = Omit<T, MaybeKeys<T>> & { [Key in MaybeKeys<T>]?: Exclude<T[Key], undefined> }
 
 /**
  * Returns the members of an object that are not `undefined`. With `exactOptionalPropertyTypes`, an optional member may be missing,

@@ -16,7 +16,7 @@ export const systemClock: Clock = {
 }
 
 /** Limits how often an action happens. */
-export interface Throttle {
+interface Throttle {
   /** Whether the caller may act now. When false, `act` is called once at the end of the interval. */
   admit(): boolean
   /** Cancels a waiting action. */

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { ResourceError } from '../errors.ts'
 
-export interface HostOptions {
+interface HostOptions {
   /** The file that the worker runs. It posts `ready` once it is, and then one answer for each job, in order. */
   readonly file: string
   /**
@@ -19,7 +19,7 @@ export type Failure = 'late' | 'crashed'
 export type Outcome<Result> = { readonly result: Result } | { readonly failure: Failure }
 
 /** Runs jobs one after the other in a worker thread, so that none of them holds up this one. */
-export interface Host<Job, Result> {
+interface Host<Job, Result> {
   /**
    * @throws ResourceError `unavailable` when too many jobs are waiting. An abort of the signal rejects with its reason; the
    * job itself is still finished if it has begun.
@@ -65,7 +65,7 @@ export function createHost<Job, Result>({ file, deadlineMs, memoryMb }: HostOpti
     watch(deadlineMs, look)
   }
 
-  /** Ends the worker, and answers the job that it had. One that never began to work will not for those who wait either. */
+  /** Ends the worker, and settles its job. If the worker never became ready, the waiting jobs fail, too. */
   const end = (failure: Failure) => {
     clearTimeout(timer)
     if (!ready) for (const task of waiting.splice(0)) task.settle({ failure })

@@ -85,7 +85,7 @@ const route = z
     }
   })
 
-/** Headers that say how a message is sent, which is not for a configuration to say. */
+/** Headers that the HTTP client sets itself: a configuration must not set them. */
 const managed =
   /^(?:host|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|keep-alive|accept-encoding|via|forwarded|x-forwarded-.*|proxy-.*|if-.*|range)$/i
 
@@ -107,7 +107,7 @@ const headers = z.record(z.string(), z.union([text, secret])).superRefine((given
 })
 
 /** The options of a mount whose provider is `api`. */
-export const apiShape = {
+const apiShape = {
   url: httpUrl.describe('The URL of the API, such as "https://api.example.org/v2".'),
   routes: z
     .array(route)

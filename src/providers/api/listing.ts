@@ -19,7 +19,7 @@ export interface Item {
   readonly stamp: string
 }
 
-export interface ListingOptions {
+interface ListingOptions {
   readonly base: HttpUrl
   readonly load: (url: HttpUrl, signal: AbortSignal, fresh: boolean) => Promise<Fetched>
   /** Maximum number of entries of one route. */
@@ -148,7 +148,7 @@ function nextLink(header: string): string | undefined {
 }
 
 /** Returns the value at a JSON pointer. Follows only own properties. */
-export function valueAt(value: unknown, pointer: string): unknown {
+function valueAt(value: unknown, pointer: string): unknown {
   let at = value
   for (const step of parsePointer(pointer)) {
     if (typeof at !== 'object' || at === null || !Object.hasOwn(at, step)) return undefined

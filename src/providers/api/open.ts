@@ -41,7 +41,7 @@ export const open: OpenSource<typeof source> = async (options, { folder, log, re
   return sliced(redact === 'off' ? opened : redacted(opened, { ...(await redaction()), mode: redact }))
 }
 
-/** @throws ResourceError `invalid` for a secret that is not there, or that no header can hold. */
+/** @throws ResourceError `invalid` for a missing secret, or one that no header can hold. */
 async function headerSecret(key: string, source: SecretSource, folder: string): Promise<string> {
   const found = await resolveSecret(source, { folder })
   if ('message' in found) throw invalid(`There is no "${key}". ${found.message} ${found.fix}`, 'secret')

@@ -5,7 +5,7 @@ import { refusal } from '../../schema/refusals.ts'
 import { defineSource } from '../source.ts'
 
 /** The options of a mount whose provider is `env`. */
-export const envShape = {
+const envShape = {
   file: text
     .exactOptional()
     .describe(

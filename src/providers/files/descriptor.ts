@@ -14,7 +14,7 @@ export interface Descriptor extends Shared {
   readonly fd: number
 }
 
-export interface OpenTerms {
+interface OpenTerms {
   readonly signal: AbortSignal
   readonly hold?: Shared
   /** Whether calls on the path answer at once, so that they may run on this thread. */
@@ -120,7 +120,7 @@ export function isMounted(mount: string): boolean {
  * round trip to the thread pool takes ten times that, plus a wait for a processor. Every call that may wait for a disk, or for a mount that
  * hangs, goes to the pool.
  */
-export interface Hot {
+interface Hot {
   /** Whether a call for the key may run on this thread. */
   has(key: string): boolean
   /** Records that the key has just been accessed. */
@@ -149,7 +149,7 @@ export function createHot(now: () => number = nowMs): Hot {
 }
 
 /** Recently opened and read versions of files, by their stats. */
-export interface HotFiles {
+interface HotFiles {
   has(stats: BigIntStats, call: 'open' | 'read'): boolean
   add(stats: BigIntStats, call: 'open' | 'read'): void
 }
@@ -181,7 +181,7 @@ function removeOldest<K>(map: Map<K, unknown>): void {
 }
 
 /** Lets other work go first once calls on this thread have taken long enough. */
-export interface Turns {
+interface Turns {
   /** Undefined: go on. Otherwise resolves in a later turn of the event loop. */
   over(): Promise<void> | undefined
 }

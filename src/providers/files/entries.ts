@@ -16,7 +16,7 @@ import { isSettled, kindOf, lookAtAll, modeAllows, type PermitOptions, stampOf }
 import { mayRead, type Position, type Walk } from './walk.ts'
 
 /** Entries of the files of one directory. */
-export interface Entries {
+interface Entries {
   /**
    * Returns the served entries of the names of a group.
    *
@@ -34,7 +34,7 @@ export interface Entries {
   describe(position: Position, signal: AbortSignal): Promise<Entry>
 }
 
-export interface EntriesOptions {
+interface EntriesOptions {
   readonly walk: Walk
   readonly permit: PermitOptions
   readonly rules: Rules
@@ -42,7 +42,7 @@ export interface EntriesOptions {
   readonly pool: Pool
 }
 
-export interface ListedDirectory {
+interface ListedDirectory {
   readonly position: Position
   readonly names: Names
 }
@@ -84,7 +84,7 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
     return headings.title(entry, async () => (await walk.enter(position, name, false, signal)).place, signal)
   }
 
-  /** Judges the stats of a name. Notes the result where no change of it can go without an event. */
+  /** Judges the stats of a name. Records the result if every later change of it raises an event. */
   const judge = (
     directory: ListedDirectory,
     index: number,

@@ -46,7 +46,7 @@ interface WildRule extends Rule {
 /** As git does: names are case-sensitive, except on platforms whose file systems usually are not. */
 const platformIgnoresCase = process.platform === 'darwin' || process.platform === 'win32'
 
-export interface CompileOptions {
+interface CompileOptions {
   readonly ignoreCase?: boolean
   /** The path of the file, relative to the root. Default: `.gitignore` in the base. */
   readonly file?: string

@@ -1,5 +1,5 @@
 import * as fs from 'node:fs'
-import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { isLocalDisk } from '../../core/kit/local-disk.ts'
 import {
   createHot,
@@ -186,17 +186,14 @@ interface RootKeeper {
 }
 
 function createRootKeeper(first: Root, real: string, pool: Pool): RootKeeper {
-  let root = first
-  let isClosed = false
-  let isDetached = false
   let reopening: Promise<void> | undefined
   let checkedAt = performance.now()
   let checking: Promise<void> | undefined
 
   const replace = async () => {
     const next = await openTested(real, pool)
-    const last = isClosed ? next : root
-    if (!isClosed) root = next
+    const last = keeper.isClosed ? next : keeper.root
+    if (!keeper.isClosed) keeper.root = next
     last.descriptor.close()
   }
 
@@ -211,29 +208,23 @@ function createRootKeeper(first: Root, real: string, pool: Pool): RootKeeper {
     const there = await pool.run(() => fs.promises.lstat(real, { bigint: true }).catch(() => undefined), {
       signal: never,
     })
-    if (isClosed) return
-    const { descriptor, local, mount } = root
+    if (keeper.isClosed) return
+    const { descriptor, local, mount } = keeper.root
     const own = await statOf(descriptor, local, pool, never)
     const isSame = there !== undefined && there.dev === own.dev && there.ino === own.ino
     const isGone = mount !== undefined && !isMounted(mount)
     // A directory that was renamed has another path, and stays served.
     const isCovered = there !== undefined && !isSame && fs.readlinkSync(pathOf(descriptor)) === real
-    if (isClosed || isSame || !(isGone || isCovered)) return
-    isDetached = isGone
+    if (keeper.isClosed || isSame || !(isGone || isCovered)) return
+    keeper.isDetached = isGone
     await reopen()
-    isDetached = false
+    keeper.isDetached = false
   }
 
-  return {
-    get root() {
-      return root
-    },
-    get isClosed() {
-      return isClosed
-    },
-    get isDetached() {
-      return isDetached
-    },
+  const keeper = {
+    root: first,
+    isClosed: false,
+    isDetached: false,
     reopen,
     checkSoon: async () => {
       const ageMs = performance.now() - checkedAt
@@ -253,11 +244,12 @@ function createRootKeeper(first: Root, real: string, pool: Pool): RootKeeper {
       clearTimeout(timer)
     },
     close: () => {
-      if (isClosed) return
-      isClosed = true
-      root.descriptor.close()
+      if (keeper.isClosed) return
+      keeper.isClosed = true
+      keeper.root.descriptor.close()
     },
   }
+  return keeper
 }
 
 async function openTested(real: string, pool: Pool, at?: string): Promise<Root> {
@@ -289,7 +281,7 @@ function selfTest(root: Descriptor, real: string): void {
     fs.readSync(root.fd, new Uint8Array(1))
   } catch (error) {
     // A descriptor of a directory that is really open for reading fails with EISDIR.
-    if (error instanceof Error && 'code' in error && error.code === 'EBADF') return
+    if (errorCodeOf(error) === 'EBADF') return
   }
   throw fault('the kernel does not know O_PATH')
 }

@@ -1,6 +1,6 @@
 import { isResourceError } from '../../core/errors.ts'
 import { inGroups } from '../../core/kit/groups.ts'
-import { comparePaths } from '../../core/path.ts'
+import { comparePaths, resumeIn } from '../../core/path.ts'
 import type { Entry, ListQuery } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { createBreath } from './breath.ts'
@@ -16,13 +16,13 @@ import type { Vouched } from './vouching.ts'
 import { type Allows, identityOf, maxDepth, type Position, type Walk } from './walk.ts'
 
 /** Lists files, and describes one file or directory. Both return the same entry for a file. */
-export interface Lister {
+interface Lister {
   /** @param route Receives the places on the way. */
   stat(path: string, signal: AbortSignal, allows?: Allows, route?: Route): Promise<Entry>
   list(query: ListQuery, signal: AbortSignal, allows?: Allows): AsyncIterable<Entry>
 }
 
-export interface ListerOptions {
+interface ListerOptions {
   readonly walk: Walk
   readonly names: NameCache
   readonly permit: PermitOptions
@@ -53,8 +53,9 @@ const [firstGroup, lastGroup] = [4, 64]
 /** Maximum number of names tried before other work gets its turn. */
 const maxTried = 1000
 /**
- * Number of files that a list looks at itself before it asks the watch, which takes as long as about 20 looks: in a directory of which nothing is
- * known, and in one that a list has looked at under the same watch, as for the completion of a name, again and again.
+ * Number of files that a listing examines itself before it asks the watch, because asking takes as long as examining about 20
+ * files. The first number is for directories that no listing has examined yet. The second one is for directories that a listing
+ * has examined under the same watch: completion of names lists them again and again.
  */
 const [unasked, unaskedAgain] = [64, 8]
 /** How long the answer of the watch is used, in milliseconds: a list shows no state older than that. */
@@ -190,13 +191,6 @@ function createKnown(vouch: ListerOptions['vouch'], cache: LookedCache) {
     const state = vouched?.(identity)
     return state === undefined ? cache.comparing(names) : cache.of(names, state)
   }
-}
-
-/** Returns the rest of `after` relative to the prefix; `''` when everything is still to come, undefined when nothing is. */
-function resumeIn(prefix: string, after: string | undefined): string | undefined {
-  if (after === undefined) return ''
-  if (after.startsWith(prefix)) return after.slice(prefix.length)
-  return comparePaths(after, prefix) < 0 ? '' : undefined
 }
 
 function depthOf(prefix: string): number {

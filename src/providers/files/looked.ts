@@ -21,8 +21,8 @@ export interface LookedCache {
   /** @param state State of the directory, which differs after any change in it. Facts of another state are dropped. */
   of(names: Names, state: number): Looked
   /**
-   * Returns what takes the facts of files that are looked at whatever is known: those that differ from the known ones are forgotten, so that no later
-   * list shows an older state. Undefined where nothing is known.
+   * Returns a recorder for files that are examined although their facts are known: it forgets facts that differ, so that no
+   * later list shows an older state. Undefined when nothing is known.
    */
   comparing(names: Names): Looked | undefined
   /** Whether files of the directory were looked at, in any state. */

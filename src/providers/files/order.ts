@@ -1,3 +1,4 @@
+import { firstIndex } from '../../core/kit/first-index.ts'
 import { comparePaths } from '../../core/path.ts'
 import { createBreath } from './breath.ts'
 
@@ -58,11 +59,5 @@ function* mergeRuns(a: readonly string[], b: readonly string[]): Generator<undef
 
 /** Binary search for the first name after `path`. Returns its index. */
 export function indexAfter(names: readonly string[], path: string): number {
-  let [low, high] = [0, names.length]
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (comparePaths(names[middle] ?? '', path) > 0) high = middle
-    else low = middle + 1
-  }
-  return low
+  return firstIndex(0, names.length, (index) => comparePaths(names[index] ?? '', path) > 0)
 }

@@ -32,7 +32,7 @@ export interface Handle {
   close(): void
 }
 
-export interface Steps {
+interface Steps {
   /** Whether a directory is expected: only then is its mount checked, before everything else. */
   readonly directory: boolean
   /**

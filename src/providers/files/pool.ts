@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { notFound, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, notFound, ResourceError } from '../../core/errors.ts'
 
 /** Reference-counted object, which is closed when its last user closes it. It starts with one user. */
 export interface Shared {
@@ -7,7 +7,7 @@ export interface Shared {
   close(): void
 }
 
-export interface CallTerms<T> {
+interface CallTerms<T> {
   readonly signal: AbortSignal
   /** Kept until the call has ended, even after the caller has aborted: its descriptor is not reused under a running call. */
   readonly hold?: Shared
@@ -111,14 +111,9 @@ const absent = new Set([
   'ESTALE',
 ])
 
-/** The code of a file system error, such as `ENOENT`. */
-export function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
-}
-
 /** Returns what an operator does about a path that cannot be opened. The text continues the name of the path. Undefined: another error. */
 export function adviceOn(error: unknown): string | undefined {
-  const code = codeOf(error)
+  const code = errorCodeOf(error)
   if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist. Create it, or give another path.'
   if (code === 'EACCES' || code === 'EPERM') return 'may not be read by this user. Change its mode or its owner.'
   return undefined
@@ -129,7 +124,7 @@ export function adviceOn(error: unknown): string | undefined {
  * abort error stays as it is.
  */
 export function failure(error: unknown): unknown {
-  const code = codeOf(error)
+  const code = errorCodeOf(error)
   if (error instanceof ResourceError || code === undefined || code === 'ABORT_ERR') return error
   if (absent.has(code)) return notFound(`the file system says ${code}`)
   return new ResourceError('unavailable', `The file system says ${code}.`, {}, { cause: error })

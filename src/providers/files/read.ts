@@ -7,7 +7,7 @@ import type { Handle } from './place.ts'
 import { hasStamp, tickMs } from './stats.ts'
 
 /** Bytes of one version of a file, with the stats of that version. */
-export interface Bytes {
+interface Bytes {
   readonly bytes: Buffer
   /** Byte offset in the file at which they begin. */
   readonly start: number
@@ -105,7 +105,10 @@ function isUntouched(before: Bytes, found: Bytes, after: BigIntStats): boolean {
   return same && isQuiet(before.stats) && found.bytes.equals(before.bytes)
 }
 
-/** Whether a file was not written to for longer than a tick of the clock. A time in the future was set by hand. */
+/**
+ * Whether a file was not written to for longer than a tick of the clock. A modification time in the future counts too, because
+ * only a program can have set it.
+ */
 function isQuiet({ mtimeMs }: BigIntStats): boolean {
   return Math.abs(Date.now() - Number(mtimeMs)) > tickMs
 }
@@ -125,7 +128,7 @@ async function readPart(handle: Handle, start: number, end: number, beyond: bool
 }
 
 /** A text without its byte order mark, with its byte range in the file. */
-export interface Text {
+interface Text {
   readonly text: string
   readonly start: number
   readonly end: number

@@ -1,14 +1,14 @@
 import * as fs from 'node:fs'
 import * as os from 'node:os'
 import * as path from 'node:path'
-import { invalid, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, invalid, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { handleOf, openDescriptor, statOf } from './descriptor.ts'
 import { openLinuxPlaces } from './linux.ts'
 import type { Place, Places } from './place.ts'
-import { adviceOn, codeOf, failure, type Pool } from './pool.ts'
+import { adviceOn, failure, type Pool } from './pool.ts'
 
-export interface RootOptions {
+interface RootOptions {
   readonly root: string
   readonly allowMounts: boolean
   /** Whether to work without /proc, with weaker guarantees: see `openPortablePlaces`. */
@@ -59,7 +59,7 @@ async function resolveRoot(root: string): Promise<string> {
     return real
   } catch (error) {
     if (isResourceError(error)) throw error
-    throw fault(adviceOn(error) ?? `cannot be opened (${codeOf(error)}).`)
+    throw fault(adviceOn(error) ?? `cannot be opened (${errorCodeOf(error)}).`)
   }
 }
 

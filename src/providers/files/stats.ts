@@ -141,7 +141,7 @@ export function isSettled({ mtimeMs, ctimeMs }: BigIntStats, time: number, withi
  * Facts about the names in directories of local file systems, such as that there is no `.gitignore`. A fact holds until the directory changes:
  * whoever adds a name changes its times. So two look-ups of a small read need not be repeated for each read, a sixth of its work.
  */
-export interface DirectoryFacts {
+interface DirectoryFacts {
   /** Whether a fact was noted, and the directory has not changed since. */
   has(directory: Place, fact: string): boolean
   /** Notes a fact that was found after the stats of the place were taken. */

@@ -22,7 +22,7 @@ export type Visibility = (path: string, ignores: Ignores | undefined) => boolean
 export type NameRule = 'name' | 'hidden' | 'default' | 'exclude' | 'include' | 'gitignore'
 
 /** Like {@link Visibility}, but returns the rule that leaves a path out; undefined when it may be served. */
-export type NameJudge = (path: string, ignores: Ignores | undefined) => NameRule | undefined
+type NameJudge = (path: string, ignores: Ignores | undefined) => NameRule | undefined
 
 /** Maximum length of a path that is served, in UTF-16 code units: about the limit of system calls (`PATH_MAX`). */
 const maxPath = 4096

@@ -49,9 +49,9 @@ export type Vouched = (identity: string) => number | undefined
 /** The states of the directories of one watch, in the main thread. */
 export interface Vouching {
   /**
-   * Asks the thread of the watch. Resolves to undefined when it does not answer soon: the disk has to be asked instead.
+   * Asks the thread of the watch. Resolves to undefined when it does not answer in time: then the files must be examined.
    *
-   * @param files Number of files that would have to be looked at: the answer is waited for as long as that takes, within bounds.
+   * @param files Number of files to examine otherwise. The time-out is the time that this takes, within bounds.
    */
   ask(files?: number): Promise<Vouched | undefined>
   /** Handles the answer of the thread. */
@@ -79,7 +79,10 @@ export function createVouching(send: () => void): Vouching {
     return { answer, settle }
   }
   let asked: Question | undefined
-  /** The question for everyone who came while another was on its way: that one may not cover the changes that they know of. */
+  /**
+   * The next question, shared by all callers that come while another question is pending: the pending one may not cover the
+   * changes that they know of.
+   */
   let next: Question | undefined
 
   const begin = (question: Question): Question => {

@@ -10,7 +10,7 @@ import { createDirectoryFacts, kindOf, modeAllows, type PermitOptions } from './
 import type { Visibility } from './visibility.ts'
 
 /** A name by which a place was reached, and the ignore rules that hold there (for a directory: inside). */
-export interface Alias {
+interface Alias {
   readonly path: string
   readonly ignores: Ignores | undefined
 }
@@ -41,7 +41,7 @@ export interface Walk {
   to(path: string, signal: AbortSignal, allows?: Allows, route?: Route): Promise<Position>
 }
 
-export interface WalkOptions {
+interface WalkOptions {
   readonly places: Places
   readonly pool: Pool
   readonly visible: Visibility
@@ -58,7 +58,7 @@ export const maxDepth = 256
  * Maximum number of symbolic links to directories in one path. Otherwise directories that link to each other would have as many paths as there
  * are orders of them.
  */
-export const maxLinksInPath = 4
+const maxLinksInPath = 4
 
 export function createWalk({ places, pool, visible, permit, isListed, symlinks, ignoreFiles }: WalkOptions): Walk {
   const inside = async (place: Place, alias: Alias, signal: AbortSignal): Promise<Alias> => ({
@@ -221,7 +221,7 @@ export async function mayRead(place: Place, stats: fs.BigIntStats, name: string,
  * A file system may accept several spellings of one name: in another case, composed or decomposed, with ignored characters, or a short one
  * (`SECRET~1.TXT`, FAT and NTFS). Rules judge the listed name, so no other spelling leads to anything.
  */
-export type IsListed = (parent: Position, name: string, found: Place, signal: AbortSignal) => Promise<boolean>
+type IsListed = (parent: Position, name: string, found: Place, signal: AbortSignal) => Promise<boolean>
 
 interface ListedNames {
   of(directory: Position, signal: AbortSignal): Promise<{ readonly names: readonly string[] }>

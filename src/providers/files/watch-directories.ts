@@ -57,7 +57,7 @@ export interface Directories {
   clear(): void
 }
 
-export interface DirectoriesOptions {
+interface DirectoriesOptions {
   readonly handles: Handles
   readonly schedule: Schedule<Directory>
   readonly pending: Pending

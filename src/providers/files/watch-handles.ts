@@ -1,7 +1,7 @@
 import * as fs from 'node:fs'
+import { errorCodeOf } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Place } from './place.ts'
-import { codeOf } from './pool.ts'
 
 /** A file system watch of one directory. */
 export interface Handle {
@@ -31,7 +31,7 @@ export interface Handles {
   readonly count: number
 }
 
-export interface HandleOptions {
+interface HandleOptions {
   /** Maximum number of watches. */
   readonly limit: number
   readonly log: Log
@@ -80,7 +80,7 @@ export function createHandles({ limit, log, overflown }: HandleOptions): Handles
           heard(name === null || name === self || name.includes('\ufffd') ? undefined : name)
         })
       } catch (error) {
-        const code = codeOf(error) ?? ''
+        const code = errorCodeOf(error) ?? ''
         // ENOSPC: fs.inotify.max_user_watches. EMFILE: max_user_instances, or too many open files.
         return code === 'ENOSPC' || code === 'EMFILE' || code === 'ENFILE' ? refuse(code) : undefined
       }

@@ -77,7 +77,7 @@ export interface Rounds {
   reset(): void
 }
 
-export interface RoundsOptions<T> {
+interface RoundsOptions<T> {
   readonly directories: ReadonlySet<T>
   readonly look: (directory: T) => Promise<void>
   readonly begun: () => void

@@ -3,7 +3,7 @@ import type { Names } from './names.ts'
 import { isSettled } from './stats.ts'
 
 /** Change of a file since the last look. */
-export type Verdict = 'came' | 'went' | 'changed' | undefined
+type Verdict = 'came' | 'went' | 'changed' | undefined
 
 /** State of the files of one directory at the last look: 33 bytes per name, besides the names. */
 export interface Snapshot {

@@ -19,7 +19,7 @@ export interface Tree {
   refresh(directory: Directory, cause: 'heard' | 'round'): Promise<void>
 }
 
-export interface TreeOptions {
+interface TreeOptions {
   readonly directories: Directories
   readonly schedule: Schedule<Directory>
   readonly walk: Walk

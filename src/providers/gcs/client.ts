@@ -1,7 +1,7 @@
 import { Agent as HttpAgent, get as httpGet, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, get as httpsGet } from 'node:https'
 import { Storage } from '@google-cloud/storage'
-import { invalid, notFound, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, invalid, notFound, ResourceError } from '../../core/errors.ts'
 import { sleep } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
@@ -9,7 +9,7 @@ import { traceContext } from '../../core/trace.ts'
 import { type Endpoint, guardedLookup, mayAskMachine, silent, wayFault } from '../objects/endpoint.ts'
 import { ObjectFault } from '../objects/store.ts'
 
-export interface ClientOptions {
+interface ClientOptions {
   readonly endpoint: Endpoint | undefined
   readonly keyFile: string | undefined
   readonly anonymous: boolean
@@ -115,12 +115,7 @@ export function release(answer: IncomingMessage): void {
 
 /** Whether a network error may be temporary. */
 function isPassing(error: unknown): boolean {
-  return /^(?:ECONNRESET|ECONNREFUSED|EPIPE|ETIMEDOUT|EAI_AGAIN)$/.test(codeOf(error) ?? '')
-}
-
-/** Returns the system's error code. */
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+  return /^(?:ECONNRESET|ECONNREFUSED|EPIPE|ETIMEDOUT|EAI_AGAIN)$/.test(errorCodeOf(error) ?? '')
 }
 
 /** Maximum number of attempts, and the maximum of the first wait and of any wait between them, in milliseconds. */
@@ -165,7 +160,7 @@ export function translate(error: unknown): unknown {
         'name a "keyFile", or say "anonymous": true for a public bucket. Those of a machine of Google are only asked for with ' +
         'METADATA_SERVER_DETECTION=assume-present.',
     )
-  const code = codeOf(error)
+  const code = errorCodeOf(error)
   return unavailable(wayFault(code) ?? silent, new Error(code ?? 'unknown'))
 }
 

@@ -6,7 +6,7 @@ import { s3Shape } from '../s3/config.ts'
 import { defineSource } from '../source.ts'
 
 /** The options of a mount whose provider is `gcs`. */
-export const gcsShape = {
+const gcsShape = {
   ...objectsShape,
   endpoint: text
     .exactOptional()

@@ -6,10 +6,17 @@ import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
 import type { ByteRange } from '../../core/provider.ts'
 import { createSeldom } from '../objects/seldom.ts'
-import { type GetQuery, type ObjectBody, type ObjectDetails, ObjectFault, type ObjectStore } from '../objects/store.ts'
+import {
+  type GetQuery,
+  type ObjectBody,
+  type ObjectDetails,
+  ObjectFault,
+  type ObjectStore,
+  rangeHeader,
+} from '../objects/store.ts'
 import { type GcsClient, refusal, release, translate } from './client.ts'
 
-export interface GcsStoreOptions {
+interface GcsStoreOptions {
   readonly client: GcsClient
   readonly bucket: string
   readonly userProject: string | undefined
@@ -110,10 +117,6 @@ export function createGcsStore({ client, bucket, userProject, log }: GcsStoreOpt
     },
     close: () => client.close(),
   }
-}
-
-function rangeHeader({ start, end }: ByteRange): string {
-  return `bytes=${start}-${end === undefined || end >= Number.MAX_SAFE_INTEGER ? '' : end - 1}`
 }
 
 type Fields = Readonly<Record<string, unknown>>

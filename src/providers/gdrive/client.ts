@@ -17,7 +17,7 @@ import {
   isQuota,
 } from './transport.ts'
 
-export interface ClientOptions {
+interface ClientOptions {
   readonly credentials: Credentials
   readonly endpoint: string | undefined
   /** Time-out of one answer including retries, in milliseconds. */
@@ -29,18 +29,18 @@ export interface Corpus {
   readonly driveId?: string
 }
 
-export interface Page<T> {
+interface Page<T> {
   readonly items: readonly T[]
   readonly next?: string
 }
 
 /** A page of changes; `from` is the token for the next poll, on the last page. */
-export interface ChangePage extends Page<drive_v3.Schema$Change> {
+interface ChangePage extends Page<drive_v3.Schema$Change> {
   readonly from?: string
 }
 
 /** Byte range of a file: `end` is exclusive. */
-export interface Part {
+interface Part {
   readonly start: number
   readonly end: number
 }

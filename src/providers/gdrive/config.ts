@@ -11,7 +11,7 @@ const id = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, {
 })
 
 /** The options of a mount whose provider is `gdrive`. */
-export const gdriveShape = {
+const gdriveShape = {
   folder: id
     .exactOptional()
     .describe('Serves only the folder with this id, in My Drive or a shared drive. By default all of My Drive.'),

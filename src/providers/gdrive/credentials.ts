@@ -84,7 +84,7 @@ export function createOAuth(
  *
  * @throws ResourceError `invalid` (reason `key`).
  */
-export function parseKey(text: string): { readonly email: string; readonly key: string; readonly keyId?: string } {
+function parseKey(text: string): { readonly email: string; readonly key: string; readonly keyId?: string } {
   try {
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null) {

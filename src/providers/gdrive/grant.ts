@@ -8,7 +8,7 @@ import { type Authorization, createOAuth, scope } from './credentials.ts'
 import type { OAuthClient, RefreshToken } from './token-file.ts'
 import { createTransport, faultOf, standInEndpoint } from './transport.ts'
 
-export interface GrantOptions {
+interface GrantOptions {
   readonly client: OAuthClient
   /** Time-out for the person, in milliseconds. */
   readonly patienceMs: number

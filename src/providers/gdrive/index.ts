@@ -181,9 +181,7 @@ function* entriesIn(tree: Tree, { prefix = '', after, shallow }: ListQuery, isSe
 function entryOf({ path, name, file }: Placed): Entry {
   const { size, modified, version, link, revision } = file
   const title = titleOf(name)
-  const origin = {
-    ...defined({ link, revision }),
-  }
+  const origin = defined({ link, revision })
   return {
     path,
     ...defined({ title }),

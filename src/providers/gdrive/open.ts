@@ -5,7 +5,7 @@ import type { OpenSource, OptionsOf } from '../source.ts'
 import { defaultTokenFile, type source } from './config.ts'
 
 /** The options of a mount of Drive. */
-export type GdriveMount = OptionsOf<(typeof source)['shape']>
+type GdriveMount = OptionsOf<(typeof source)['shape']>
 
 /** Opens what a mount of Drive serves, as documents. */
 export const open: OpenSource<typeof source> = async (options, { folder, log, documents }) => {
@@ -37,7 +37,7 @@ async function credentialsOf(options: GdriveMount, folder: string) {
   return { kind: 'service', key: text, ...defined({ subject }) } as const
 }
 
-/** Returns the OAuth client of a mount; undefined where it has none. */
+/** Returns the OAuth client of a mount; undefined if it has none. */
 export async function gdriveClient({ clientId, clientSecret }: GdriveMount, folder: string) {
   if (clientId === undefined) return undefined
   const id = await requireSecret('clientId', clientId, folder)

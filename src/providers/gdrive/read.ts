@@ -30,7 +30,7 @@ export interface Described {
   readonly raw: RawFile
 }
 
-export interface ReadQuery {
+interface ReadQuery {
   readonly params: Params
   readonly range?: ByteRange
 }
@@ -42,8 +42,6 @@ type Asking = Pick<Context, 'signal' | 'most'>
 const keptBytes = 32 * 2 ** 20
 /** Maximum size of an export in bytes. It exceeds Google's limit, which applies to the document and not to the export. */
 const maxExport = 4 * exportLimit
-
-export type Reader = ReturnType<typeof createFileReader>
 
 /** Creates the reader of files: stored files, or ranges of them; Google's own formats in their export format. */
 export function createFileReader(client: DriveClient, maxBytes: number) {
@@ -204,7 +202,7 @@ function metaOf(raw: RawFile, rest: Readonly<Record<string, unknown>>): Readonly
   return { [metaKeys.drive]: Object.fromEntries(known) }
 }
 
-export interface Sheets {
+interface Sheets {
   /** Returns the sheets of a workbook, each as CSV. Throws `invalid` and `too-large`, as readings of documents do. */
   read(workbook: Uint8Array, signal: AbortSignal): Promise<readonly SheetText[]>
   close(): void

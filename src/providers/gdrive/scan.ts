@@ -13,7 +13,7 @@ import {
 import type { Shortcuts } from './options.ts'
 import type { Scope } from './scope.ts'
 
-export interface ScannerParts {
+interface ScannerParts {
   readonly client: DriveClient
   readonly shortcuts: Shortcuts
   /** Whether to find out who may read each file. */

@@ -4,7 +4,7 @@ import { folderType, isId } from './model.ts'
 import type { What } from './options.ts'
 
 /** Root of a tree: a folder, and the path prefix of its contents: empty, or ending in `/`. */
-export interface Anchor {
+interface Anchor {
   readonly id: string
   readonly path: string
   readonly name?: string

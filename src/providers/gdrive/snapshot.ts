@@ -27,7 +27,7 @@ export interface State {
   readonly losses: number
 }
 
-export interface SnapshotParts {
+interface SnapshotParts {
   readonly client: DriveClient
   readonly scanner: Scanner
   readonly what: What

@@ -1,5 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises'
-import { ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, ResourceError } from '../../core/errors.ts'
 
 /** Credentials for Google. */
 export type Credentials =
@@ -41,7 +41,7 @@ export async function readRefreshToken(file: string): Promise<RefreshToken> {
   try {
     handle = await open(file, 'r')
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    const code = errorCodeOf(error) ?? 'unknown'
     if (code === 'ENOENT') throw refuse(`with the permission to read Drive is not there. ${again}.`)
     throw refuse(`cannot be read (${code}). Let this user read it, and nobody else.`)
   }

@@ -24,7 +24,7 @@ interface Sending extends RequestInit {
   readonly size?: number
 }
 
-export interface TransportOptions {
+interface TransportOptions {
   /** A server on this machine that replaces Google, for tests. */
   readonly endpoint: string | undefined
   /** Time-out of one answer with its body, in milliseconds. */

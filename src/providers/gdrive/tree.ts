@@ -1,3 +1,4 @@
+import { firstIndex } from '../../core/kit/first-index.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Change } from '../../core/provider.ts'
 import { createBreath } from '../files/breath.ts'
@@ -106,14 +107,10 @@ export async function buildTree(
 
 /** Binary search for the first entry at or after a path; with `behind`, strictly after it. Returns its index. */
 export function seek({ entries }: Pick<Tree, 'entries'>, path: string, behind = false): number {
-  let [low, high] = [0, entries.length]
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    const order = comparePaths(entries[middle]?.path ?? '', path)
-    if (order < 0 || (behind && order === 0)) low = middle + 1
-    else high = middle
-  }
-  return low
+  return firstIndex(0, entries.length, (index) => {
+    const order = comparePaths(entries[index]?.path ?? '', path)
+    return order > 0 || (order === 0 && !behind)
+  })
 }
 
 export function placedAt(tree: Tree, path: string): Placed | undefined {

@@ -5,7 +5,7 @@ import type { Log } from '../../core/log.ts'
 import { completeOptions } from './options.ts'
 import { openRepository } from './repository.ts'
 
-export interface ActivityOptions {
+interface ActivityOptions {
   /** Path of the repository, as in the provider's options. */
   readonly repository: string
   readonly git?: string

@@ -1,5 +1,4 @@
-import { ResourceError } from '../../core/errors.ts'
-import { codeOf } from '../files/pool.ts'
+import { errorCodeOf, ResourceError } from '../../core/errors.ts'
 import { type Folder, LinkError, lookIn, openFolder } from './folder.ts'
 import type { Location } from './locate.ts'
 
@@ -83,7 +82,8 @@ async function open({ gitDir, commonDir, workTree }: Location): Promise<Anchors>
   } catch (error) {
     for (const folder of opened) folder.close()
     if (error instanceof LinkError) throw linked('folder')
-    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR' || codeOf(error) === 'ELOOP') throw gone()
+    if (errorCodeOf(error) === 'ENOENT' || errorCodeOf(error) === 'ENOTDIR' || errorCodeOf(error) === 'ELOOP')
+      throw gone()
     throw error
   }
 }
@@ -100,7 +100,8 @@ function gone(): ResourceError {
   return new ResourceError('unavailable', 'The repository is gone: it has no objects or no refs.')
 }
 
-function linked(name: string): ResourceError {
+/** Returns the error for a symbolic link in place of a part of the repository. */
+export function linked(name: string): ResourceError {
   return new ResourceError(
     'unavailable',
     `The repository has a symbolic link, or no regular file, in place of its ${name}.`,

@@ -20,7 +20,7 @@ export interface Batch {
   close(): void
 }
 
-export interface BatchOptions {
+interface BatchOptions {
   /** `--batch` returns contents, `--batch-check` only metadata. */
   readonly mode: '--batch' | '--batch-check'
   readonly start: (args: readonly string[]) => ChildProcess
@@ -181,7 +181,7 @@ export function isDamaged(error: unknown): boolean {
   return isResourceError(error, 'unavailable') && error.detail.reason === damagedReason
 }
 
-export interface AnswerEvents {
+interface AnswerEvents {
   /** Returns the maximum number of bytes of the next object to keep. */
   readonly limit: () => number
   readonly answer: (found: Found | undefined) => void

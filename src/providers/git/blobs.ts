@@ -11,7 +11,7 @@ import type { TreeEntry } from './trees.ts'
 /** Number of bytes at the start of a file that decide whether it is text, when only a part of it is read. */
 const headBytes = 8192
 
-export interface Blobs {
+interface Blobs {
   /**
    * Reads the content of a file, a link or a submodule. The content of a link is its target path, and the link is never followed; the content
    * of a submodule is the id of its commit.

@@ -9,7 +9,7 @@ import { nameAt } from './ref-list.ts'
 import type { RefTable } from './refs.ts'
 import { createSlices } from './slices.ts'
 
-export interface Completer {
+interface Completer {
   complete(request: CompletionRequest, table: RefTable, signal: AbortSignal): Promise<Completion>
 }
 

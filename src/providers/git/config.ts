@@ -6,7 +6,7 @@ import { filesShape } from '../files/config.ts'
 import { defineSource } from '../source.ts'
 
 /** The options of a mount whose provider is `git`. */
-export const gitShape = {
+const gitShape = {
   repository: text.describe(
     'A working tree, a bare repository or a .git folder. A relative path starts at the configuration file; "~/" is the home folder.',
   ),

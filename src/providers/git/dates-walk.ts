@@ -11,7 +11,7 @@ export interface Step {
 }
 
 /** Finds for every path the commit that last changed it. */
-export interface Assignment {
+interface Assignment {
   readonly dates: FileDates
   /** Takes the next commit and its changed paths, compared with each parent (for a root commit: with the empty tree). */
   take(step: Step, changes: readonly ChangedPaths[]): Promise<void>
@@ -22,7 +22,7 @@ export interface Assignment {
 type PathSet = PathMap<true>
 
 /** The paths that a commit changed compared with a parent; a `Set` also satisfies it. */
-export interface ChangedPaths {
+interface ChangedPaths {
   has(path: string): boolean
   keys(): Iterable<string>
 }

@@ -9,7 +9,7 @@ export interface Dates {
   of(commit: string): Promise<FileDates>
 }
 
-export interface DatesOptions {
+interface DatesOptions {
   readonly launcher: Launcher
   /** Maximum number of commits to examine. A file that none of them changed has no date. */
   readonly maxCommits: number

@@ -7,12 +7,12 @@ import type { Launcher } from './launch.ts'
 import { cutMark, decodeLines, oneLine, type Page, shortId, wholeLines } from './text.ts'
 
 /** The difference of two trees: the changes of each file, and the patch. */
-export interface Difference {
+interface Difference {
   readonly text: string
   readonly cut: boolean
 }
 
-export interface DifferenceQuery {
+interface DifferenceQuery {
   /** Ids of commits or trees. */
   readonly from: string
   readonly to: string

@@ -2,8 +2,8 @@ import * as fs from 'node:fs'
 import { type BigIntStats, constants, type Dirent, type Stats } from 'node:fs'
 import { lstat, open } from 'node:fs/promises'
 import { join } from 'node:path'
+import { errorCodeOf } from '../../core/errors.ts'
 import { isLocalDisk } from '../../core/kit/local-disk.ts'
-import { codeOf } from '../files/pool.ts'
 
 /**
  * A directory of a repository, held open, so that paths through it stay in the same directory when its name changes. On Linux it is a
@@ -55,9 +55,9 @@ export async function openIn(folder: Folder, name: string): Promise<Folder | und
     const fd = await openDescriptor(`${folder.at}/${name}`)
     return described(fd, join(folder.path, name), folder.local)
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined
+    if (errorCodeOf(error) === 'ENOENT') return undefined
     if ((await lookIn(folder, name))?.isSymbolicLink() === true) throw new LinkError(name)
-    if (codeOf(error) === 'ENOTDIR') return undefined
+    if (errorCodeOf(error) === 'ENOTDIR') return undefined
     throw error
   }
 }
@@ -99,7 +99,7 @@ export async function lookIn(folder: Folder, name: string): Promise<BigIntStats 
     if (folder.local) return fs.lstatSync(path, { bigint: true, throwIfNoEntry: false })
     return await fs.promises.lstat(path, { bigint: true })
   } catch (error) {
-    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined
+    if (errorCodeOf(error) === 'ENOENT' || errorCodeOf(error) === 'ENOTDIR') return undefined
     throw error
   }
 }
@@ -137,8 +137,8 @@ export async function holdIn(folder: Folder, name: string): Promise<HeldFile | u
   try {
     fd = folder.local ? fs.openSync(path, flags) : await openAs(path, flags)
   } catch (error) {
-    if (codeOf(error) === 'ELOOP') throw new LinkError(name)
-    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENXIO') return undefined
+    if (errorCodeOf(error) === 'ELOOP') throw new LinkError(name)
+    if (errorCodeOf(error) === 'ENOENT' || errorCodeOf(error) === 'ENXIO') return undefined
     throw error
   }
   const stats = fs.fstatSync(fd, { bigint: true })
@@ -183,8 +183,8 @@ export async function readSmallFile(path: string, limit: number): Promise<Buffer
   try {
     handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   } catch (error) {
-    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined
-    throw codeOf(error) === 'ELOOP' ? new Error('it is a symbolic link') : error
+    if (errorCodeOf(error) === 'ENOENT' || errorCodeOf(error) === 'ENOTDIR') return undefined
+    throw errorCodeOf(error) === 'ELOOP' ? new Error('it is a symbolic link') : error
   }
   try {
     const stats = await handle.stat()
@@ -205,7 +205,7 @@ export async function lookAt(path: string): Promise<Stats | undefined> {
   try {
     return await lstat(path)
   } catch (error) {
-    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined
+    if (errorCodeOf(error) === 'ENOENT' || errorCodeOf(error) === 'ENOTDIR') return undefined
     throw error
   }
 }

@@ -1,5 +1,4 @@
-import { isResourceError, ResourceError } from '../../core/errors.ts'
-import { codeOf } from '../files/pool.ts'
+import { errorCodeOf, isResourceError, ResourceError } from '../../core/errors.ts'
 
 /** Returns the error for a process of git that failed. `complaint`: its error output, which is not passed on. */
 export function explainFailure(name: string, code: number | null, complaint: string): ResourceError {
@@ -37,7 +36,7 @@ export function firstLine(text: string): string {
 
 /** Converts an error of the file system into one with a message for clients. */
 export function explained(error: unknown): unknown {
-  const code = codeOf(error)
+  const code = errorCodeOf(error)
   if (isResourceError(error) || code === undefined) return error
   return new ResourceError('unavailable', `The file system says ${code}.`, {}, { cause: error })
 }

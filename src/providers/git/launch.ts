@@ -8,7 +8,7 @@ import { spawnLimited } from '../program.ts'
 import { explainFailure, firstLine, unavailable } from './launch-failures.ts'
 
 /** Options of one process of git. */
-export interface Launch {
+interface Launch {
   /** The arguments of `git`: the subcommand first. */
   readonly args: readonly string[]
   readonly signal: AbortSignal
@@ -49,7 +49,7 @@ export interface Launcher {
   close(): void
 }
 
-export interface LauncherOptions {
+interface LauncherOptions {
   readonly git: string
   /** The working directory of git: a folder of the provider's own. */
   readonly folder: string

@@ -1,5 +1,6 @@
 import { defined } from '../../core/kit/defined.ts'
-import { comparePaths } from '../../core/path.ts'
+import { firstIndex } from '../../core/kit/first-index.ts'
+import { comparePaths, resumeIn } from '../../core/path.ts'
 import type { Entry, ListQuery } from '../../core/provider.ts'
 import { createBreath } from '../files/breath.ts'
 import { mimeTypeOf } from '../files/media.ts'
@@ -11,11 +12,11 @@ import { type Item, type Items, itemsIn, type Place, type Places } from './place
 import type { Refs, RefTable } from './refs.ts'
 import { isTooDeep, type TreeEntry } from './trees.ts'
 
-export interface Lister {
+interface Lister {
   list(query: ListQuery, signal: AbortSignal): AsyncGenerator<Entry>
 }
 
-export interface ListerOptions {
+interface ListerOptions {
   readonly refs: Refs
   readonly places: Places
   readonly objects: Objects
@@ -152,13 +153,6 @@ function mimeTypeOfEntry(name: string, kind: TreeEntry['kind']): string | undefi
   return kind === 'submodule' ? 'text/plain' : mimeTypeOf(name)
 }
 
-/** Returns the rest of `after` relative to the prefix; `''` when everything is still to come, undefined when nothing is. */
-function resumeIn(prefix: string, after: string | undefined): string | undefined {
-  if (after === undefined) return ''
-  if (after.startsWith(prefix)) return after.slice(prefix.length)
-  return comparePaths(after, prefix) < 0 ? '' : undefined
-}
-
 /** Returns consecutive items from an index on that are no directories, at most `size`; the first may be of any kind. */
 function groupAt(items: Items, first: number, size: number): readonly Item[] {
   const group: Item[] = []
@@ -171,11 +165,5 @@ function groupAt(items: Items, first: number, size: number): readonly Item[] {
 
 /** Binary search for the first item after a path. Returns its index. */
 function indexAfter(items: Items, path: string): number {
-  let [low, high] = [0, items.length]
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (comparePaths(items.keyAt(middle), path) > 0) high = middle
-    else low = middle + 1
-  }
-  return low
+  return firstIndex(0, items.length, (index) => comparePaths(items.keyAt(index), path) > 0)
 }

@@ -1,8 +1,8 @@
 import { realpath } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
-import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, invalid, isResourceError, ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
-import { adviceOn, codeOf } from '../files/pool.ts'
+import { adviceOn } from '../files/pool.ts'
 import { type Folder, LinkError, lookAt, openFolder, openIn, readIn, readSmallFile } from './folder.ts'
 import type { Launcher } from './launch.ts'
 import type { ObjectFormat } from './objects.ts'
@@ -20,7 +20,7 @@ export interface Location {
 }
 
 /** Returns the working tree that a repository is configured with (`core.worktree`), if any. */
-export type WorkTreeOf = (gitDir: string) => Promise<string | undefined>
+type WorkTreeOf = (gitDir: string) => Promise<string | undefined>
 
 const maxPointer = 4096 + 'gitdir: \n'.length
 
@@ -44,7 +44,7 @@ export async function locateRepository(repository: string, workTreeOf: WorkTreeO
     return location
   } catch (error) {
     if (isResourceError(error)) throw error
-    throw fault(adviceOn(error) ?? `cannot be opened: ${codeOf(error) ?? sentence(error)}.`)
+    throw fault(adviceOn(error) ?? `cannot be opened: ${errorCodeOf(error) ?? sentence(error)}.`)
   }
 }
 

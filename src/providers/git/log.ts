@@ -6,7 +6,7 @@ import type { Launcher } from './launch.ts'
 import { cutMark, oneLine, type Page, shortId } from './text.ts'
 
 /** Parameters of a log. Times are in seconds since 1970. */
-export interface LogQuery {
+interface LogQuery {
   readonly path?: string
   readonly since?: number
   readonly until?: number

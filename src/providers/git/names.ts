@@ -21,7 +21,7 @@ export interface NameChildren {
 }
 
 /** A path that begins with the name of a ref. */
-export interface NamedPath {
+interface NamedPath {
   readonly ref: Ref
   /** The path after the name; empty when there is none. */
   readonly rest: string

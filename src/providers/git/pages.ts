@@ -15,7 +15,7 @@ import { contentOf, cutMark, manyLines, oneLine, type Page, pageType, shortId } 
 import type { TreeEntry } from './trees.ts'
 
 /** The text pages: git's output about the history. */
-export interface Pages {
+interface Pages {
   /** The listed pages, in path order. */
   entries(table: RefTable): readonly Entry[]
   /** Returns the entry of a page; undefined when the path belongs to a file. Throws `not-found`. */

@@ -10,7 +10,7 @@ import { createSlices, type Slices } from './slices.ts'
 import type { Tree, TreeEntry, Trees } from './trees.ts'
 
 /** A directory of a tree, at a commit. */
-export interface TreePlace {
+interface TreePlace {
   readonly commit: string
   /** The id of the tree, or of the commit in the form `id^{tree}`. */
   readonly tree: string
@@ -87,7 +87,7 @@ export function createPlaces(commits: Commits, trees: Trees, heard?: (entries: n
       const found = await findCommit(path, table, signal)
       const tree = found === undefined ? undefined : await within(rootOf(found.commit), found.rest)
       if (tree === undefined && names === undefined) return undefined
-      return { ...defined({ tree, names }) }
+      return defined({ tree, names })
     },
     items: async ({ tree, names }) => {
       const files = tree === undefined ? undefined : await trees.read(tree.tree)
@@ -148,7 +148,7 @@ async function bothIn(files: Tree, names: NameNode, children: NameChildren, slic
     if (file !== -1 && node !== undefined && !isBetween(node)) hidden[file] = 1
     if (slices.due()) await slices.rest()
   }
-  /** Index of a file, or of a name as -1 - index. */
+  /** The order of all children: the index of a file, or `-1 - index` for the index of a name. */
   const order = new Int32Array(files.length + children.length)
   let length = 0
   for (let i = 0, j = 0; i < files.length || j < children.length; ) {

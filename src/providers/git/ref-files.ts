@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import { ResourceError } from '../../core/errors.ts'
 import type { PathTest } from '../../core/glob.ts'
+import { firstIndex } from '../../core/kit/first-index.ts'
 import { comparePaths } from '../../core/path.ts'
+import { linked } from './anchors.ts'
 import { entriesOf, type Folder, holdIn, LinkError, lookIn, openIn } from './folder.ts'
 import {
   compareRefs,
@@ -22,7 +24,7 @@ import {
 import { createSlices, type Slices, sortInSlices } from './slices.ts'
 
 /** Reader of the refs of a git directory (gitrepository-layout(5)). It replaces git, which would follow symbolic links among them. */
-export interface RefFiles {
+interface RefFiles {
   /**
    * Returns the refs below some names. The same list as long as nothing has changed.
    *
@@ -211,13 +213,8 @@ const required = new Set(['refs/heads', 'refs/tags'])
 
 /** Binary search among loose refs. */
 function looseValue(loose: readonly LooseRef[], key: string): Value | undefined {
-  let [low, high] = [0, loose.length]
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (comparePaths(loose[middle]?.key ?? '', key) < 0) low = middle + 1
-    else high = middle
-  }
-  return loose[low]?.key === key ? loose[low]?.value : undefined
+  const at = firstIndex(0, loose.length, (index) => comparePaths(loose[index]?.key ?? '', key) >= 0)
+  return loose[at]?.key === key ? loose[at]?.value : undefined
 }
 
 function packedValue({ refs }: Packed, name: string): Value | undefined {
@@ -261,11 +258,4 @@ async function readRef(folder: Folder, name: string, isId: (text: string) => boo
   } finally {
     held.close()
   }
-}
-
-function linked(name: string): ResourceError {
-  return new ResourceError(
-    'unavailable',
-    `The repository has a symbolic link, or no regular file, in place of its ${name}.`,
-  )
 }

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { ResourceError } from '../../core/errors.ts'
 import type { PathTest } from '../../core/glob.ts'
+import { firstIndex } from '../../core/kit/first-index.ts'
 import { isPath } from '../../core/path.ts'
 import type { HeldFile } from './folder.ts'
 import { type Slices, sortInSlices } from './slices.ts'
@@ -60,17 +61,8 @@ export function indexOfRef(list: RefList, name: string): number {
 /** Binary search for the refs whose `name/` begins with a prefix, within a range of the list. */
 export function rangeBelow(list: RefList, prefix: string, within: Range = { start: 0, end: list.length }): Range {
   const key = Buffer.from(prefix)
-  const firstAfter = (order: number, low: number, high: number): number => {
-    let [from, to] = [low, high]
-    while (from < to) {
-      const middle = (from + to) >>> 1
-      if (comparePrefix(list, middle, key) < order) from = middle + 1
-      else to = middle
-    }
-    return from
-  }
-  const start = firstAfter(0, within.start, within.end)
-  return { start, end: firstAfter(1, start, within.end) }
+  const start = firstIndex(within.start, within.end, (index) => comparePrefix(list, index, key) >= 0)
+  return { start, end: firstIndex(start, within.end, (index) => comparePrefix(list, index, key) > 0) }
 }
 
 /** Returns 0 when `name/` begins with the key; negative when it sorts before all names that do, positive when it sorts after them. */
@@ -120,7 +112,7 @@ export async function holdsId({ ids, idBytes, length }: RefList, oid: string, sl
   return false
 }
 
-export interface RefListWriter {
+interface RefListWriter {
   add(name: string, oid: string, served: boolean): void
   /** Adds a ref of another list. */
   copy(list: RefList, index: number): void
@@ -181,7 +173,7 @@ export const maxRefs = 1_000_000
 export const maxNameBytes = 4096
 const bytesPerRead = 1024 * 1024
 
-export interface PackedFormat {
+interface PackedFormat {
   /** Number of digits of an id. */
   readonly idLength: number
   readonly isId: (text: string) => boolean

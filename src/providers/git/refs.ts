@@ -42,7 +42,7 @@ export interface Refs {
   table(notBefore?: number): Promise<RefTable>
 }
 
-export interface RefsOptions {
+interface RefsOptions {
   readonly serves: (ref: string) => boolean
   readonly patterns: readonly string[]
   /** Called before refs are read: checks that the repository is still valid. Returns its directories, which are held open. */

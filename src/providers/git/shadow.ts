@@ -2,8 +2,7 @@ import { rmSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ResourceError } from '../../core/errors.ts'
-import { codeOf } from '../files/pool.ts'
+import { errorCodeOf, ResourceError } from '../../core/errors.ts'
 import { lookAt } from './folder.ts'
 import { createLentObjects, type LentObjects } from './lent-objects.ts'
 import type { ObjectFormat } from './objects.ts'
@@ -26,7 +25,7 @@ export interface Shadow {
   remove(): Promise<void>
 }
 
-export interface ShadowOptions {
+interface ShadowOptions {
   readonly format: ObjectFormat
   /** Maximum size of a file that git holds in memory or compares line by line, in bytes. */
   readonly largeBytes: number
@@ -108,7 +107,7 @@ async function makeDirectory(path: string): Promise<void> {
   try {
     await mkdir(path)
   } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error
+    if (errorCodeOf(error) !== 'EEXIST') throw error
   }
 }
 

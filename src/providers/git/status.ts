@@ -15,7 +15,7 @@ export interface Status {
   read(table: RefTable, signal: AbortSignal): Promise<Page>
 }
 
-export interface StatusOptions {
+interface StatusOptions {
   readonly launcher: Launcher
   /** A folder of the provider's own. */
   readonly folder: string

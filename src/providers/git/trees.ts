@@ -177,7 +177,7 @@ function isServed(bytes: Buffer, start: number, end: number): boolean {
 }
 
 /** The kind of a tree entry: a file, a directory, a symbolic link, or the commit of a submodule. */
-export type TreeKind = 'file' | 'directory' | 'link' | 'submodule'
+type TreeKind = 'file' | 'directory' | 'link' | 'submodule'
 
 export interface TreeEntry {
   readonly name: string

@@ -15,7 +15,7 @@ import { createSlices } from './slices.ts'
 export type Heard = 'refs' | 'index'
 
 /** The watched directories of a repository: those of `HEAD`, refs and the index. */
-export interface Directories {
+interface Directories {
   /** Watches all directories that exist now. Drops the watches of deleted or replaced ones. */
   follow(): Promise<void>
   /** Whether the watched git directory is still the current one. */
@@ -23,7 +23,7 @@ export interface Directories {
   close(): void
 }
 
-export interface DirectoriesOptions {
+interface DirectoriesOptions {
   readonly location: Location
   readonly anchors: Anchored
   /** The served ref directories: those above and below them are watched. */
@@ -136,13 +136,13 @@ function isAbove(name: string, other: string): boolean {
 }
 
 /** A file that differs between two commits. `listed`: only one of the two has it. */
-export interface ChangedFile {
+interface ChangedFile {
   readonly path: string
   readonly listed: boolean
 }
 
 /** Returns the files that differ between two commits; undefined when there are too many, or git cannot tell. */
-export type ChangedFiles = (from: string, to: string) => Promise<readonly ChangedFile[] | undefined>
+type ChangedFiles = (from: string, to: string) => Promise<readonly ChangedFile[] | undefined>
 
 /** The names of a ref, with its old and new commit. */
 interface Moved {

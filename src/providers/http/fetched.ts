@@ -19,10 +19,10 @@ export interface Fetched extends MediaType {
 }
 
 /** Fetches a URL; `fresh` revalidates even a recent answer. */
-export type Fetch = (ask: Ask & { readonly fresh?: boolean }) => Promise<Fetched>
+type Fetch = (ask: Ask & { readonly fresh?: boolean }) => Promise<Fetched>
 
 /** A fetch with a cache. */
-export interface CachingFetch {
+interface CachingFetch {
   readonly fetch: Fetch
   /** Every answer that is cached now is revalidated before it is used. */
   renew(): void
@@ -38,7 +38,7 @@ interface Kept {
   readonly until: number
 }
 
-export interface FetchedOptions {
+interface FetchedOptions {
   readonly get: Get
   /** Maximum size of the cache, in bytes. Default 32 MiB. */
   readonly maxKept?: number

@@ -2,8 +2,8 @@ import { defined } from '../../core/kit/defined.ts'
 import type { originShape } from '../../schema/origin.ts'
 import type { OptionsOf } from '../source.ts'
 
-/** Returns the provider options that say how a server of the web is asked. */
+/** Returns the provider options for access to a web server. */
 export function originOptions(options: OptionsOf<typeof originShape>) {
   const { redirects, allowAddresses, insecure, types, maxBytes, timeout } = options
-  return { ...defined({ redirects, allowAddresses, insecure, types, maxBytes, timeoutMs: timeout }) }
+  return defined({ redirects, allowAddresses, insecure, types, maxBytes, timeoutMs: timeout })
 }

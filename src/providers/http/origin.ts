@@ -25,7 +25,7 @@ export interface OriginOptions {
   readonly resolve?: Resolve
 }
 
-export interface Origin {
+interface Origin {
   readonly base: HttpUrl
   readonly get: Get
 }

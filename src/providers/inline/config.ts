@@ -29,7 +29,7 @@ export const inlineShape = {
 export const source = defineSource({
   about: 'Small resources that the configuration holds itself.',
   shape: inlineShape,
-  // The provider itself judges the resources. It is loaded for a mount of this kind alone.
+  // The provider itself checks the resources. It is loaded only for mounts of this kind.
   findings: async (_, { address }, options) =>
     options === undefined ? [] : (await import('./open.ts')).inlineFindings(address, options),
   effects: {

@@ -16,7 +16,7 @@ export type InlineResource = Description & {
 }
 
 export interface InlineOptions {
-  /** By path. The empty one is the address of the mount itself. */
+  /** Resources by path. The empty path is the address of the mount itself. */
   readonly resources: Readonly<Record<string, InlineResource>>
 }
 
@@ -30,10 +30,10 @@ interface Held {
 }
 
 /**
- * Small resources that a configuration holds itself. They never change while it is served.
+ * Small resources that a configuration contains. They never change while they are served.
  *
- * @throws ResourceError `invalid` for a path that is none, or lies under another resource; for what is not exactly one of text, bytes
- * and `data:`; for a malformed `data:` URI; and for what is too long.
+ * @throws ResourceError `invalid` for an invalid path, or one below another resource; for a resource without exactly one of
+ *   text, bytes and `data:`; for a malformed `data:` URI; and for a resource that is too large.
  */
 export function inline(options: InlineOptions): Provider {
   requireKeys('inline({ resources })', options, { resources: 'an object' })

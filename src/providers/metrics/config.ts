@@ -22,7 +22,7 @@ function isApiAddress(value: string): boolean {
 }
 
 /** The options of a mount whose provider is `metrics`. */
-export const metricsShape = {
+const metricsShape = {
   source: z
     .enum(['prometheus', 'self'])
     .exactOptional()

@@ -1,9 +1,10 @@
+import { untilAborted } from '../../core/kit/abort.ts'
 import { comparePaths, segmentFault } from '../../core/path.ts'
 import type { Entry } from '../../core/provider.ts'
 import { type Metric, type PageName, pageNames, type Source } from './source.ts'
 
 /** Recent list of the metrics and pages. */
-export interface Directory {
+interface Directory {
   /** In path order. */
   readonly entries: readonly Entry[]
   readonly metrics: ReadonlyMap<string, Metric>
@@ -69,7 +70,7 @@ export function createDirectories(source: Source): Directories {
     asking ??= load().finally(() => {
       asking = undefined
     })
-    return until(asking, signal)
+    return untilAborted(asking, signal)
   }
   const now = async (signal: AbortSignal): Promise<Directory> => {
     signal.throwIfAborted()
@@ -109,16 +110,6 @@ function entryOf({ name, type, help, unit }: Metric, path: string): Entry {
     ...(description === '' ? {} : { description }),
     mimeType: jsonType,
   }
-}
-
-/** Waits for a promise, and rejects when the signal aborts first. */
-function until<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const give = () => reject(signal.reason)
-    if (signal.aborted) return give()
-    signal.addEventListener('abort', give)
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', give))
-  })
 }
 
 /** Maximum length of a name in a path, in characters: a longer URI would be too long. */

@@ -1,7 +1,7 @@
 import type { ValueFormat } from './units.ts'
 
 /** A mark of an axis: its value and its text. */
-export interface Mark {
+interface Mark {
   readonly value: number
   readonly text: string
 }

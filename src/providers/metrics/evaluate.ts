@@ -1,4 +1,5 @@
 import { invalid } from '../../core/errors.ts'
+import { firstIndex } from '../../core/kit/first-index.ts'
 import { createReader, type Matcher, parseMatchers } from './selector.ts'
 import type { Series } from './source.ts'
 import { parseDuration, type Span } from './time.ts'
@@ -73,14 +74,7 @@ function atSteps(labels: Series['labels'], span: Span, valueAt: (time: number) =
 }
 
 function firstAtOrAfter(times: Float64Array, time: number): number {
-  let low = 0
-  let high = times.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((times[middle] ?? 0) < time) low = middle + 1
-    else high = middle
-  }
-  return low
+  return firstIndex(0, times.length, (index) => (times[index] ?? 0) >= time)
 }
 
 function firstAfter(times: Float64Array, time: number): number {
@@ -89,7 +83,7 @@ function firstAfter(times: Float64Array, time: number): number {
 }
 
 /** A query to the measurements of this process: a selector, or one function of it over a time range. */
-export interface Expression {
+interface Expression {
   readonly metric: string
   readonly matchers: readonly Matcher[]
   readonly over?: { readonly name: OverTime; readonly seconds: number }

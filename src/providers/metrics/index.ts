@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { invalid, notFound } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { defined } from '../../core/kit/defined.ts'
+import { firstIndex } from '../../core/kit/first-index.ts'
 import { requireKeys } from '../../core/kit/required.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Change, Content, Context, Params, Provider } from '../../core/provider.ts'
@@ -79,7 +80,7 @@ export async function metrics(options: MetricsOptions): Promise<Provider> {
     const limits = form === 'csv' ? table : form === 'chart' || exact ? many : { perSeries: maxPoints, inAll }
     const series = thinned(answer, { step, isCounter: about.type === 'counter', ...limits })
     const { query, type, help, unit } = about
-    const facts = { ...defined({ type, help }) }
+    const facts = defined({ type, help })
     const shown: Shown = {
       ...{ query, ...facts, ...defined({ unit }) },
       ...{ start, end, step, series, total: answer.total, notes: answer.notes },
@@ -157,14 +158,8 @@ async function open(options: MetricsOptions, intervalMs: number, maxSeries: numb
 
 /** Binary search for the first entry strictly after a path. Returns its index. */
 function firstBehind(entries: readonly { readonly path: string }[], after: string | undefined): number {
-  let low = 0
-  let high = after === undefined ? 0 : entries.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (comparePaths(entries[middle]?.path ?? '', after ?? '') > 0) high = middle
-    else low = middle + 1
-  }
-  return low
+  if (after === undefined) return 0
+  return firstIndex(0, entries.length, (index) => comparePaths(entries[index]?.path ?? '', after) > 0)
 }
 
 /** State of a source at one poll, for comparison. */

@@ -6,7 +6,7 @@ import type { Labels, Metric, Series } from './source.ts'
 import { unitIn } from './units.ts'
 
 /** Measurements of this process, with the function that ends them. */
-export interface ProcessMeasures {
+interface ProcessMeasures {
   readonly measure: () => readonly Measured[]
   end(): void
 }
@@ -120,7 +120,7 @@ export interface History {
   seriesOf(metric: string): readonly Series[]
 }
 
-export interface HistoryOptions {
+interface HistoryOptions {
   /** Maximum number of samples kept. */
   readonly capacity: number
   /** Maximum number of series; further series are left out. */

@@ -6,7 +6,7 @@ import type { Answer, Labels, Metric, MetricType, Series, Source } from './sourc
 import { type Moment, mostSteps, type Span } from './time.ts'
 import { familyNames, unitIn } from './units.ts'
 
-export interface PrometheusOptions extends ClientOptions {
+interface PrometheusOptions extends ClientOptions {
   /** Interval of the samples, in seconds. */
   readonly interval: number
   /** Maximum number of series read from an answer. */

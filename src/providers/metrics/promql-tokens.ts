@@ -1,5 +1,5 @@
 /** The kinds of PromQL tokens. A duration is a number too: `5m` is 300. */
-export type TokenKind = 'name' | 'number' | 'string' | 'symbol' | 'end'
+type TokenKind = 'name' | 'number' | 'string' | 'symbol' | 'end'
 
 export interface Token {
   readonly kind: TokenKind

@@ -7,7 +7,7 @@ export const maxQueryLength = 4000
 const maxDepth = 64
 
 /** A completely parsed query in PromQL. */
-export interface ParsedQuery {
+interface ParsedQuery {
   /** The metric name of each selector, in the order of the query. */
   readonly metrics: readonly string[]
   /**

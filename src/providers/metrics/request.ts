@@ -30,11 +30,11 @@ export interface Ask {
 }
 
 /** Status of an answer, whose body was passed on in chunks. */
-export interface Answered {
+interface Answered {
   readonly status: number
 }
 
-export type Client = (ask: Ask, take: (chunk: Uint8Array) => void) => Promise<Answered>
+type Client = (ask: Ask, take: (chunk: Uint8Array) => void) => Promise<Answered>
 
 /**
  * Creates an HTTP client of an API. It sends requests only to this address, as {@link createServiceGuard} allows: it follows no redirects, and

@@ -1,6 +1,6 @@
 import { invalid } from '../../core/errors.ts'
 
-export type Operator = '=' | '!=' | '=~' | '!~'
+type Operator = '=' | '!=' | '=~' | '!~'
 
 /** A condition on the value of a label: (not) equal to a text, or (not) a match of a regular expression. */
 export interface Matcher {
@@ -56,7 +56,7 @@ export function parseMatchers(text: string): readonly Matcher[] {
   return matchers
 }
 
-export interface Reader {
+interface Reader {
   /** Skips white space, then takes the match of a sticky pattern. */
   take(pattern: RegExp): string | undefined
   sees(pattern: RegExp): boolean

@@ -10,7 +10,7 @@ import type { Matcher, Selector } from './selector.ts'
 import type { Answer, Labels, Series, Source } from './source.ts'
 import type { Moment, Span } from './time.ts'
 
-export interface SelfOptions {
+interface SelfOptions {
   readonly measurements?: Measurements
   /** Interval of the measurements and retention time, in seconds. */
   readonly interval: number

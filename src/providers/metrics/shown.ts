@@ -148,7 +148,7 @@ export interface At {
 }
 
 /** Trend of a series: mainly up, mainly down, almost constant, or up and down. */
-export type Trend = 'rising' | 'falling' | 'flat' | 'varying'
+type Trend = 'rising' | 'falling' | 'flat' | 'varying'
 
 /** Summary of a series. Times are in seconds since 1970; non-finite values are ignored, except for `last`. */
 export interface Summary {

@@ -77,17 +77,17 @@ export function powersIn(line: string, schemas: readonly string[] | undefined): 
   return [...names, ...(isGranting ? ['GRANT OPTION'] : [])].filter((name) => !harmless.has(name))
 }
 
-/** Whether the pattern of a grant takes in something that is served. */
+/** Whether the pattern of a grant matches a served schema. */
 function reaches(pattern: string, schemas: readonly string[] | undefined): boolean {
   if (schemas === undefined) return true
-  // Names are compared without regard to case on some systems: here on all.
+  // Some systems ignore the case of names, so it is ignored on all of them.
   const parts = pattern.toLowerCase().match(/\\?[\s\S]/gu) ?? []
   return schemas.some((schema) => isLike(Array.from(schema.toLowerCase()), parts))
 }
 
 /**
- * Whether a text is like a pattern of SQL, whose parts are `%`, `_` and characters, escaped ones with their backslash. It
- * takes time in proportion to the lengths of both: only the last `%` is ever tried again.
+ * Whether a text matches a LIKE pattern of SQL. The parts of the pattern are `%`, `_` and characters, escaped ones with their
+ * backslash. The match backtracks only to the last `%`, so its time is at most proportional to the product of both lengths.
  */
 function isLike(text: readonly string[], parts: readonly string[]): boolean {
   let [at, part] = [0, 0]
@@ -109,7 +109,7 @@ function isLike(text: readonly string[], parts: readonly string[]): boolean {
   return parts.slice(part).every((left) => left === '%')
 }
 
-/** Statements that make an account that only reads, as `hikidashi init --sql mysql` prints them. */
+/** SQL statements that create a read-only account. `hikidashi init --sql mysql` prints them. */
 export const setupSql = `-- An account that reads and does nothing else. Set its password yourself, so that it stands in no history:
 --   ALTER USER 'hikidashi_reader'@'%' IDENTIFIED BY '…';
 CREATE USER 'hikidashi_reader'@'%' ACCOUNT LOCK;

@@ -4,7 +4,7 @@ import { relationalShape, rowsKey, rowsShape, serverEffects, serverShape, viewsS
 import { defineSource } from '../source.ts'
 
 /** The options of a mount whose provider is `mysql`. */
-export const mysqlShape = {
+const mysqlShape = {
   url: secret.describe(
     'The URL of the database, mysql://account:password@host:3306/database, as { "env": "NAME" } or { "file": "path" }.',
   ),

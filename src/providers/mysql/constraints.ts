@@ -11,7 +11,7 @@ export interface Constraint {
   readonly to: ObjectName & { readonly columns: readonly string[] }
   readonly onUpdate: string
   readonly onDelete: string
-  /** Whether the account may see something of the table at the other end, and that is served. */
+  /** Whether the table at the other end is served, and the account may see a part of it. */
   readonly isOtherSeen: boolean
 }
 
@@ -22,7 +22,7 @@ interface Wanted {
   readonly served: readonly string[] | undefined
 }
 
-/** Foreign keys of the tables, and those that point at them. */
+/** Reads the foreign keys of the tables, and those of other tables that reference them. */
 export async function readConstraints(
   query: Session['query'],
   { schemas, tables, wanted, served }: Wanted,
@@ -85,7 +85,7 @@ async function readRules(query: Session['query'], keys: readonly (readonly Cells
 
 const columnId = (...names: readonly unknown[]) => JSON.stringify(names.map(String))
 
-/** The columns of all these tables that the account may read. */
+/** Reads which columns of all these tables the account may read. */
 async function readSeen(
   query: Session['query'],
   keys: readonly (readonly Cells[])[],

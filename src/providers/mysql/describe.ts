@@ -86,7 +86,10 @@ function columnOf(raw: RawColumn, isMaria: boolean, isPart: boolean): Column {
   }
 }
 
-/** MariaDB tells an expression, MySQL a bare value unless it says so. */
+/**
+ * Returns the default of a column as an SQL expression. MariaDB reports an expression; MySQL reports a bare value, unless
+ * `extra` marks it as an expression.
+ */
 function defaultOf({ default: value, extra }: RawColumn, isMaria: boolean): string | undefined {
   if (value === undefined || (isMaria && value === 'NULL')) return undefined
   return isMaria || /DEFAULT_GENERATED/i.test(extra) ? value : `'${value.replaceAll("'", "''")}'`
@@ -137,7 +140,7 @@ interface ForDefinition extends Omit<RawTable, 'columns' | 'foreignKeys'> {
   readonly foreignKeys: readonly ForeignKey[]
 }
 
-/** The statements that make a table or view: with keys, indexes, comments and triggers, but without rights. */
+/** The statements that create a table or view, with keys, indexes, comments and triggers, but without rights. */
 function definitionOf(relation: ForDefinition, isMaria: boolean): string {
   const statements = [
     relation.kind === 'view' ? viewOf(relation) : tableOf(relation, isMaria),

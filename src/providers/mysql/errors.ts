@@ -1,4 +1,4 @@
-import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, isResourceError, ResourceError } from '../../core/errors.ts'
 
 /** Faults that an operator must fix. They are reported when the source is opened, and the source is not served. */
 const faults: Readonly<Record<number, string>> = {
@@ -35,13 +35,13 @@ const away: Readonly<Record<number, string>> = {
   1028: late,
 }
 
-/** The server ended the connection: another one may do. */
+/** Errors after which the connection has ended: another connection may work. */
 const ends = new Set([1053, 1927, 4031, 1152, 1158, 1159, 1160, 1161])
 
-/** Something that was there when it was looked for, and is not now, or may not be seen any longer. */
+/** Errors for an object that was dropped, or must not be seen any more, since it was looked up. */
 const gone = new Set([1049, 1051, 1054, 1109, 1142, 1143, 1146, 1044, 1356, 1412, 1615])
 
-/** A value that is not one of its type, or that the character set of a column lacks. */
+/** Errors for a value that is invalid for its type, or for the character set of a column. */
 const unusable = new Set([1264, 1292, 1366, 1367, 1411, 1525, 3988, 1267, 1270, 1271, 1300, 1977])
 
 /** The number of an error of the server. */
@@ -54,8 +54,8 @@ function numberOf(error: unknown): number | undefined {
 function codeOf(error: unknown): string {
   const number = numberOf(error)
   if (number !== undefined) return String(number)
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  return typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code) ? code : 'unknown'
+  const code = errorCodeOf(error) ?? ''
+  return /^[A-Z0-9_]{1,60}$/.test(code) ? code : 'unknown'
 }
 
 /** Whether a value of the caller caused the failure, and not the statement. */
@@ -66,10 +66,6 @@ export function isUnusableValue(error: unknown): boolean {
 /** Whether trying once more, over another connection, may help: the catalog changed, or the connection had ended. */
 export function isPassing(error: unknown): boolean {
   return isResourceError(error) && (error.detail.reason === 'gone' || error.detail.reason === 'ended')
-}
-
-export function isFault(error: unknown): boolean {
-  return isResourceError(error) && error.detail.reason === 'refused'
 }
 
 export function refused(message: string, code = 'refused'): ResourceError {
@@ -84,7 +80,7 @@ export function lateError(): ResourceError {
   return new ResourceError('unavailable', 'The database does not answer.', { code: 'late' })
 }
 
-/** An error of connecting, without any text of the server: that may name hosts, accounts and whatever else. */
+/** Converts an error of connecting. The text of the server is left out, because it may name hosts and accounts. */
 export function connectError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
   const [number, code] = [numberOf(error) ?? 0, codeOf(error)]
@@ -111,7 +107,7 @@ export function openingError(error: unknown): unknown {
   )
 }
 
-/** An error of a statement, without any text of the server. */
+/** Converts an error of a statement. The text of the server is left out. */
 export function statementError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
   const [number, code] = [numberOf(error), codeOf(error)]

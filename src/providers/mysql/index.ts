@@ -7,7 +7,7 @@ import { completeServerOptions, openRelational, type ServerOptions } from '../re
 import { askingAgain, createPool, type Pool } from '../relational/pool.ts'
 import type { Source, SourceContext } from '../relational/source.ts'
 import { describeRelations } from './describe.ts'
-import { isFault, isPassing } from './errors.ts'
+import { isPassing } from './errors.ts'
 import { hasRows, type PageOptions, readKeys, readPage, readRows, tableFacts } from './page.ts'
 import { describeRoutines } from './routines.ts'
 import { openSession, type Session, targetOf } from './session.ts'
@@ -21,22 +21,22 @@ export interface MysqlOptions extends ServerOptions {
 }
 
 export interface MysqlRowOptions extends RowOptions {
-  /** Whether rows of views are served too: reading them runs whatever the views call. Default `false`. */
+  /** Whether rows of views are served, too: reading them runs the functions that the views call. Default `false`. */
   readonly views?: boolean
 }
 
 /**
- * A database of MySQL or MariaDB: tables, views, functions and procedures, and rows where they are asked for. It never writes, and runs no statement of
- * a client's. See docs/providers/mysql.md.
+ * Provider of a database of MySQL or MariaDB: tables, views, functions and procedures, and rows if they are enabled. It never
+ * writes, and runs no SQL of clients. See docs/providers/mysql.md.
  *
- * A database that does not answer just now is no error: it is asked again when somebody asks.
+ * If the database does not answer at the start, it is asked again at each request.
  *
- * @throws ResourceError `invalid` for what an operator has to mend: a wrong password, an account that could do more than read, a
- *   certificate that cannot be trusted.
+ * @throws ResourceError `invalid` for a fault that the operator must correct: a wrong password, an account that could do more
+ *   than read, a certificate that cannot be trusted.
  */
 export async function mysql(options: MysqlOptions): Promise<Provider> {
   requireKeys('mysql({ url })', options, { url: 'a text' })
-  return openRelational({ ...createSource(options), isFault, options })
+  return openRelational({ ...createSource(options), options })
 }
 
 function createSource(options: MysqlOptions): { readonly source: Source; readonly pool: Pool<Session> } {
@@ -141,7 +141,10 @@ async function readFingerprint({ query, isMaria }: Session, schemas: readonly st
   return rows.flat().map(String).join(' ')
 }
 
-/** For each relation whose rows can be read, when they changed last. Those of a view may come from anywhere. */
+/**
+ * Reads the time of the last change of each relation with readable rows. For a view it covers every table, because its rows may
+ * come from any of them.
+ */
 async function readStamps(
   { query }: Session,
   { schemas, only, views }: PageOptions,

@@ -33,8 +33,8 @@ export interface PageOptions {
 }
 
 /**
- * A page of the tables and views that the account may see something of, and the functions and procedures that it may run, in the order
- * of their keys: three queries, whatever there is. Those of one name are one item of it.
+ * Reads a page of the tables and views of which the account may see a part, and of the functions and procedures that it may
+ * run, in the order of their keys. It always takes three queries. Objects of the same name are one item.
  */
 export async function readPage(
   { query }: Session,
@@ -98,7 +98,7 @@ export async function readPage(
 /** Compares a name of the information schema by its bytes; by default the comparison ignores case. */
 const exact = (column: string) => `CONVERT(${column} USING utf8mb4) COLLATE utf8mb4_bin`
 
-export interface TableFacts {
+interface TableFacts {
   readonly kind: RelationKind
   readonly engine: string | undefined
   readonly comment: string | undefined
@@ -166,7 +166,7 @@ export async function readRows(session: Session, query: RowQuery, options: PageO
       const bound = boundBy(key, only ?? after, only === undefined)
       if (bound === undefined) throw unusable()
       const from = `FROM ${nameOf(relation)} ${bound.sql} ${orderOf(key)}`
-      // First how long the rows are, so that no more of them are fetched than there is room for.
+      // First query how long the rows are, to fetch only as many as fit.
       const length = shown.map((column) => `LEAST(COALESCE(${lengthOf(column)}, 0), ${maxValueBytes})`).join(' + ')
       const lengths = await run(`SELECT ${length} ${from} LIMIT ${limit + 1}`, bound.values)
       let [fitting, total] = [0, 0]
@@ -194,7 +194,7 @@ export async function readRows(session: Session, query: RowQuery, options: PageO
     })
   } catch (error) {
     if (error !== unusableKey && !isUnusableValue(error)) throw error
-    // A value in a row can also make a view fail that converts it.
+    // A view can also fail on a value in a row that it converts.
     if (only !== undefined) return { rows: [], more: false }
     if (after !== undefined) throw invalid('The parameter "after" is not the key of a row of this table.', 'after')
     throw error
@@ -204,7 +204,7 @@ export async function readRows(session: Session, query: RowQuery, options: PageO
 const unusableKey = new Error('the key is not one of the type of its columns')
 const unusable = () => unusableKey
 
-/** Keys from a text on, in the order of the first column. */
+/** Reads keys that follow a text, in the order of the first column. */
 export async function readKeys(
   session: Session,
   { relation, typed, limit }: KeyQuery,
@@ -229,7 +229,7 @@ export async function readKeys(
   })
 }
 
-/** The columns that the account may read, as they are now. */
+/** Reads the current columns that the account may read. */
 async function typesOf(
   run: Query,
   name: ObjectName,
@@ -246,7 +246,7 @@ async function typesOf(
     'SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?',
     values,
   )
-  // The information schema does not tell names apart that differ in case.
+  // The information schema ignores the case of names.
   const isOwn = ([schema, table]: readonly unknown[]) =>
     identityOf({ schema: String(schema), name: String(table) }) === identityOf(name)
   const [, , type, engine] = facts.find(isOwn) ?? []
@@ -270,8 +270,8 @@ function typeOf(types: ReadonlyMap<string, ColumnType>, name: string): ColumnTyp
 }
 
 /**
- * The rows with a key, or those behind one; `undefined` where the key is not of the type of its columns. Written out, since the
- * server finds its way by an index for these and not for `(a, b) > (?, ?)`.
+ * Returns the condition for the row with a key, or for the rows after it; `undefined` if the key is invalid for the types of
+ * its columns. The condition is written out, because the server uses no index for `(a, b) > (?, ?)`.
  */
 function boundBy(key: readonly ColumnType[], told: readonly string[] | undefined, isAfter: boolean) {
   if (told === undefined) return { sql: '', values: [] }

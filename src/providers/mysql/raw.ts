@@ -20,7 +20,7 @@ export interface RawTable extends ObjectName {
   readonly partitions: readonly Partition[]
   /** Query of a view; empty when the account may not see it. */
   readonly view: string | undefined
-  /** Whether the account may see some columns and not others, as far as it is known. */
+  /** Whether the account may see only some of the columns, as far as known. */
   readonly isPart: boolean
 }
 
@@ -49,14 +49,14 @@ export interface RawIndex {
   }[]
 }
 
-export interface Partition {
+interface Partition {
   readonly name: string
   readonly method: string
   readonly expression: string
   readonly values: string
 }
 
-/** All that is known of some tables and views; those of which the account may see no column are left out. */
+/** Reads all facts about some tables and views. Those without a visible column are left out. */
 export async function readRaw(
   { query, isMaria }: Session,
   names: readonly ObjectName[],
@@ -66,7 +66,7 @@ export async function readRaw(
   const schemas = listed([...new Set(names.map(({ schema }) => schema))])
   const tables = listed(names.map(({ name }) => name))
   const wanted = new Set(names.map(identityOf))
-  /** Rows by the table that their first two columns name. */
+  /** Groups the rows of a query by the table in their first two columns. */
   const by = async (
     columns: string,
     from: string,

@@ -30,7 +30,7 @@ interface Parameter {
   readonly type: string
 }
 
-/** Modes of SQL by which a text means something else. */
+/** SQL modes that change the meaning of a text. */
 const telling = new Set([
   'ANSI_QUOTES',
   'HIGH_NOT_PRECEDENCE',
@@ -40,7 +40,7 @@ const telling = new Set([
   'REAL_AS_FLOAT',
 ])
 
-/** Describes the functions and procedures of names that the account may run: two queries, however many they are. */
+/** Describes the functions and procedures of some names that the account may run. It always takes two queries. */
 export async function describeRoutines(
   session: Session,
   names: readonly ObjectName[],
@@ -106,7 +106,7 @@ function rawOf(name: ObjectName, row: Cells, told: readonly Cells[]): RawRoutine
   }
 }
 
-/** A type, with its character set where that is not the one of the database. */
+/** Returns a type, with its character set if that is not the one of the database. */
 function typeOf([, , , , , , type, set, collation]: Cells, usual: string): string {
   if (set === null || set === undefined || collation === usual) return String(type ?? '')
   return `${String(type)} CHARACTER SET ${String(set)} COLLATE ${String(collation)}`
@@ -142,7 +142,7 @@ function argumentsOf({ parameters, isFunction, modes }: RawRoutine, quote: (name
     .join(', ')
 }
 
-/** The statement that makes a routine, without who made it. */
+/** Returns the statement that creates a routine, without its definer. */
 function definitionOf(raw: RawRoutine, kind: Overload['kind'], body: string): string {
   const { name, isFunction, returns, language, deterministic, access, security, comment, modes } = raw
   const set = modes.filter((mode) => telling.has(mode))

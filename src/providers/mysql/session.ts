@@ -179,7 +179,7 @@ async function prepare(run: Query, { isMaria }: Facts, settings: ServerSettings)
     seconds,
     seconds,
   ])
-  // Estimates and times of changes as they are, not as they were a day ago.
+  // Read current estimates and times of changes, instead of values that are cached for a day.
   if (!isMaria) await run('SET SESSION information_schema_stats_expiry = 0').catch(() => {})
 }
 
@@ -211,9 +211,9 @@ function kill(target: Target, id: number): void {
 interface Target {
   readonly user: string
   readonly password: string
-  /** `undefined` where the URL names none: then schemas are named, or all are served. */
+  /** `undefined` if the URL names none: the schemas are configured, or all are served. */
   readonly database: string | undefined
-  /** The name that the certificate of the server has to have; of no account without encryption. */
+  /** The name that the certificate of the server must have. Without encryption it has no effect. */
   readonly host: string
   readonly ssl: NonNullable<Exclude<ConnectionOptions['ssl'], string>> | undefined
   open(): Socket
@@ -261,7 +261,7 @@ function decoded(text: string): string | undefined {
   }
 }
 
-/** The client looks for names in certificates, and for no addresses. */
+/** Returns the name to verify in the certificate. The client cannot verify addresses. */
 function verifiedName(host: string, tls: TlsOptions | undefined): string {
   const name = tls?.serverName ?? host
   if (isIP(name) === 0 && !name.startsWith('/')) return name

@@ -5,31 +5,31 @@ export type Cells = readonly (string | number | Buffer | null)[]
 
 type Bound = string | number | null
 
-/** Runs one prepared statement, with its values apart. */
+/** Runs one prepared statement, with its values separate from the text. */
 export type Query = (sql: string, values?: readonly Bound[]) => Promise<readonly Cells[]>
 
-/** An identifier between quotes. */
+/** Quotes an identifier. */
 export function quoteName(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``
 }
 
-/** A name with its schema, quoted. */
+/** Returns the quoted name of an object, with its schema. */
 export function nameOf({ schema, name }: ObjectName): string {
   return `${quoteName(schema)}.${quoteName(name)}`
 }
 
-/** A statement with its end, which a comment at the end of its last line does not swallow. */
+/** Ends a statement with a semicolon that is not part of a comment. */
 export function ended(statement: string): string {
   return `${statement}${/(?:--|#)[^\n]*$/.test(statement) ? '\n' : ''};\n`
 }
 
-/** A literal for SQL that is shown, never for SQL that is executed. */
+/** Quotes a text as a literal for SQL that is shown, never for SQL that is executed. */
 export function quoteText(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
 }
 
 /** Rounds the number of parameters up to one of a few lengths, so that there are few distinct statements. */
-export function parametersFor(count: number): number {
+function parametersFor(count: number): number {
   return [1, 10, 200, 2000].find((length) => length >= count) ?? count
 }
 
@@ -43,8 +43,8 @@ export function listed(values: readonly string[]): { readonly sql: string; reado
   }
 }
 
-/** Schemas of the server itself: they are served where they are named. */
-export const systemSchemas = ['information_schema', 'mysql', 'performance_schema', 'sys'] as const
+/** Schemas of the server itself: they are served only if the configuration names them. */
+const systemSchemas = ['information_schema', 'mysql', 'performance_schema', 'sys'] as const
 
 /** A condition on a column of the information schema that selects the served schemas. */
 export function servedSchema(column: string, schemas: readonly string[] | undefined) {
@@ -70,7 +70,7 @@ const forms: readonly (readonly [Form, RegExp])[] = [
   ['shape', /^(?:geometry|point|linestring|polygon|multi\w+|geomcollection|geometrycollection)$/],
 ]
 
-/** A column, as statements need to know it. */
+/** The facts about a column that statements need. */
 export interface ColumnType {
   readonly name: string
   /** `bigint`. */
@@ -83,14 +83,14 @@ function formOf({ dataType }: ColumnType): Form {
   return forms.find(([, pattern]) => pattern.test(dataType))?.[0] ?? 'other'
 }
 
-/** Whether rows can be put in an order by a column and found by it. Of an enum, the order and the comparison are two things. */
+/** Whether rows can be ordered and found by a column. For an enum, the order and the comparison differ. */
 export function isKeyType(dataType: string): boolean {
   return /^(?:tinyint|smallint|mediumint|int|bigint|year|decimal|char|varchar|binary|varbinary|date|datetime|timestamp|uuid)$/.test(
     dataType,
   )
 }
 
-/** A column as a text, or bytes where it holds bytes. */
+/** Returns the SQL of a column as text, or as bytes if it holds bytes. */
 function wholeOf(column: ColumnType): string {
   const name = quoteName(column.name)
   switch (formOf(column)) {
@@ -100,7 +100,7 @@ function wholeOf(column: ColumnType): string {
     case 'integer':
       return column.dataType === 'bit' ? `CAST(${name} + 0 AS CHAR)` : `CAST(${name} AS CHAR)`
     case 'real':
-      // Converted to text it would have six digits.
+      // A conversion to text would leave only six digits.
       return `CAST(${name} + 0e0 AS CHAR)`
     case 'shape':
       return `ST_AsText(${name})`
@@ -109,12 +109,12 @@ function wholeOf(column: ColumnType): string {
   }
 }
 
-/** The length of the value of a column, in bytes. */
+/** Returns the SQL of the length of a column, in bytes. */
 export function lengthOf(column: ColumnType): string {
   return `LENGTH(${formOf(column) === 'shape' ? wholeOf(column) : quoteName(column.name)})`
 }
 
-/** A column as a value of limited length in bytes: the beginning of a longer one. */
+/** Returns the SQL of a column, cut to a length in bytes. */
 export function pieceOf(column: ColumnType, most: number): string {
   const whole = wholeOf(column)
   const form = formOf(column)
@@ -124,13 +124,13 @@ export function pieceOf(column: ColumnType, most: number): string {
   return `IF(${lengthOf(column)} > ${most}, LEFT(${whole}, ${letters}), ${whole})`
 }
 
-/** The length of a column, if it exceeds a number of bytes. */
+/** Returns the SQL of the length of a column, null unless it exceeds a number of bytes. */
 export function sizeOf(column: ColumnType, most: number): string {
   const length = lengthOf(column)
   return `IF(${length} > ${most}, ${length}, NULL)`
 }
 
-/** A value as a fragment of JSON, without loss. The beginning of a value is a string, whatever its type. */
+/** Converts a value to a fragment of JSON, without loss. The beginning of a cut value is a string, whatever its type. */
 export function jsonOf(cell: Cells[number], column: ColumnType, isCut: boolean): string {
   if (cell === null) return 'null'
   if (Buffer.isBuffer(cell)) return JSON.stringify(cell.toString('base64'))
@@ -143,13 +143,13 @@ export function jsonOf(cell: Cells[number], column: ColumnType, isCut: boolean):
   return JSON.stringify(text)
 }
 
-/** Whole numbers of 32 bits or less, which every reader of JSON takes as they are. */
+/** Whether a type has only whole numbers of 32 bits or less, which every JSON parser reads exactly. */
 function isShort({ dataType, type }: ColumnType): boolean {
   if (dataType === 'bit') return Number(/\((\d+)\)/.exec(type)?.[1] ?? 64) <= 32
   return dataType !== 'bigint'
 }
 
-/** A whole number without the zeros that a column fills it up with. */
+/** Removes the zeros with which a column pads a whole number. */
 function plain(text: string): string {
   return text.replace(/^(-?)0+(?=\d)/, '$1')
 }
@@ -160,7 +160,7 @@ function isoOf(text: string, isUtc: boolean): string {
   return match === null ? text : `${match[1]}T${match[2]}${isUtc ? 'Z' : ''}`
 }
 
-/** A column of a key as a text. */
+/** Returns the SQL of a key column as text. */
 export function keyOf(column: ColumnType): string {
   return formOf(column) === 'binary' ? `HEX(${quoteName(column.name)})` : wholeOf(column)
 }
@@ -178,7 +178,7 @@ const valid: Readonly<Partial<Record<Form, RegExp>>> = {
   time: /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?$/,
 }
 
-/** A parameter to compare with a column; `undefined` where the text is not one of its type. */
+/** Returns a parameter to compare with a column; `undefined` if the text is invalid for its type. */
 export function parameterFor(text: string, column: ColumnType): string | undefined {
   const form = formOf(column)
   if (valid[form]?.test(text) === false) return undefined

@@ -17,7 +17,7 @@ const firstLook = 64
 /** Maximum length of a key, in bytes: no store accepts a longer start key. */
 const maxKeyBytes = 1024
 
-export interface ListerParts {
+interface ListerParts {
   readonly store: ObjectStore
   /** Key prefix of the mount: empty, or ending in `/`. */
   readonly prefix: string
@@ -201,7 +201,7 @@ function outOfOrder(): ResourceError {
 }
 
 /** Fetched but unused part of a listing: a page of a store rarely ends with a page of a client. */
-export interface Remainder {
+interface Remainder {
   readonly prefix: string
   /** The key that it directly follows. */
   readonly after: string

@@ -22,7 +22,7 @@ const attempts = 6
 /** Maximum number of retries after a torn answer. */
 const maxTorn = 2
 
-export interface ReaderParts {
+interface ReaderParts {
   readonly store: ObjectStore
   /** Maximum number of bytes read at once. */
   readonly maxBytes: number

@@ -92,3 +92,8 @@ export class ObjectFault extends Error {
     this.fault = fault
   }
 }
+
+/** Returns the header `Range` of a byte range. */
+export function rangeHeader({ start, end }: ByteRange): string {
+  return `bytes=${start}-${end === undefined || end >= Number.MAX_SAFE_INTEGER ? '' : end - 1}`
+}

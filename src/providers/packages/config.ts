@@ -5,7 +5,7 @@ import { glob, text } from '../../schema/fields.ts'
 import { defineSource } from '../source.ts'
 
 /** The options of a mount whose provider is `packages`. */
-export const packagesShape = {
+const packagesShape = {
   root: text.describe(
     'The folder with the lock file and node_modules. A relative path starts at the configuration file.',
   ),

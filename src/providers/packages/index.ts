@@ -15,7 +15,7 @@ export interface PackagesOptions {
 }
 
 const maxLockBytes = 16 * 1024 * 1024
-/** Documentation, types, and the file that says which version is installed. */
+/** Documentation, types, and `package.json`, which contains the installed version. */
 const served = ['*.{md,mdx,markdown}', '{README,CHANGELOG,CHANGES,HISTORY}*', '*.d.{ts,mts,cts}', 'package.json']
 
 const template: Template = {
@@ -26,12 +26,13 @@ const template: Template = {
 }
 
 /**
- * The documentation and types of the packages that a lock file names, at exactly the versions that are installed: `zod@4.6.7/README.md`,
- * `@types/node@20.1.0/fs.d.ts`. A package that is not installed at that version is not there. Files are opened as the `files`
- * provider opens them, and no symbolic link is followed: packages of pnpm are read where they lie in its store in `node_modules`.
+ * Provider of the documentation and types of the packages in a lock file, at exactly the installed versions:
+ * `zod@4.6.7/README.md`, `@types/node@20.1.0/fs.d.ts`. A package that is not installed in that version is missing. Files are
+ * opened as the `files` provider opens them, and no symbolic link is followed: packages of pnpm are read in its store in
+ * `node_modules`.
  *
- * @throws ResourceError `invalid` where the folder has no lock file, and for a malformed glob; `unavailable` in every method for a lock
- * file of more than 16 MiB or 50,000 packages, or that cannot be understood.
+ * @throws ResourceError `invalid` for a folder without a lock file, and for a malformed glob. Every method throws `unavailable`
+ *   for a malformed lock file, and for one of more than 16 MiB or 50,000 packages.
  */
 export async function packages(options: PackagesOptions): Promise<Provider> {
   requireKeys('packages({ root })', options, { root: 'a text' })
@@ -53,7 +54,7 @@ export async function packages(options: PackagesOptions): Promise<Provider> {
   const installed = await files({ ...plain, include, hardlinks: isPnpm })
   let known: { readonly version: string | undefined; readonly packages: ReadonlyMap<string, LockedPackage> } | undefined
 
-  /** The packages of the lock file as it is now: it is parsed again when it has changed. */
+  /** Returns the packages of the lock file, which is parsed again after a change. */
   const current = async (): Promise<ReadonlyMap<string, LockedPackage>> => {
     try {
       const now = await locks.stat?.(lockFile, own)
@@ -70,7 +71,7 @@ export async function packages(options: PackagesOptions): Promise<Provider> {
     }
   }
 
-  /** Whether a folder holds a package at a version, as its own package.json says. */
+  /** Whether a folder contains a package in a version, by its own package.json. */
   const holds = async (folder: string, version: string, context: Context): Promise<boolean> => {
     try {
       const [content] = await installed.read({ path: `${folder}/package.json`, params: new Map() }, context)
@@ -82,11 +83,11 @@ export async function packages(options: PackagesOptions): Promise<Provider> {
     }
   }
 
-  /** The folder in which a package is installed; `undefined` where it is not. */
+  /** Returns the folder in which a package is installed; `undefined` if it is not. */
   const locate = async (one: LockedPackage, context: Context): Promise<string | undefined> => {
     for (const folder of one.folders) if (await holds(folder, one.version, context)) return folder
     if (!isPnpm) return undefined
-    // pnpm puts the peers of a package, or a hash of them, behind its version in the name of the folder.
+    // pnpm appends the peers of a package, or a hash of them, to the version in the name of the folder.
     const [prefix, begins] = ['node_modules/.pnpm/', `${one.name.replace('/', '+')}@${one.version}_`]
     for await (const { path } of installed.list({ prefix, after: `${prefix}${begins}`, shallow: true }, context)) {
       if (!path.startsWith(begins, prefix.length)) return undefined
@@ -95,7 +96,7 @@ export async function packages(options: PackagesOptions): Promise<Provider> {
     return undefined
   }
 
-  /** The path of a file below the root. @throws ResourceError `not-found` where no package that is served has such a path. */
+  /** Returns the path of a file below the root. @throws ResourceError `not-found` if no served package has the path. */
   const find = async (path: string, context: Context): Promise<string> => {
     const [, directory = '', rest = ''] = /^((?:@[^/]+\/)?[^/]+\/)(.+)$/s.exec(path) ?? []
     const one = (await current()).get(directory)
@@ -134,7 +135,7 @@ export async function packages(options: PackagesOptions): Promise<Provider> {
   }
 }
 
-/** Whether a path leads to a package below another one: it has an address of its own. */
+/** Whether a path leads to a package inside another package, which has an address of its own. */
 function isNested(path: string): boolean {
   return path.startsWith('node_modules/') || path.includes('/node_modules/')
 }

@@ -6,13 +6,13 @@ export interface LockedPackage {
   readonly path: string
   readonly name: string
   readonly version: string
-  /** Folders below that of the lock file in which it may be installed, the likeliest first. */
+  /** Folders below that of the lock file in which the package may be installed, the likeliest first. */
   readonly folders: readonly string[]
 }
 
-/** The package managers, by their lock files: the first that is there counts. */
+/** The package managers, by their lock files. The first existing file counts. */
 export const lockFiles = { 'package-lock.json': 'npm', 'pnpm-lock.yaml': 'pnpm', 'yarn.lock': 'yarn' } as const
-export type PackageManager = (typeof lockFiles)[keyof typeof lockFiles]
+type PackageManager = (typeof lockFiles)[keyof typeof lockFiles]
 
 const maxPackages = 50_000
 const maxFolders = 8
@@ -26,13 +26,13 @@ const maxNameLength = 214
 const maxVersionLength = 128
 
 /**
- * The packages that a lock file names by their paths, in path order. Workspaces, folders, and whatever is no valid name or version are left
- * out.
+ * Parses the packages of a lock file: by their paths, in path order. Workspaces, folders, and invalid names and versions are
+ * left out.
  *
- * @throws ResourceError `unavailable` for a file that cannot be understood, and for one of more than 50,000 packages.
+ * @throws ResourceError `unavailable` for a malformed file, and for one of more than 50,000 packages.
  *
- * Sources: https://docs.npmjs.com/cli/v11/configuring-npm/package-lock-json, https://github.com/pnpm/spec/blob/master/lockfile/9.0.md,
- * https://classic.yarnpkg.com/lang/en/docs/yarn-lock/
+ * Sources: https://docs.npmjs.com/cli/v11/configuring-npm/package-lock-json,
+ * https://github.com/pnpm/spec/blob/master/lockfile/9.0.md, https://classic.yarnpkg.com/lang/en/docs/yarn-lock/
  */
 export async function parseLockFile(
   manager: PackageManager,

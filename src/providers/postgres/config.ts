@@ -5,7 +5,7 @@ import { relationalShape, rowsKey, rowsShape, serverEffects, serverShape, viewsS
 import { defineSource } from '../source.ts'
 
 /** The options of a mount whose provider is `postgres`. */
-export const postgresShape = {
+const postgresShape = {
   url: secret.describe(
     'The URL of the database, postgres://role:password@host:5432/database, as { "env": "NAME" } or { "file": "path" }.',
   ),

@@ -7,7 +7,7 @@ export interface ForDefinition extends ObjectName {
   readonly kind: RelationKind
   readonly comment: string | null
   readonly columns: readonly Column[]
-  /** Collations that are not those of the types, by column. */
+  /** Collations that differ from those of the types, by column. */
   readonly collations: ReadonlyMap<string, string>
   readonly constraints: readonly { readonly name: string; readonly definition: string }[]
   readonly indexes: readonly { readonly definition: string; readonly backs: boolean }[]
@@ -16,7 +16,7 @@ export interface ForDefinition extends ObjectName {
   readonly partitionOf: (ObjectName & { readonly bound: string }) | null
 }
 
-/** The statements that make a table or view: with constraints, indexes and comments, but without rights. */
+/** Returns the statements that create a table or view, with constraints, indexes and comments, but without rights. */
 export function definitionOf(relation: ForDefinition): string {
   const { indexes, comment, columns } = relation
   const statements = [
@@ -76,7 +76,7 @@ function commentOn(what: string, name: string, comment: string): string {
   return `COMMENT ON ${what} ${name} IS ${quoteText(comment)}`
 }
 
-/** A name with its schema, quoted. */
+/** Returns the quoted name of an object, with its schema. */
 export function nameOf({ schema, name }: ObjectName): string {
   return `${quoteName(schema)}.${quoteName(name)}`
 }

@@ -13,7 +13,7 @@ import { definitionOf, type ForDefinition } from './ddl.ts'
 import { kindOf, type PageOptions } from './page.ts'
 import { openSchema, readableRows, type Session, type Statement, servedSchema, visibleRelation } from './sql.ts'
 
-/** A column, as the statement writes it. */
+/** A column in the result of the statement. */
 interface RawColumn {
   readonly name: string
   readonly type: string
@@ -37,9 +37,9 @@ interface RawConstraint {
 
 interface RawIndex extends Index {
   readonly primary: boolean
-  /** Whether it tells rows apart: unique, over columns that are never null. */
+  /** Whether it identifies rows: it is unique, and none of its columns can be null. */
   readonly key: boolean
-  /** Whether a constraint makes it. */
+  /** Whether it was created for a constraint. */
   readonly backs: boolean
 }
 

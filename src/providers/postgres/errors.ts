@@ -1,4 +1,4 @@
-import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, isResourceError, ResourceError } from '../../core/errors.ts'
 
 /** Faults that an operator must fix. They are reported when the source is opened, and the source is not served. */
 const faults: Readonly<Record<string, string>> = {
@@ -19,28 +19,23 @@ const away: Readonly<Record<string, string>> = {
   '25P03': 'The database ended a transaction that took too long.',
 }
 
-/** Something that was there when it was looked for, and is not now, or may not be seen any longer. */
+/** Errors for an object that was dropped, or must not be seen any more, since it was looked up. */
 const gone = new Set(['42P01', '42703', '42501', '3F000', '42704', '42883', '55000'])
 
-/** A value that is not one of its type. */
+/** Errors for a value that is invalid for its type. */
 const unusable = new Set(['22P02', '22003', '22007', '22008', '22021', '22P05', '22023', '22P03', '22026', '22001'])
-
-/** The SQLSTATE of an error of PostgreSQL, or the code of one of the system. */
-export function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
-}
 
 /** Whether a value of the caller caused the failure, and not the statement. */
 export function isUnusableValue(error: unknown): boolean {
   return isResourceError(error) && error.detail.sqlstate !== undefined && unusable.has(String(error.detail.sqlstate))
 }
 
-/** Whether something in the catalog went away while it was described: asking once more helps. */
+/** Whether an object in the catalog was dropped while it was described: a retry helps. */
 export function isDisturbed(error: unknown): boolean {
   return isResourceError(error) && (error.detail.sqlstate === 'XX000' || error.detail.reason === 'gone')
 }
 
-/** Whether a connection had ended: the server was started again, say. Another one may do. */
+/** Whether a connection has ended, for example because the server was restarted: another one may work. */
 export function isEnded(error: unknown): boolean {
   return isResourceError(error) && error.detail.reason === 'ended'
 }
@@ -49,15 +44,10 @@ export function endedError(): ResourceError {
   return new ResourceError('unavailable', 'The connection to the database has ended.', { reason: 'ended' })
 }
 
-/** Whether an operator has to mend something: trying again does not help. */
-export function isFault(error: unknown): boolean {
-  return isResourceError(error) && error.detail.reason === 'refused'
-}
-
-/** An error of connecting, without any text of the server: that may name hosts, roles and whatever else. */
+/** Converts an error of connecting. The text of the server is left out, because it may name hosts and roles. */
 export function connectError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
-  const code = codeOf(error) ?? 'unknown'
+  const code = errorCodeOf(error) ?? 'unknown'
   const fault = faults[code] ?? tlsFault(error, code)
   if (fault !== undefined) return new ResourceError('unavailable', fault, { reason: 'refused', sqlstate: code })
   const message = away[code] ?? `The database cannot be reached (${code}).`
@@ -72,10 +62,10 @@ function tlsFault(error: unknown, code: string): string | undefined {
   return undefined
 }
 
-/** An error of a statement, without any text of the server. */
+/** Converts an error of a statement. The text of the server is left out. */
 export function statementError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
-  const code = codeOf(error) ?? 'unknown'
+  const code = errorCodeOf(error) ?? 'unknown'
   if (gone.has(code)) return new ResourceError('not-found', `not there (${code})`, { sqlstate: code, reason: 'gone' })
   const message = away[code] ?? `The database did not answer (${code}).`
   if (/^57P0[125]$/.test(code)) return new ResourceError('unavailable', message, { sqlstate: code, reason: 'ended' })

@@ -7,7 +7,7 @@ import { askingAgain, createPool, type Pool } from '../relational/pool.ts'
 import type { Source, SourceContext } from '../relational/source.ts'
 import { describeEnums, describeRoutines, readExtensions } from './ddl.ts'
 import { describeRelations } from './describe.ts'
-import { isDisturbed, isEnded, isFault, isUnusableValue } from './errors.ts'
+import { isDisturbed, isEnded, isUnusableValue } from './errors.ts'
 import { type PageOptions, readPage } from './page.ts'
 import { type RowSettings, readKeys, readRows, readStamps } from './rows.ts'
 import { openSession } from './session.ts'
@@ -17,17 +17,17 @@ import { type PostgresOptions, type Target, targetOf } from './target.ts'
 export type { PostgresOptions, PostgresRowOptions, TlsOptions } from './target.ts'
 
 /**
- * A PostgreSQL database: tables, views, materialized views, enums, functions and extensions, and rows where they are asked
- * for. It never writes, and runs no statement of a client's. See docs/providers/postgres.md.
+ * Provider of a PostgreSQL database: tables, views, materialized views, enums, functions and extensions, and rows if they are
+ * enabled. It never writes, and runs no SQL of clients. See docs/providers/postgres.md.
  *
- * A database that does not answer just now is no error: it is asked again when somebody asks.
+ * If the database does not answer at the start, it is asked again at each request.
  *
- * @throws ResourceError `invalid` for what an operator has to mend: a wrong password, a role that could do more than read, a
- *   certificate that cannot be trusted.
+ * @throws ResourceError `invalid` for a fault that the operator must correct: a wrong password, a role that could do more than
+ *   read, a certificate that cannot be trusted.
  */
 export async function postgres(options: PostgresOptions): Promise<Provider> {
   requireKeys('postgres({ url })', options, { url: 'a text' })
-  return openRelational({ ...createSource(options), isFault, options })
+  return openRelational({ ...createSource(options), options })
 }
 
 function createSource(options: PostgresOptions): { readonly source: Source; readonly pool: Pool<Session> } {
@@ -114,7 +114,7 @@ function createSource(options: PostgresOptions): { readonly source: Source; read
   return { source, pool }
 }
 
-/** The longest name, in bytes: one has 63 in the encoding of the database, which are more in UTF-8. */
+/** Maximum length of a name, in bytes: 63 in the encoding of the database, which may be more in UTF-8. */
 const maxName = 63 * 3
 
 /**
@@ -195,7 +195,7 @@ async function listen(
     session.close()
     throw error
   }
-  // A connection that is lost without a word is found out by asking.
+  // A query detects a connection that was lost without being closed.
   const timer = setInterval(() => void session.query({ text: 'SELECT 1' }, []).catch(() => session.close()), pulse)
   timer.unref()
   const stop = () => session.close()

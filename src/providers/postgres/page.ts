@@ -23,8 +23,8 @@ export interface PageOptions {
 }
 
 /**
- * A page of the objects that the role may see, in the order of their keys: one statement, whatever there is. Tables, enums
- * and functions of one name are one row of it.
+ * Reads a page of the objects that the role may see, in the order of their keys, with one statement. Tables, enums and
+ * functions of the same name are one row.
  */
 export async function readPage(session: Session, query: PageQuery, options: PageOptions): Promise<readonly Listed[]> {
   const { only, schemas } = options
@@ -53,7 +53,7 @@ export async function readPage(session: Session, query: PageQuery, options: Page
   })
 }
 
-/** The names that a prefix asks for; `undefined` where nothing has them. */
+/** Returns the names that a prefix selects; `undefined` if there can be none. */
 function namesIn(prefix: string, only: string | undefined) {
   const names = prefix.split('/').slice(0, -1).map(nameOf)
   if (names.includes(undefined)) return undefined
@@ -127,7 +127,7 @@ SELECT p.key, p.schema, p.name, p.relkind, p.rows, p.is_enum, p.is_routine,
   ) p ORDER BY ${inBytes('p.key', encoding)}`
 }
 
-/** Whether the routine `p` is the database's own: those of extensions are many, and documented elsewhere. */
+/** Condition that the routine `p` belongs to the database itself. Those of extensions are many, and documented elsewhere. */
 export const ownRoutine = `NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
   WHERE d.classid = 'pg_catalog.pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')`
 

@@ -3,7 +3,7 @@ import type { ServerSettings } from '../relational/open.ts'
 import { channel, type Query, quoteName, servedSchema } from './sql.ts'
 
 /** Facts about a connection, read when it is opened. */
-export interface SessionFacts {
+interface SessionFacts {
   readonly pid: number
   readonly version: number
   readonly encoding: string
@@ -74,8 +74,8 @@ export async function sessionFacts(query: Query, { schemas }: ServerSettings): P
 const minVersion = 120_000
 
 /**
- * @throws ResourceError `unavailable` (reason `refused`) for a role that could do more than read, unless that is allowed, and
- *   for a server whose names cannot be told apart.
+ * @throws ResourceError `unavailable` (reason `refused`) for a role that could do more than read, unless that is allowed; and
+ *   for an unsupported version or encoding.
  */
 export function requireHarmless(
   { version, encoding, powers }: SessionFacts,
@@ -92,8 +92,8 @@ export function requireHarmless(
   )
 }
 
-/** Statements that make a role that can only read. Its password is set separately, so that it is in no history. */
-export function roleSql(role: string, schemas: readonly string[]): string {
+/** SQL statements that create a read-only role. Its password is set separately, so that it is in no history of commands. */
+function roleSql(role: string, schemas: readonly string[]): string {
   const name = quoteName(role)
   const each = schemas.map(
     (schema) => `GRANT USAGE ON SCHEMA ${quoteName(schema)} TO ${name};
@@ -108,8 +108,8 @@ ${each.join('\n')}
 }
 
 /**
- * Statements that let the server tell of changes of the catalog at once (as a superuser, once for each database). Without
- * them it is looked at from time to time.
+ * SQL statements for event triggers, with which the server reports changes of the catalog at once. A superuser runs them once
+ * for each database. Without them the provider only polls the catalog.
  */
 export const eventTriggerSql = `CREATE SCHEMA IF NOT EXISTS hikidashi;
 CREATE OR REPLACE FUNCTION hikidashi.tell() RETURNS event_trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
@@ -122,7 +122,7 @@ DROP EVENT TRIGGER IF EXISTS hikidashi_dropped;
 CREATE EVENT TRIGGER hikidashi_dropped ON sql_drop EXECUTE FUNCTION hikidashi.tell();
 `
 
-/** Everything that an operator may want to run, as `hikidashi init --sql postgres` prints it. */
+/** All statements that an operator may want to run. `hikidashi init --sql postgres` prints them. */
 export const setupSql = `${roleSql('hikidashi_reader', ['public'])}
 -- Optional, as a superuser: tells hikidashi of changes of the catalog at once.
 ${eventTriggerSql}`

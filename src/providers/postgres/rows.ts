@@ -41,14 +41,14 @@ export async function readRows(
     })
   } catch (error) {
     if (!isUnusableValue(error)) throw error
-    // A value in a row can also make a view fail that converts it.
+    // A view can also fail on a value in a row that it converts.
     if (only !== undefined) return { rows: [], more: false }
     if (after !== undefined) throw invalid('The parameter "after" is not the key of a row of this table.', 'after')
     throw error
   }
 }
 
-/** Keys from a text on, in the order of the first column. */
+/** Reads keys that follow a text, in the order of the first column. */
 export async function readKeys(
   session: Session,
   { relation, typed, limit }: KeyQuery,
@@ -76,7 +76,7 @@ export async function readKeys(
   }
 }
 
-/** Says to policies of row-level security who asks, for this transaction alone. */
+/** Tells policies of row-level security who the caller is, for this transaction only. */
 async function become(run: Query, { principalSetting }: RowSettings, { principal }: SourceContext): Promise<void> {
   if (principalSetting === undefined) return
   const text = 'SELECT pg_catalog.set_config($1, $2, true)'
@@ -117,7 +117,7 @@ function rowsSql(
   const order = names.length === 0 ? '' : `ORDER BY ${names.join(', ')}`
   const [limit, budget] = [`$${(bound?.length ?? 0) + 1}::int`, `$${(bound?.length ?? 0) + 2}::bigint`]
   const typed = columns.map((column) => ({ column, type: types.get(column) ?? '' }))
-  // Arrays, since a table may have as many columns as a statement can answer.
+  // Uses arrays, because a table may have as many columns as a statement can return.
   const pieces = typed.map(({ column, type }) => pieceOf(column, type, maxValueBytes)).join(', ')
   const sizes = typed.map(({ column, type }) => sizeOf(column, type, maxValueBytes)).join(', ')
   const keys = key.length === 0 ? "'{}'::text[]" : `ARRAY[${key.map(textOf).join(', ')}]`
@@ -147,7 +147,10 @@ function rowOf([key, values, sizes]: RawRow, columns: readonly string[], types: 
   }
 }
 
-/** For each relation, a text that changes when its rows do. Rows of a view may come from anywhere. */
+/**
+ * Returns, for each relation, a text that changes when its rows do. The text of a view changes with every write to the
+ * database, because its rows may come from any table.
+ */
 export async function readStamps(
   session: Session,
   { schemas, views, only }: PageOptions,
@@ -180,12 +183,12 @@ const floats = new Set(['float4', 'float8'])
 const times = new Set(['timestamp', 'timestamptz'])
 const texts = new Set(['text', 'varchar', 'bpchar'])
 
-/** A column as a text. */
+/** Returns the SQL of a column as text. */
 function textOf(column: string): string {
   return `${quoteName(column)}::text`
 }
 
-/** A column as a text of limited length in bytes: the beginning of a longer one. */
+/** Returns the SQL of a column as text, cut to a length in bytes. */
 function pieceOf(column: string, type: string, most: number): string {
   const name = quoteName(column)
   if (type === 'bytea')
@@ -195,7 +198,7 @@ function pieceOf(column: string, type: string, most: number): string {
   return `CASE WHEN ${lengthOf(column, type)} > ${most} THEN ${start} ELSE ${textOf(column)} END`
 }
 
-/** The length of a column in bytes, if it exceeds a limit. */
+/** Returns the SQL of the length of a column in bytes, null unless it exceeds a limit. */
 function sizeOf(column: string, type: string, most: number): string {
   const length = lengthOf(column, type)
   return `CASE WHEN ${length} > ${most} THEN ${length} END`
@@ -207,7 +210,10 @@ function lengthOf(column: string, type: string): string {
   return `pg_catalog.octet_length(${isStored ? quoteName(column) : textOf(column)})`
 }
 
-/** A text of the database as a fragment of JSON, without loss. The beginning of a value is a string, whatever its type. */
+/**
+ * Converts a text of the database to a fragment of JSON, without loss. The beginning of a cut value is a string, whatever its
+ * type.
+ */
 function jsonOf(text: string | null, type: string, isCut: boolean): string {
   if (text === null) return 'null'
   if (isCut) return JSON.stringify(type === 'bytea' ? text.replaceAll('\n', '') : text)

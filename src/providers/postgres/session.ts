@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import pg from 'pg'
-import { ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, ResourceError } from '../../core/errors.ts'
 import type { ServerSettings } from '../relational/open.ts'
-import { codeOf, connectError, endedError, statementError } from './errors.ts'
+import { connectError, endedError, statementError } from './errors.ts'
 import { requireHarmless, sessionFacts } from './role.ts'
 import type { Cells, Session, Statement } from './sql.ts'
 import type { Target } from './target.ts'
@@ -15,9 +15,9 @@ const grace = 2000
 const asText = { getTypeParser: () => (text: unknown) => text }
 
 /**
- * Opens a session. All it does is read-only, with time-outs, and names are looked for in `pg_catalog` alone.
+ * Opens a session. All its statements are read-only and have time-outs, and they look up names only in `pg_catalog`.
  *
- * @throws ResourceError `unavailable`, with the reason `refused` where trying again does not help.
+ * @throws ResourceError `unavailable`, with the reason `refused` if trying again does not help.
  */
 export async function openSession(target: Target, settings: ServerSettings, signal: AbortSignal): Promise<Session> {
   const connection = await connect(target, settings, signal)
@@ -32,7 +32,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
       const set = (isLocal: boolean) => run(settingsStatement, settingsValues(settings, isLocal), !shared)
       if (!shared) {
         await set(false)
-        // A connection that we ended then ends its statement too. Not every server can tell.
+        // The server ends the statement when this process ends the connection. Not every server supports the setting.
         await run(checkStatement, [], false).catch(() => {})
       }
 
@@ -44,7 +44,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
         // Behind a pooler the next statement outside of the transaction may go to another session.
         const [row] = await run(leftoversStatement, [], !shared)
         if (shared) await plainly('ROLLBACK')
-        // A statement that a function prepared lasts as long as the connection does.
+        // A statement that a function has prepared lasts as long as the connection.
         if (row?.[0] !== 'f') throw endedError()
       }
 
@@ -144,7 +144,7 @@ async function connect(target: Target, settings: ServerSettings, signal: AbortSi
     } catch (error) {
       if (late) throw new ResourceError('unavailable', 'The database does not answer.', { sqlstate: 'late' })
       // The last error of the server is more precise.
-      throw ended && codeOf(error)?.length !== 5 ? endedError() : statementError(error)
+      throw ended && errorCodeOf(error)?.length !== 5 ? endedError() : statementError(error)
     } finally {
       busy--
       clearTimeout(timer)
@@ -177,7 +177,7 @@ async function connect(target: Target, settings: ServerSettings, signal: AbortSi
   }
 }
 
-/** With TLS the stream is another one by now. */
+/** Returns the current stream: with TLS, it is not the first one. */
 function streamOf(client: pg.Client, first: { destroy(): void }): { destroy(): void } {
   return (client as unknown as { connection: { stream?: { destroy(): void } } }).connection.stream ?? first
 }
@@ -188,8 +188,8 @@ const settingsStatement: Statement = {
 }
 
 /**
- * Gives back the advisory locks of the session, which outlive a transaction, and tells whether anything was prepared by a
- * statement of SQL: ours are prepared by the protocol.
+ * Releases the advisory locks of the session, which outlive a transaction, and returns whether SQL has prepared a statement.
+ * Statements of this provider do not count: they are prepared by the protocol.
  */
 const leftoversStatement: Statement = {
   text: 'SELECT EXISTS (SELECT FROM pg_catalog.pg_prepared_statements WHERE from_sql) FROM pg_catalog.pg_advisory_unlock_all()',
@@ -214,7 +214,7 @@ function settingsValues(settings: ServerSettings, isLocal: boolean): readonly un
     ['bytea_output', 'hex'],
     ['extra_float_digits', '1'],
     ['quote_all_identifiers', 'off'],
-    // Statements over the catalog look expensive, and are not: compiling them takes longer than they do.
+    // The planner takes statements over the catalog for expensive, and would compile them for longer than they run.
     ['jit', 'off'],
   ]
   return [pairs.map(([name]) => name), pairs.map(([, value]) => value), isLocal]
@@ -224,8 +224,8 @@ function settingsValues(settings: ServerSettings, isLocal: boolean): readonly un
 const patience = 2000
 
 /**
- * How to end the statement that a client runs: a message over a connection of its own (PostgreSQL, "Canceling Requests in
- * Progress"), encrypted where the client's is. Whether it helps is not waited for.
+ * Returns a function that cancels the running statement of a client. It sends a message over a separate connection (PostgreSQL,
+ * "Canceling Requests in Progress"), encrypted if the client's connection is. It does not wait for the outcome.
  */
 function createCancel(client: pg.Client, target: Target): () => void {
   const { processID, secretKey } = client as unknown as { processID: number | null; secretKey: number | null }

@@ -1,26 +1,26 @@
 /** Fragments of SQL. Nothing in them comes from a client: what does is bound to parameters. */
-/** An identifier between quotes. */
+/** Quotes an identifier. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** A literal for SQL that is shown, never for SQL that is executed. */
+/** Quotes a text as a literal for SQL that is shown, never for SQL that is executed. */
 export function quoteText(text: string): string {
   const quoted = `'${text.replaceAll("'", "''")}'`
   return text.includes('\\') ? ` E${quoted.replaceAll('\\', '\\\\')}` : quoted
 }
 
-/** Whether the schema `n` is served: one of those in a parameter, or where that is null all but those of the system. */
+/** Condition that the schema `n` is served: it is in the parameter, or the parameter is null and `n` is not a system schema. */
 export function servedSchema(parameter: string): string {
   return `CASE WHEN ${parameter}::text[] IS NULL
     THEN n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
     ELSE n.nspname = ANY (${parameter}::text[]) AND n.nspname !~ '^pg_(toast|temp)' END`
 }
 
-/** Whether the role may look into the schema `n`. */
+/** Condition that the role may use the schema `n`. */
 export const openSchema = `pg_catalog.has_schema_privilege(n.oid, 'USAGE')`
 
-/** Whether the role may see the relation `c`, or some of it. */
+/** Condition that the role may see the relation `c`, or a part of it. */
 export const visibleRelation = `c.relkind IN ('r', 'p', 'v', 'm') AND pg_catalog.has_any_column_privilege(c.oid, 'SELECT')`
 
 /**
@@ -35,7 +35,7 @@ export function readableRows(views: boolean): string {
     SELECT FROM below b JOIN pg_catalog.pg_class f ON f.oid = b.oid WHERE f.relkind = 'f')))`
 }
 
-/** The segment that a name has in paths: see relational/names.ts, which has the same rule. */
+/** Returns the SQL of the path segment for a name. relational/names.ts has the same rule. */
 export function segmentSql(name: string, encoding: string): string {
   const beyond = controlsBeyond(encoding)
   const special = `[~/\\x01-\\x1f\\x7f${beyond}]`
@@ -47,7 +47,7 @@ export function segmentSql(name: string, encoding: string): string {
     FROM pg_catalog.regexp_split_to_table(${name}, '') WITH ORDINALITY AS t(ch, i)) ELSE ${name} END)`
 }
 
-/** The control characters beyond ASCII, as an encoding has them. */
+/** Returns the SQL of the non-ASCII control characters in an encoding. */
 function controlsBeyond(encoding: string): string {
   if (encoding === utf8) return '\\u0080-\\u009f\\u2028\\u2029'
   return /^(?:LATIN|ISO_8859)/.test(encoding) ? '\\x80-\\x9f' : ''
@@ -55,12 +55,12 @@ function controlsBeyond(encoding: string): string {
 
 const utf8 = 'UTF8'
 
-/** A text in the order of the bytes of its UTF-8 form. */
+/** Returns the SQL of a text that is ordered by the bytes of its UTF-8 form. */
 export function inBytes(text: string, encoding: string): string {
   return encoding === utf8 ? `(${text}) COLLATE "C"` : `pg_catalog.convert_to(${text}, 'UTF8')`
 }
 
-/** A parameter to compare with that; of the latter it is bytes. */
+/** Returns the SQL of a parameter (bytes) to compare with {@link inBytes}. */
 export function bytesParameter(parameter: string, encoding: string): string {
   return encoding === utf8 ? `${parameter}::text` : `pg_catalog.decode(${parameter}::text, 'hex')`
 }
@@ -69,23 +69,25 @@ export function bytesValue(text: string, encoding: string): string {
   return encoding === utf8 ? text : Buffer.from(text).toString('hex')
 }
 
-/** A statement, always with its values apart. */
+/** A statement. Its values are always separate from its text. */
 export interface Statement {
   readonly text: string
-  /** Whether it is the same each time: the server then plans it once. */
+  /** Whether its text is always the same: the server then plans it once. */
   readonly fixed?: boolean
 }
 
-/** A row: its columns in order, as texts. */
+/** A row: the texts of its columns, in order. */
 export type Cells = readonly (string | null)[]
 
 /** One connection. */
 export interface Session {
-  /** Whether something between us and the server shares its connections among clients (PgBouncer): nothing of a session lasts. */
+  /**
+   * Whether a pooler such as PgBouncer shares the connections of the server among clients: then no state of a session lasts.
+   */
   readonly shared: boolean
   /** The encoding of the database. */
   readonly encoding: string
-  /** Rows of one statement. It is read-only, and its settings end with it. */
+  /** Returns the rows of one statement. It is read-only, and its settings end with it. */
   query(statement: Statement, values: readonly unknown[]): Promise<readonly Cells[]>
   /** The same for several statements, in one transaction and one snapshot. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>

@@ -71,13 +71,13 @@ export type { TlsOptions } from '../relational/open.ts'
 export interface PostgresOptions extends ServerOptions {
   /** A URL of the scheme `postgres` with role, password, host, port and database. It never appears in any output. */
   readonly url: string
-  /** Which rows are served. Left out: none. */
+  /** The served rows. Default: none. */
   readonly rows?: PostgresRowOptions
 }
 
 export interface PostgresRowOptions extends RowOptions {
-  /** Whether rows of views are served too: reading them runs whatever the views call. Default `false`. */
+  /** Whether rows of views are served, too: reading them runs the functions that the views call. Default `false`. */
   readonly views?: boolean
-  /** The name of a setting (`app.user`) that holds the id of who asks while rows are read, for row-level security. */
+  /** Name of a setting (`app.user`) that contains the id of the caller while rows are read, for row-level security. */
   readonly principalSetting?: string
 }

@@ -6,7 +6,7 @@ import { defineSource } from '../source.ts'
 const { root, include, exclude, gitignore, hidden, symlinks, hardlinks, allowMounts, watch, reconcile } = filesShape
 
 /** The options of a mount whose provider is `prompts`. */
-export const promptsShape = {
+const promptsShape = {
   root,
   include: include.describe('Serves only paths that match one of these globs. By default "**/*.md".'),
   ...{ exclude, gitignore, hidden, symlinks, hardlinks, allowMounts },

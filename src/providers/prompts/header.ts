@@ -24,7 +24,7 @@ export function promptFault(message: string): ResourceError {
   return invalid(message, 'prompt')
 }
 
-/** The longest front matter, in characters, and the deepest. */
+/** Maximum length of front matter, in characters, and its maximum nesting depth. */
 const maxHeader = 32_768
 const maxNesting = 200
 const [maxArguments, maxResources, maxValues] = [64, 32, 1000]
@@ -36,7 +36,7 @@ const line = (most: number) =>
     .pipe(z.string().min(1).max(most))
 
 /** Form of an argument name, as `{{…}}` may hold it. */
-export const argumentName = /^[A-Za-z_][\w-]{0,63}$/
+const argumentName = /^[A-Za-z_][\w-]{0,63}$/
 
 const named = z.string().regex(argumentName)
 const scalar = z.union([z.string(), z.number(), z.boolean()]).transform(String).pipe(z.string().max(1024))
@@ -111,7 +111,7 @@ function argumentOf(given: z.output<typeof argument>): PromptArgument {
   return { ...facts, from: { uriTemplate: template, variable: variable ?? onlyVariable(template, given.name) } }
 }
 
-/** The variable of a template that values are taken from: the one of the same name, or the only one. */
+/** Returns the variable of a template from which values are taken: the one of the same name, or the only one. */
 function onlyVariable(template: string, name: string): string {
   const variables = variablesOf(template)
   const [only, other] = variables

@@ -32,14 +32,13 @@ interface Written {
   readonly sections: readonly Section[]
 }
 
-/** The longest prompt, in characters. */
+/** Maximum length of a prompt, in characters. */
 const maxLength = 256 * 1024
 
 /**
- * The prompts in Markdown files: the resources of a source, of which the Markdown files are prompts as well.
+ * Provider of prompts in Markdown files: it serves the resources of a source, and its Markdown files also as prompts.
  *
- * A file that is no prompt (its front matter is faulty, it is too long, it is empty) is a resource all the same; the log says
- * why it is none.
+ * A file that is not a valid prompt (faulty front matter, too long, empty) is only a resource; the log says why.
  */
 export function prompts(options: PromptsOptions): Provider {
   requireKeys('prompts({ source })', options, { source: 'an object' })
@@ -77,7 +76,7 @@ export function prompts(options: PromptsOptions): Provider {
     const before = known.get(path)
     if (before !== undefined && before.version === version) return before.written
     const written = await read(path, context).catch((error: unknown) => {
-      // It has gone just now, or it is one that this process may not read.
+      // The file was deleted meanwhile, or this process may not read it.
       if (isResourceError(error, 'unavailable') || !isResourceError(error)) throw error
       return undefined
     })
@@ -152,7 +151,7 @@ function writtenIn(path: string, text: string): Written {
   return { prompt, header, sections }
 }
 
-/** The arguments of a prompt that declares none: those that its text has places for. */
+/** Returns the arguments of a prompt that declares none: those for which its text has placeholders. */
 function argumentsIn(sections: readonly Section[], hint: string | undefined): readonly PromptArgument[] {
   return [...placesIn(sections)].map(([name, { required }]) => ({
     name,
@@ -182,13 +181,13 @@ const roleLine = /^[ \t]{0,3}\{\{[ \t]?role[ \t]{1,4}["'](\w{1,20})["'][ \t]?\}\
 const roles: Readonly<Record<string, Audience>> = { user: 'user', assistant: 'assistant', model: 'assistant' }
 
 /**
- * The places in a text: `{{name}}`, what VS Code (`${input:name}`) and Claude Code (`$ARGUMENTS`) write for it, and
- * `![[URI]]`. A `\` before one takes its meaning.
+ * The placeholders in a text: `{{name}}`, the forms of VS Code (`${input:name}`) and Claude Code (`$ARGUMENTS`), and
+ * `![[URI]]`. After a `\` they are plain text.
  */
 const places =
   /\\?(?:\{\{[ \t]?([A-Za-z_][\w-]{0,63})[ \t]?\}\}|\$\{input:([A-Za-z_][\w-]{0,63})(?::[^{}\n]{0,500})?\}|\$(ARGUMENTS)\b|!\[\[([^[\]\n]{1,2048})\]\])/g
 
-/** @throws ResourceError `invalid` for a role that MCP does not have, or where nothing is said. */
+/** @throws ResourceError `invalid` for a role that MCP does not have, and for a prompt without text. */
 function parseSections(body: string): readonly Section[] {
   const sections: { role: Audience; lines: string[] }[] = [{ role: 'user', lines: [] }]
   for (const line of body.split(/\r?\n/)) {
@@ -216,7 +215,7 @@ function piecesOf(text: string, embeds = true): readonly Piece[] {
     const argument = braced ?? input ?? (all === undefined ? undefined : 'arguments')
     if (source.startsWith('\\')) put({ text: source.slice(1) }, match.index, source.length)
     else if (argument !== undefined) put({ argument, source, required: all === undefined }, match.index, source.length)
-    // Notes embed each other like this too: what has no scheme is theirs.
+    // Notes embed each other in the same form, but without a scheme: those stay as they are.
     else if (embeds && uri !== undefined && /^(?:[a-z][a-z0-9+.-]*:|\{\{)/.test(uri))
       put({ uri: piecesOf(uri, false), source }, match.index, source.length)
   }
@@ -224,7 +223,7 @@ function piecesOf(text: string, embeds = true): readonly Piece[] {
   return pieces
 }
 
-/** The arguments that a text has places for, in their order. */
+/** Returns the arguments for which a text has placeholders, in order. */
 function placesIn(sections: readonly Section[]): ReadonlyMap<string, { readonly required: boolean }> {
   const found = new Map<string, { readonly required: boolean }>()
   const look = (pieces: readonly Piece[]) => {
@@ -238,11 +237,11 @@ function placesIn(sections: readonly Section[]): ReadonlyMap<string, { readonly 
 }
 
 /**
- * Puts arguments into their places, once: what a value holds is never looked at again. A place that is none of the
- * arguments' stays as it was written. In a URI a value is encoded as a path, unless it begins the URI.
+ * Replaces the placeholders by arguments, once: values are not searched for placeholders. A placeholder for an unknown argument
+ * stays. In a URI a value is encoded as a path, unless it begins the URI.
  *
  * @param known The arguments of the prompt.
- * @throws ResourceError `invalid` for what is too long with them.
+ * @throws ResourceError `invalid` if the result is too long.
  */
 function fillSections(
   sections: readonly Section[],

@@ -80,7 +80,7 @@ export function createBatcher<T extends ObjectName>(load: Load<T>) {
   }
 }
 
-/** One text for a name. */
+/** Returns a text that identifies a name. */
 export function identityOf({ schema, name }: ObjectName): string {
   return JSON.stringify([schema, name])
 }

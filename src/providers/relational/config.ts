@@ -4,8 +4,8 @@ import { count, duration, glob, interval, size, text } from '../../schema/fields
 import { refusal } from '../../schema/refusals.ts'
 import type { SecretSource } from '../../schema/secret.ts'
 
-/** A time-out: nothing that waits for the network is given up sooner. */
-export const patience = duration.refine((ms) => ms >= 100 && ms <= 3_600_000, {
+/** A time-out of at least 100 ms, because connections over a network take some time. */
+const patience = duration.refine((ms) => ms >= 100 && ms <= 3_600_000, {
   error: refusal('This is too short or too long.', 'It must be from "100ms" to "1h".'),
 })
 
@@ -63,12 +63,12 @@ export const timeoutShape = {
   idleTimeout: patience.exactOptional().describe('Time after which an unused connection is closed. By default "1m".'),
 }
 
-/** How many connections there may be. */
+/** A key for the maximum number of connections. */
 export function connectionsShape(description: string) {
   return { connections: count.max(100).exactOptional().describe(description) }
 }
 
-/** A key that says which rows are served: all or none, or which and how. */
+/** A key for the served rows: all, none, or some. */
 export function rowsKey<Shape extends z.Shape>(shape: Shape) {
   return z
     .union([z.boolean(), z.strictObject(shape)], {
@@ -78,7 +78,7 @@ export function rowsKey<Shape extends z.Shape>(shape: Shape) {
     .describe('Serves rows of tables: true for all, or an object. By default false: only the structure of tables.')
 }
 
-/** The key that serves rows of views, too. */
+/** A key that enables rows of views. */
 export const viewsShape = {
   views: z
     .boolean()

@@ -9,7 +9,7 @@ import type { EnumType, Extension, ObjectName, Relation, Routine } from './model
 import { segmentOf } from './names.ts'
 import type { Source, SourceContext } from './source.ts'
 
-/** The MIME types of what is served. The formats are described in docs/providers/postgres.md. */
+/** The MIME types of the resources. docs/providers/postgres.md describes the formats. */
 export const mimeTypes = {
   schema: 'application/json;format=hikidashi.DatabaseSchema',
   enum: 'application/json;format=hikidashi.DatabaseEnum',
@@ -21,7 +21,7 @@ export const mimeTypes = {
   mermaid: 'text/vnd.mermaid',
 } as const
 
-/** A text as a content, whose version is another one when the text is. */
+/** Returns a text as a content. Its version changes with the text. */
 export function textContent(text: string, mimeType: string, meta?: Readonly<Record<string, unknown>>): Content {
   return {
     text,
@@ -85,7 +85,7 @@ export function extensionsDocument(extensions: readonly Extension[]) {
   return { extensions }
 }
 
-/** A database without schemas does not say an empty one. */
+/** Returns the member for a schema; none for a database without schemas. */
 export function schemaOf(schema: string): { readonly schema?: string } {
   return schema === '' ? {} : { schema }
 }
@@ -96,7 +96,7 @@ const [maxRelations, maxDrawn] = [1000, 100]
 const maxColumns = 30
 const chunk = 200
 
-/** All tables and views, of one schema or of the database, and how they refer to each other. */
+/** Reads all tables and views of one schema, or of the database, and the references between them. */
 export async function readOverview(
   source: Source,
   schema: string | undefined,
@@ -138,7 +138,7 @@ async function namesOf(source: Source, prefix: string, context: SourceContext) {
   }
 }
 
-/** The place in the order of keys right behind a key. */
+/** Returns the first key in order after a key. */
 export function behind(key: string): string {
   return `${key}\u0001`
 }
@@ -203,12 +203,12 @@ export function diagramOf(relations: readonly Relation[], only: string | undefin
   return `${lines.join('\n')}\n`
 }
 
-/** A text between quotes, on one line. */
+/** Quotes a text on one line. */
 function quoted(text: string): string {
   return `"${text.replace(/["\p{Cc}\u2028\u2029]/gu, "'").replaceAll('%', '％')}"`
 }
 
-/** A type or a name of a column: Mermaid has no quotes for these. */
+/** Returns the type or name of a column as one word, because Mermaid has no quotes for them. */
 function word(text: string): string {
   const plain = text.replace(/[^\p{L}\p{N}_()[\]-]+/gu, '_')
   return /^[\p{L}_]/u.test(plain) ? plain : `_${plain}`

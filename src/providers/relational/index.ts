@@ -23,7 +23,7 @@ export type { Source } from './source.ts'
 
 export interface RelationalOptions {
   readonly source: Source
-  /** Which rows are served. Left out: none. */
+  /** The served rows. Default: none. */
   readonly rows?: RowOptions
   /** Whether changes are reported. Default `true`. */
   readonly watch?: boolean
@@ -32,10 +32,10 @@ export interface RelationalOptions {
 }
 
 /**
- * A relational database as resources: its tables, views, enums and functions as JSON and as SQL, overviews with a diagram, and
- * rows where they are asked for. See docs/providers/postgres.md.
+ * Provider of a relational database: its tables, views, enums and functions as JSON and as SQL, overviews with a diagram, and
+ * rows if they are enabled. See docs/providers/postgres.md.
  *
- * Nothing that a client says becomes SQL: names and keys are looked up, never written into statements.
+ * No text of a client becomes SQL: names and keys are looked up, and never written into statements.
  */
 export function relational(options: RelationalOptions): Provider {
   const { source, watch = true, reconcile = 30_000 } = options
@@ -92,7 +92,7 @@ export function relational(options: RelationalOptions): Provider {
     return found(entries.find((entry) => entry.path === path))
   }
 
-  /** The rows of a table with a key, which leads back to each of them. */
+  /** Yields the rows of a table with a key, which is in the path of each row. */
   const parts: NonNullable<Provider['parts']> = async (path, context) => {
     context.signal.throwIfAborted()
     const place = placeOf(path, source.schema)
@@ -127,7 +127,7 @@ export function relational(options: RelationalOptions): Provider {
   }
 }
 
-/** @throws ResourceError `not-found` where there is nothing. */
+/** @throws ResourceError `not-found` for `undefined`. */
 function found<T>(value: T | undefined): T {
   if (value === undefined) throw notFound()
   return value

@@ -9,7 +9,7 @@ import type { Listed, Source, SourceContext } from './source.ts'
 /** Number of objects per query: the maximum length of a list page. */
 const listedPageLength = 2000
 
-export interface Lister {
+interface Lister {
   list(query: ListQuery, context: SourceContext): AsyncGenerator<Entry>
   /** The entries of one object, by its key. */
   entriesAt(key: string, context: SourceContext): Promise<readonly Entry[]>
@@ -143,9 +143,9 @@ const searchedPageLength = 500
 const maxKeys = 1000
 const nothing: Completion = { values: [], total: 0, hasMore: false }
 
-export interface CompleterOptions {
+interface CompleterOptions {
   readonly source: Source
-  /** A table whose rows may be read, `undefined` where there is none. */
+  /** Returns a table whose rows may be read; `undefined` if there is none. */
   readonly tableOf: (name: ObjectName, context: SourceContext) => Promise<Table | undefined>
 }
 

@@ -5,7 +5,7 @@
 
 /** The name of an object in the words of the database: never escaped, folded or quoted. */
 export interface ObjectName {
-  /** `''` where the database has no schemas. */
+  /** `''` for a database without schemas. */
   readonly schema: string
   readonly name: string
 }
@@ -73,7 +73,7 @@ export interface Relation extends ObjectName {
   readonly kind: RelationKind
   readonly owner?: string
   readonly comment?: string
-  /** The statements that make it, with its keys, indexes and comments. */
+  /** The statements that create it, with its keys, indexes and comments. */
   readonly definition: string
   readonly columns: readonly Column[]
   readonly primaryKey?: Key
@@ -83,7 +83,7 @@ export interface Relation extends ObjectName {
   readonly referencedBy: readonly Reference[]
   readonly indexes: readonly Index[]
   readonly triggers: readonly Trigger[]
-  /** About how many rows there are, rounded (see {@link roundEstimate}): never counted. Left out where nobody knows. */
+  /** Approximate number of rows, rounded (see {@link roundEstimate}), never counted. Undefined if it is unknown. */
   readonly rowEstimate?: number
   /** Access to rows; left out when rows have no key (a view) or cannot be read. */
   readonly rows?: RowAccess

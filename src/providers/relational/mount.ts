@@ -10,7 +10,7 @@ import type { connectionsShape, relationalShape, serverShape, timeoutShape } fro
 type DatabaseOptions = OptionsOf<typeof relationalShape & typeof timeoutShape & ReturnType<typeof connectionsShape>>
 type ServerOptions = OptionsOf<typeof relationalShape & typeof serverShape> & { readonly schemas?: readonly string[] }
 
-/** Returns the provider options that say which rows are served. By default none are. */
+/** Returns the provider options for the served rows. Default: none are served. */
 export function rowOptions<Rows extends object>(
   rows: boolean | Rows | undefined,
 ): { readonly rows?: Rows | Record<never, never> } {
@@ -21,17 +21,15 @@ export function rowOptions<Rows extends object>(
 /** Returns the provider options common to all database mounts. */
 export function databaseOptions(options: DatabaseOptions) {
   const { connections, statementTimeout, lockTimeout, waitTimeout, idleTimeout, watch, reconcile } = options
-  return {
-    ...defined({
-      connections,
-      statementTimeoutMs: statementTimeout,
-      lockTimeoutMs: lockTimeout,
-      waitTimeoutMs: waitTimeout,
-      idleTimeoutMs: idleTimeout,
-      watch,
-      reconcile,
-    }),
-  }
+  return defined({
+    connections,
+    statementTimeoutMs: statementTimeout,
+    lockTimeoutMs: lockTimeout,
+    waitTimeoutMs: waitTimeout,
+    idleTimeoutMs: idleTimeout,
+    watch,
+    reconcile,
+  })
 }
 
 /** Returns the provider options common to mounts over database servers. */
@@ -44,7 +42,7 @@ export async function serverOptions(options: ServerOptions, folder: string) {
   }
 }
 
-/** @throws ResourceError `invalid` if there is none. */
+/** @throws ResourceError `invalid` if there is no such secret. */
 export async function urlIn(source: SecretSource, folder: string): Promise<string> {
   const found = await resolveSecret(source, { folder })
   if ('value' in found) return found.value.trim()

@@ -6,7 +6,7 @@ import type { ObjectName } from './model.ts'
  * All others stay unchanged.
  */
 
-/** The characters that are escaped wherever they stand, `~` first. Sources in SQL build their expression from it. */
+/** The characters that are always escaped, `~` first. Sources in SQL build their expression from them. */
 export const specialCharacters: readonly string[] = [
   '~',
   '/',
@@ -23,18 +23,18 @@ function codes(first: number, last: number): readonly string[] {
 const special = /[~/\p{Cc}\u2028\u2029]/gu
 
 /** Escapes a text: `~` and two hexadecimal digits for each byte of UTF-8. */
-export function escapeBytes(text: string): string {
+function escapeBytes(text: string): string {
   return Buffer.from(text).toString('hex').replace(/../g, '~$&')
 }
 
-/** The segment of a path that a name has. A name with a lone surrogate has none: sources leave it out. */
+/** Returns the path segment for a name. A name with a lone surrogate has none: sources leave it out. */
 export function segmentOf(name: string): string {
   if (name === '') return '~'
   if (name === '.' || name === '..') return escapeBytes(name)
   return name.replace(special, escapeBytes)
 }
 
-/** The name that has a segment; `undefined` where no name has it. */
+/** Returns the name for a segment; `undefined` if the segment is invalid. */
 export function nameOf(segment: string): string | undefined {
   if (segment === '') return undefined
   if (segment === '~') return ''
@@ -51,7 +51,7 @@ export function keyOf({ schema, name }: ObjectName, only: string | undefined): s
   return only === undefined ? `${segmentOf(schema)}/${segmentOf(name)}/` : `${segmentOf(name)}/`
 }
 
-/** The key of a row as a segment: its parts, each escaped as names are, with `,` between them. */
+/** Returns the path segment for the key of a row: its parts, escaped as names are, with `,` between them. */
 export function rowSegmentOf(key: readonly string[]): string {
   return key.map((part) => segmentOf(part).replaceAll(',', '~2c')).join(',')
 }

@@ -5,10 +5,10 @@ import type { Provider } from '../../core/provider.ts'
 import { type RelationalOptions, relational } from './index.ts'
 import type { Pool } from './pool.ts'
 
-export interface Opening<C> extends Omit<RelationalOptions, 'rows' | 'watch' | 'reconcile'> {
+interface Opening<C> extends Omit<RelationalOptions, 'rows' | 'watch' | 'reconcile'> {
   readonly pool: Pool<C>
-  /** Whether an operator has to mend something: trying again does not help. */
-  readonly isFault: (error: ResourceError) => boolean
+  /** Whether an operator must correct something: a retry does not help. Default: errors with the reason `refused`. */
+  readonly isFault?: (error: ResourceError) => boolean
   /** Returns the text that reports a fault. Default: its message. */
   readonly explain?: (error: ResourceError) => string
   readonly options: Partial<Pick<RelationalOptions, 'rows' | 'watch' | 'reconcile'>> & { readonly log?: Log }
@@ -21,7 +21,8 @@ export interface Opening<C> extends Omit<RelationalOptions, 'rows' | 'watch' | '
  * @throws ResourceError `invalid` for a fault that the operator must correct.
  */
 export async function openRelational<C>(opening: Opening<C>): Promise<Provider> {
-  const { source, pool, isFault, explain = ({ message }) => message, options } = opening
+  const { source, pool, explain = ({ message }) => message, options } = opening
+  const { isFault = ({ detail }) => detail.reason === 'refused' } = opening
   try {
     await pool.use(new AbortController().signal, async () => {})
   } catch (error) {
@@ -35,13 +36,10 @@ export async function openRelational<C>(opening: Opening<C>): Promise<Provider> 
     })
   }
   const { rows, watch, reconcile } = options
-  return relational({
-    source,
-    ...defined({ rows, watch, reconcile }),
-  })
+  return relational({ source, ...defined({ rows, watch, reconcile }) })
 }
 
-/** Options that every source over a database takes. The connections to a file are processes that read it. */
+/** Options of every source over a database. The connections to a file are processes that read it. */
 export interface DatabaseOptions {
   /** Time-out of one statement, in milliseconds. Default 10,000. */
   readonly statementTimeoutMs?: number
@@ -49,22 +47,22 @@ export interface DatabaseOptions {
   readonly lockTimeoutMs?: number
   /** Time-out of waiting for a free connection, in milliseconds. Default 5000. */
   readonly waitTimeoutMs?: number
-  /** After how long without use a connection is ended, in milliseconds. Default 60,000. */
+  /** Idle time after which a connection is closed, in milliseconds. Default 60,000. */
   readonly idleTimeoutMs?: number
   /** Whether changes are reported. Default `true`. */
   readonly watch?: boolean
-  /** Interval at which the database is compared without a sign of a change, in milliseconds. Default 30,000. */
+  /** Interval at which the database is compared without a hint of a change, in milliseconds. Default 30,000. */
   readonly reconcile?: number
   readonly log?: Log
 }
 
-/** Options that every source over a database server takes, besides its address. */
+/** Options of every source over a database server, besides its address. */
 export interface ServerOptions extends DatabaseOptions {
-  /** The schemas that are served. Of a single one the name is left out of paths. Default: all but those of the system. */
+  /** The served schemas. If it is a single one, paths do not contain its name. Default: all but those of the system. */
   readonly schemas?: readonly string[]
   /** Encryption of the connection. Default: `verify`, but `off` on the loopback interface unless the URL requests it. */
   readonly tls?: TlsOptions
-  /** Takes a role that could do more than read. */
+  /** Accepts a role that could do more than read. */
   readonly allowPrivileged?: boolean
   /** Maximum number of connections, besides one that listens. Default 4. */
   readonly connections?: number
@@ -73,16 +71,16 @@ export interface ServerOptions extends DatabaseOptions {
 }
 
 export interface TlsOptions {
-  /** `verify`: the certificate has to be good and of this host. `off`: no encryption. */
+  /** `verify`: the certificate must be valid for this host. `off`: no encryption. */
   readonly mode: 'verify' | 'off'
   /** Certificates (PEM) to trust instead of the usual ones. */
   readonly ca?: string
-  /** The name in the certificate of the server, where it is not that of the host. */
+  /** The name in the certificate of the server, if it differs from the host. */
   readonly serverName?: string
 }
 
 /** Options with their defaults. */
-export interface DatabaseSettings {
+interface DatabaseSettings {
   readonly statementTimeoutMs: number
   readonly lockTimeoutMs: number
   readonly waitTimeoutMs: number

@@ -1,31 +1,31 @@
 import { ResourceError } from '../../core/errors.ts'
 
-export interface PoolOptions<C> {
+interface PoolOptions<C> {
   /** Opens a connection. Callers that wait for a connection receive its error. It ends soon after the signal aborts. */
   readonly open: (signal: AbortSignal) => Promise<C>
-  /** Ends a connection; it has to do so at once, whatever the connection is doing. */
+  /** Closes a connection at once, whatever it is doing. */
   readonly close: (connection: C) => void
-  /** Whether a connection can be used once more. */
+  /** Whether a connection can be used again. */
   readonly isUsable: (connection: C) => boolean
-  /** Makes a connection as new between two uses. Nobody waits for it but the next use; where it fails, the connection is ended. */
+  /** Resets a connection between two uses. Only the next use waits for it. If it fails, the connection is closed. */
   readonly reset?: (connection: C) => Promise<void>
   /** Maximum number of connections. */
   readonly size: number
   /** Time-out of waiting for a connection, in milliseconds. */
   readonly patience: number
-  /** After how long without use a connection is ended, in milliseconds. */
+  /** Idle time after which a connection is closed, in milliseconds. */
   readonly idle: number
 }
 
 export interface Pool<C> {
   /**
-   * Does something with a connection of its own. The connection is kept for others where the work succeeds, or where it
-   * fails and the connection can still be used; where the signal aborts, it is ended at once.
+   * Runs work with a connection of its own. Afterwards the connection is kept for others, if it can still be used. If the
+   * signal aborts, it is closed at once.
    *
-   * @throws ResourceError `unavailable` where none is free in time.
+   * @throws ResourceError `unavailable` if none is free in time.
    */
   use<T>(signal: AbortSignal, work: (connection: C) => Promise<T>): Promise<T>
-  /** Ends every connection. Running statements fail. */
+  /** Closes every connection. Running statements fail. */
   close(): void
 }
 
@@ -41,7 +41,7 @@ export function createPool<C>(options: PoolOptions<C>): Pool<C> {
   const closing = new AbortController()
   let taken = 0
 
-  /** A place among those that may have a connection. */
+  /** Takes one of the slots for connections, or waits for one. */
   const enter = (signal: AbortSignal): Promise<void> => {
     signal.throwIfAborted()
     if (taken < size) {
@@ -72,7 +72,7 @@ export function createPool<C>(options: PoolOptions<C>): Pool<C> {
   }
 
   const takeFree = (): C | undefined => {
-    // The one that was used last: the others can go.
+    // Take the connection that was used last, so that the others become idle and close.
     const connection = [...free.keys()].at(-1)
     if (connection === undefined) return undefined
     clearTimeout(free.get(connection))
@@ -140,10 +140,7 @@ export function createPool<C>(options: PoolOptions<C>): Pool<C> {
   }
 }
 
-/**
- * Does something with a connection; once more, where that failed for a reason that passes: a connection that was kept turns out to
- * have ended meanwhile, say.
- */
+/** Runs work with a connection, and once more after a temporary failure: a kept connection may have ended meanwhile. */
 export function askingAgain<C>(pool: Pool<C>, isPassing: (error: unknown) => boolean) {
   return async <T>(signal: AbortSignal, work: (connection: C) => Promise<T>): Promise<T> => {
     try {

@@ -16,7 +16,7 @@ export interface Table {
   readonly access: RowAccess
 }
 
-/** Rows of a table, in the order of its key. */
+/** Reads rows of a table, in the order of its key. */
 export async function readRows(
   source: RowSource,
   { relation, access }: Table,
@@ -76,7 +76,7 @@ function wordsOf({ values }: Row, columns: readonly string[]): string {
     .join('\n')
 }
 
-/** The one row with a key. */
+/** Reads the row with a key. */
 export async function readRow(
   source: RowSource,
   { relation, access }: Table,
@@ -89,7 +89,7 @@ export async function readRow(
   const columns = access.readable
   const page = await readPage(source, { relation, access }, rules, { columns, key, limit: 1 }, context)
   const [row] = page.rows
-  // Databases take several spellings for a key: `01` for `1`. Here each row has one.
+  // A database accepts several spellings of a key (`01` for `1`). Here each row has exactly one.
   if (row === undefined || rowSegmentOf(row.key) !== segment) throw notFound('no such row')
   return contentOf(relation, access, columns, page, undefined)
 }
@@ -177,11 +177,11 @@ export interface RowOptions {
   readonly tables?: readonly string[]
   /** Globs over columns, below the path of their table: `customers/email`, `public/customers/*_hash`. A denial wins. */
   readonly columns?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] }
-  /** The most rows that one answer has. Default 1000. */
+  /** Maximum number of rows per answer. Default 1000. */
   readonly limit?: number
-  /** The longest value, in bytes: of a longer one its beginning is answered. Default 16 KiB. */
+  /** Maximum length of a value, in bytes. Only the beginning of a longer value is returned. Default 16 KiB. */
   readonly maxValueBytes?: number
-  /** About how many bytes of values one answer has. Default 1 MiB. */
+  /** Approximate maximum size of the values of one answer, in bytes. Default 1 MiB. */
   readonly maxBytes?: number
 }
 
@@ -214,7 +214,7 @@ export function createRowRules(options: RowOptions | undefined): RowRules {
         return isAllowed(path) && !isDenied(path)
       }
       const readable = rows.readable.filter(isOpen)
-      // A key tells of its columns.
+      // A key reveals the values of its columns.
       return { readable, key: rows.key.every((column) => readable.includes(column)) ? rows.key : [] }
     },
   }

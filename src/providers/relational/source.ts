@@ -2,32 +2,33 @@ import type { Context } from '../../core/provider.ts'
 import type { EnumType, Extension, ObjectName, Relation, RelationKind, Routine } from './model.ts'
 
 /**
- * A relational database, as far as `relational` needs it. Every method throws only ResourceError (`unavailable` where the
- * database does not answer, with nothing of its text), and ends its statement soon after the signal is aborted. Objects
- * that the role may not see are left out everywhere: denied and missing look the same.
+ * A relational database, as `relational` uses it. Every method throws only ResourceError (`unavailable` if the database does
+ * not answer, without any of its text), and ends its statement soon after the signal aborts. Objects that the role may not see
+ * are left out everywhere: denied and missing look the same.
  */
 export interface Source {
   /**
-   * The only schema that is served: it is left out of paths. `undefined` where paths begin with the name of a schema.
-   * Of a database without schemas: `''`.
+   * The only served schema: paths do not contain its name. `undefined`: paths begin with the name of a schema. `''`: the
+   * database has no schemas.
    */
   readonly schema: string | undefined
   /** Whether it has enums and functions: templates are offered only for these. */
   readonly kinds: readonly ('enum' | 'function')[]
   /**
-   * A page of what there is, in the order of keys, from `from` on (inclusive; not always a key itself). A key is a path: the
-   * segments of the name, each followed by `/` (`public/customers/`; `customers/` where the schema is left out), and of a
-   * schema, where paths begin with one, `public/overview`. Keys are ordered by the bytes of their UTF-8 form. Fewer than `limit`: there are no more.
+   * Returns a page of all objects, in the order of keys, from `from` on (inclusive; it need not be a key itself). A key is a
+   * path: the segments of the name, each followed by `/` (`public/customers/`; `customers/` if the schema is left out); and for
+   * a schema, if paths begin with one, `public/overview`. Keys are ordered by the bytes of their UTF-8 form. Fewer than `limit`
+   * items mean that there are no more.
    *
    * It is always one query. `from` and `until` limit the rows that it examines.
    */
   page(query: PageQuery, context: SourceContext): Promise<readonly Listed[]>
-  /** The descriptions of objects, in any order; missing ones are left out. One query for each kind, or less. */
+  /** Returns the descriptions of objects, in any order; missing ones are left out. It takes at most one query for each kind. */
   relations(names: readonly ObjectName[], context: SourceContext): Promise<readonly Relation[]>
   enums?(names: readonly ObjectName[], context: SourceContext): Promise<readonly EnumType[]>
   routines?(names: readonly ObjectName[], context: SourceContext): Promise<readonly Routine[]>
   extensions?(context: SourceContext): Promise<readonly Extension[]>
-  /** A page of rows. `undefined` here: rows cannot be read. */
+  /** The source of rows. `undefined`: rows cannot be read. */
   readonly rows?: RowSource
   /**
    * A fingerprint that changes whenever the result of `page`, `relations`, `enums`, `routines` or `extensions` does, except
@@ -42,13 +43,13 @@ export interface Source {
   close(): Promise<void>
 }
 
-/** `principal` is set for the request of a caller, and not for our own polls. */
+/** `principal` is set for the request of a caller, but not for polls of the provider itself. */
 export type SourceContext = Pick<Context, 'signal'> & Partial<Pick<Context, 'principal'>>
 
 export interface PageQuery {
   /** Only keys from here on, in the order of bytes. `''`: from the beginning. */
   readonly from: string
-  /** Only keys that begin with this, which is empty or ends in `/`. */
+  /** Only keys that begin with this prefix, which is empty or ends in `/`. */
   readonly prefix: string
   readonly limit: number
 }
@@ -68,7 +69,10 @@ export type Listed =
     } & ObjectName)
 
 export interface RowSource {
-  /** Rows in the order of the key, strictly after a key. A key that is not one of the type of its columns: `[]` at `key`, `invalid` at `after`. */
+  /**
+   * Returns rows in the order of the key, strictly after a key. If a key is invalid for the types of its columns: `[]` for
+   * `key`, the error `invalid` for `after`.
+   */
   read(query: RowQuery, context: SourceContext): Promise<RowPage>
   /** Keys that come at or after a text in the order of the first column of the key, for completion. */
   keys(query: KeyQuery, context: SourceContext): Promise<readonly (readonly string[])[]>
@@ -80,7 +84,7 @@ export interface RowSource {
 }
 
 export interface RowQuery {
-  /** The relation as it was described a moment ago. If it is another one by now: `not-found`. */
+  /** The relation as it was described a moment ago. If it has changed since: `not-found`. */
   readonly relation: Relation
   /** The requested columns, all of them readable, in this order. */
   readonly columns: readonly string[]
@@ -89,7 +93,7 @@ export interface RowQuery {
   readonly after?: readonly string[]
   /** Maximum number of rows. */
   readonly limit: number
-  /** The longest value, in bytes; of a longer one the beginning is answered. */
+  /** Maximum length of a value, in bytes. Only the beginning of a longer value is returned. */
   readonly maxValueBytes: number
   /** Approximate maximum size of all values, in bytes; the first row is always returned. */
   readonly maxBytes: number
@@ -103,7 +107,7 @@ export interface KeyQuery {
 
 export interface RowPage {
   readonly rows: readonly Row[]
-  /** Whether there are more behind them. */
+  /** Whether more rows follow. */
   readonly more: boolean
 }
 
@@ -120,6 +124,6 @@ export interface Row {
  */
 export interface Value {
   readonly json: string
-  /** The length of the whole value in bytes, where this is only its beginning. */
+  /** The length of the whole value in bytes, if this is only its beginning. */
   readonly cut?: number
 }

@@ -6,15 +6,15 @@ import type { ObjectName } from './model.ts'
 import { depthOf, keyOf } from './names.ts'
 import type { Listed, Source, SourceContext } from './source.ts'
 
-export interface WatchOptions {
+interface WatchOptions {
   readonly source: Source
-  /** From the end of one look to the beginning of the next where nothing hints at a change, in milliseconds. */
+  /** Pause between two polls without a hint of a change, in milliseconds. */
   readonly interval: number
   /** Whether rows of a table are served, by its key. */
   readonly hasRows: (key: string) => boolean
 }
 
-/** Hints that come in a crowd are one, in milliseconds. */
+/** Debounce time of hints, in milliseconds. */
 const settling = 100
 
 /** Observation of one poll. */
@@ -57,7 +57,7 @@ export function createWatch({ source, interval, hasRows }: WatchOptions) {
     let known = first
     let wait = interval
     for (;;) {
-      // Many replicas that began at once do not ask at once.
+      // Spreads the polls of replicas that started at the same time.
       await armed.wait(wait * (0.8 + Math.random() * 0.4))
       if (signal.aborted) return
       try {
@@ -94,7 +94,7 @@ const retry = 2000
 interface Hints {
   /** Waits for a time, or until there is a hint, or the signal aborts. */
   wait(ms: number): Promise<void>
-  /** Arms them again where they were lost. */
+  /** Asks the source for hints again, if they were lost. */
   renew(): Promise<void>
 }
 
@@ -111,7 +111,7 @@ function createHints(source: Source, signal: AbortSignal): Hints {
     try {
       for await (const _ of hints) note()
     } catch {
-      // They are lost either way.
+      // A failure and a normal end have the same effect: there are no hints any more.
     }
     armed = false
     // Check for changes that were not notified in between.
@@ -145,11 +145,11 @@ interface Snapshot {
   readonly versions: ReadonlyMap<string, string>
 }
 
-/** With more objects than this, it is not looked at which of them changed. */
+/** Maximum number of objects of which changes are found one by one. */
 const maxObjects = 2000
 const [pageLength, chunk] = [2000, 200]
 
-/** Looks at everything, `undefined` where that is too much. */
+/** Takes a snapshot of everything; `undefined` if there are too many objects. */
 async function takeSnapshot(source: Source, context: SourceContext): Promise<Snapshot | undefined> {
   const items: Listed[] = []
   for (let from = ''; ; ) {

@@ -16,7 +16,7 @@ const headerName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, {
 const leastMemoryBytes = 16 * 1024 * 1024
 
 /** The options of a mount whose provider is `remote`. */
-export const remoteShape = {
+const remoteShape = {
   command: text
     .exactOptional()
     .describe('The command that starts the server, which then speaks over stdin and stdout.'),
@@ -110,7 +110,7 @@ interface Given {
 /** Names of variables whose values are secrets, as far as a name shows it. */
 const secretName = /(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PWD|APIKEY|KEY|CREDENTIALS?|AUTH)(?:_|$)/i
 
-/** Whether a mount says where its server is, once, and holds no secret itself. */
+/** Checks that a mount names its server exactly once, and contains no secret. */
 function checkRemote(given: Given, context: z.RefinementCtx): void {
   const refuse = (path: readonly string[], message: string, fix: string) =>
     context.addIssue({ code: 'custom', path: [...path], message: refusal(message, fix) })
@@ -165,7 +165,7 @@ function isServerUrl(text: string): boolean {
   return parsed(text) !== undefined
 }
 
-/** The host that a URL sends everything to in the clear. `undefined` where it does not. */
+/** Returns the host of an unencrypted (http) URL; `undefined` for any other URL. */
 export function cleartextHost(text: string): string | undefined {
   const { scheme, authority } = parsed(text) ?? {}
   if (scheme !== 'http' || authority === undefined) return undefined

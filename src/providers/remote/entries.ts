@@ -11,6 +11,7 @@ import type { Content, Description, Entry, Template } from '../../core/provider.
 import { compileTemplate } from '../../core/template.ts'
 import { formatUri, parseAddress } from '../../core/uri.ts'
 import type { Resource, ResourceTemplate } from '../../core/view.ts'
+import { shorten } from '../../text/one-line.ts'
 
 /** Maximum length of the texts of one resource, in characters: a longer one is cut, or left out. */
 export const longest = {
@@ -25,7 +26,7 @@ const maxIcons = 16
 /** A value of `_meta` that is nested deeper is left out. */
 const deepestMeta = 16
 
-/** An entry with the URI that the server knows it by. */
+/** An entry with its URI at the server. */
 export interface Known {
   readonly uri: string
   readonly entry: Entry
@@ -40,7 +41,7 @@ export function knownOf({ uri, name, size, modified, version, ...facts }: Resour
   const described = describe(facts, mark)
   if (described === undefined) return undefined
   const path = pathOfForeign(uri)
-  const shown = cut(name, longest.name)
+  const shown = shorten(name, longest.name)
   return {
     uri,
     entry: {
@@ -53,10 +54,10 @@ export function knownOf({ uri, name, size, modified, version, ...facts }: Resour
   }
 }
 
-/** The same of what is said of a template. */
+/** Converts the description of a template in the same way. */
 function describeTemplate({ uriTemplate: _, name, ...facts }: ResourceTemplate, mark: string) {
   const described = describe(facts, mark)
-  return described && { name: cut(name, longest.name), ...described }
+  return described && { name: shorten(name, longest.name), ...described }
 }
 
 export function describe(facts: Description, mark: string): Description | undefined {
@@ -64,8 +65,8 @@ export function describe(facts: Description, mark: string): Description | undefi
   const via = viaOf(meta)
   if (via.includes(mark)) return undefined
   return {
-    ...(title === undefined ? {} : { title: cut(title, longest.title) }),
-    ...(description === undefined ? {} : { description: cut(description, longest.description) }),
+    ...(title === undefined ? {} : { title: shorten(title, longest.title) }),
+    ...(description === undefined ? {} : { description: shorten(description, longest.description) }),
     ...defined({ mimeType }),
     ...(priority === undefined ? {} : { priority: claimedPriority(priority) }),
     ...defined({ audience }),
@@ -74,16 +75,19 @@ export function describe(facts: Description, mark: string): Description | undefi
   }
 }
 
-/** The marks of those that it was relayed by, so far. They are the only claim of another server's that is read, to find loops. */
+/**
+ * Returns the marks of the processes that have relayed a resource, to find loops. No other statement of a server about itself
+ * is read.
+ */
 function viaOf({ [metaKeys.via]: via }: Readonly<Record<string, unknown>>): readonly string[] {
   return Array.isArray(via)
     ? via.filter((mark) => typeof mark === 'string' && /^[\w-]{1,64}$/.test(mark)).slice(0, 32)
     : []
 }
 
-/** Keys that mean something between a server and its own client (MCP, basic: `_meta`). */
+/** Keys with a meaning between a server and its own client (MCP, basic: `_meta`). */
 const protocolKey = /^(?:[\w-]+\.)?(?:modelcontextprotocol|mcp)[./]/i
-/** Keys by which this server says something: another one cannot say it in its place. */
+/** Keys for statements of this server: another server cannot make them. */
 const ownKey = /^dev\.hikidashi(?:[./]|$)/i
 
 /** Returns the server's `_meta` without the keys of the protocol and of hikidashi, at any depth. */
@@ -106,12 +110,8 @@ function depthOf(value: unknown, left = deepestMeta + 1): number {
   return 1 + Object.values(value).reduce<number>((most, one) => Math.max(most, depthOf(one, left - 1)), 0)
 }
 
-export function cut(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`
-}
-
 /** A template of the mount, and the server's template behind it. */
-export interface RelayedTemplate {
+interface RelayedTemplate {
   readonly template: Template
   readonly uriTemplate: string
 }

@@ -13,7 +13,7 @@ const knownReasons = ['range', 'query', 'not-a-directory', 'unknown-template'] a
 
 const knownReason = (reason: ErrorReason | undefined) => knownReasons.find((known) => known === reason)
 
-/** When a server that answers, and says that it cannot just now, is worth another question, in seconds. */
+/** Time after which a client should retry if the server says that it cannot answer now, in seconds. */
 const retryAfter = 2
 
 /**

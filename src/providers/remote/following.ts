@@ -13,14 +13,14 @@ import { differences, entriesIn, entryAt, type Snapshot } from './snapshot.ts'
 const maxInDirectory = 1000
 
 /** The changes that are notified: of the listing, and of the followed paths. */
-export interface Following {
+interface Following {
   watch(signal: AbortSignal): Promise<AsyncIterable<Change>>
   follow(path: string): Promise<boolean>
   unfollow(path: string): void
   degraded(): Degradation | undefined
 }
 
-export interface FollowingOptions {
+interface FollowingOptions {
   readonly open: (signal: AbortSignal) => Promise<RemoteView>
   readonly listing: Kept<Snapshot>
   /** The lists of prompts and tools, if they are relayed. */
@@ -239,7 +239,7 @@ function* take<T>(items: Iterable<T>, most: number): Generator<T> {
   }
 }
 
-/** Changes on their way to who watches, each path once. */
+/** Queue of changes for the watch, with each path once. */
 interface ChangeQueue {
   push(change: Change): void
   /** Yields pushed changes until the signal aborts. */

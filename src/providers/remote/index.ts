@@ -44,18 +44,18 @@ export interface RemoteOptions {
 
 /** Time-out of the whole listing, in milliseconds. */
 const maxListing = 300_000
-/** The longest value of a completion, in characters. */
+/** Maximum length of a completed value, in characters. */
 const maxValue = 2048
 
-/** Told on everything that this process relays. */
+/** Mark in the metadata of everything that this process relays. */
 const mark = randomBytes(6).toString('base64url')
 
 /**
- * Another MCP server, of any revision: its resources at the paths of their URIs ({@link pathOfForeign}), its templates below
- * them, its completions and changes.
+ * Provider of another MCP server, of any revision: its resources at the paths of their URIs ({@link pathOfForeign}), its
+ * templates below them, its completions and changes.
  *
- * The server is started or connected to when it is first asked for something. Its list is kept in order, and fetched
- * again when the server notifies a change, or after a while. A URI that it does not list can be read as well, as it usually is spelled.
+ * The server is started or connected to at the first request. Its list is cached, and fetched again when the server notifies a
+ * change, or after a while. A URI that it does not list can be read, too, in its usual spelling.
  */
 export function remote(options: RemoteOptions): Provider {
   requireKeys('remote({ target })', options, { target: 'an object' })
@@ -68,7 +68,7 @@ export function remote(options: RemoteOptions): Provider {
   const session = createSession({ connect: (signal) => connect(target, { ...limits, signal }), log })
   const closing = new AbortController()
   const bounds: Bounds = { maxResources, maxTime: maxListing }
-  // Shorter than the server may take: one that waits for us while we wait for it gets its answer in time.
+  // Shorter than the time-out of the server: if the two processes wait for each other, the server gets its answer in time.
   const patience = Math.ceil((timeoutMs * 2) / 3)
 
   const listing = createKept<Snapshot>({
@@ -93,7 +93,7 @@ export function remote(options: RemoteOptions): Provider {
     })
   const prompts = options.prompts === false ? undefined : keep(fetchPrompts)
   const tools = options.tools === true ? keep(fetchTools) : undefined
-  /** Whether a path that is not listed is spelled in the one way that counts: as usual, or as a template of the server. */
+  /** Whether an unlisted path has the one valid spelling: the usual one, or that of a template of the server. */
   const isSpelled = async (path: string, signal: AbortSignal): Promise<boolean> => {
     if (isUsual(path)) return true
     const declared = await templates.current(signal).catch(() => [])
@@ -175,7 +175,7 @@ export function remote(options: RemoteOptions): Provider {
   }
 }
 
-/** The list as it is kept, or why the server gives none. */
+/** Returns the cached list, or throws the error of listing. */
 async function currentOf<T>(kept: Kept<T>, signal: AbortSignal): Promise<T> {
   try {
     return await kept.current(signal)
@@ -185,7 +185,7 @@ async function currentOf<T>(kept: Kept<T>, signal: AbortSignal): Promise<T> {
   }
 }
 
-/** Completes a variable of a template of the server, by the names that it has there. */
+/** Completes a variable of a template of the server, by its own names for them. */
 async function completeThere(
   { template, argument, arguments: given }: CompletionRequest,
   find: (template: string) => Promise<{ readonly uriTemplate: string } | undefined>,
@@ -240,13 +240,13 @@ function isDirectory(contents: readonly Content[], path: string): boolean {
   )
 }
 
-/** Whether something is listed below a path, and nothing at it. */
+/** Whether entries are listed below a path, but none at the path itself. */
 function isOnlyDirectory(taken: Snapshot, path: string): boolean {
   const [first] = entriesIn(taken, { prefix: `${path}/` })
   return first !== undefined && entryAt(taken, path) === undefined
 }
 
-/** Whether two URIs are the same but for how they are spelled, or for a query that only one of them has. */
+/** Whether two URIs are equal except for their spelling, or for a query that only one of them has. */
 function isSame(told: string, asked: string): boolean {
   return told === asked || plain(told) === plain(asked) || plain(told) === plain(asked).replace(/\?.*$/s, '')
 }

@@ -6,7 +6,7 @@ export interface Kept<T> {
   /**
    * Returns the current value. Single-flight: concurrent callers share one fetch, and a caller that aborts does not end it.
    *
-   * @throws ResourceError whatever the fetching throws; `unavailable` when it takes longer than the time-out.
+   * @throws ResourceError the error of the fetch; `unavailable` when it takes longer than the time-out.
    */
   current(signal: AbortSignal): Promise<T>
   /** Fetches the value again, and returns it with the previous one. */
@@ -17,7 +17,7 @@ export interface Kept<T> {
   told: boolean
 }
 
-export interface KeptOptions<T> {
+interface KeptOptions<T> {
   readonly fetch: () => Promise<T>
   /** How long it is valid, in milliseconds. */
   readonly refresh: number

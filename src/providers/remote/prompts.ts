@@ -5,10 +5,11 @@ import { pathOfForeign } from '../../core/foreign.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
 import { comparePaths, isPath } from '../../core/path.ts'
-import type { Change, Prompt, PromptArgument, PromptMessage, PromptPart, Prompts } from '../../core/provider.ts'
+import type { Prompt, PromptArgument, PromptMessage, PromptPart, Prompts } from '../../core/provider.ts'
 import { nameOfAddress, parseAddress } from '../../core/uri.ts'
 import type { ListedPrompt, PromptContent } from '../../core/view.ts'
-import { cut, describe, knownOf, longest, relayed } from './entries.ts'
+import { shorten } from '../../text/one-line.ts'
+import { describe, knownOf, longest, relayed } from './entries.ts'
 import { faultOf, listFaultOf } from './faults.ts'
 import type { Kept } from './kept.ts'
 import type { Session } from './session.ts'
@@ -77,8 +78,8 @@ function argumentsOf(declared: NonNullable<ListedPrompt['arguments']>): readonly
   return named.map(({ name, title, description, required }) => ({
     name,
     ...defined({ required }),
-    ...(title === undefined ? {} : { title: cut(title, longest.title) }),
-    ...(description === undefined ? {} : { description: cut(description, longest.description) }),
+    ...(title === undefined ? {} : { title: shorten(title, longest.title) }),
+    ...(description === undefined ? {} : { description: shorten(description, longest.description) }),
   }))
 }
 
@@ -107,7 +108,7 @@ export function createRelayedPrompts(kept: Kept<readonly RelayedPrompt[]>, sessi
           return prompts.get({ name, arguments: given }, { signal })
         }, signal)
         return {
-          ...(description === undefined ? {} : { description: cut(description, longest.description) }),
+          ...(description === undefined ? {} : { description: shorten(description, longest.description) }),
           messages: messages.map(({ role, content }): PromptMessage => ({ role, content: partOf(content, mark) })),
         }
       } catch (error) {
@@ -144,19 +145,6 @@ export function partOf(content: PromptContent, mark: string): PromptPart {
     return known === undefined ? { text: content.link.uri } : { entry: known.entry }
   }
   return content
-}
-
-/** Returns the changes from one list of prompts to a later one: the prompts that were added, removed or changed. */
-export function changedPrompts(
-  before: readonly RelayedPrompt[] | undefined,
-  now: readonly RelayedPrompt[],
-): readonly Change[] {
-  if (before === undefined) return [{ of: 'prompts', path: promptDirectory }]
-  const shapes = (list: readonly RelayedPrompt[]) =>
-    new Map(list.map(({ prompt }) => [prompt.path, JSON.stringify(prompt)]))
-  const [old, fresh] = [shapes(before), shapes(now)]
-  const paths = [...new Set([...old.keys(), ...fresh.keys()])]
-  return paths.filter((path) => old.get(path) !== fresh.get(path)).map((path) => ({ of: 'prompts', path }))
 }
 
 /** Facts for fetching the prompts or tools of a server. */

@@ -3,35 +3,35 @@ import { ResourceError } from '../../core/errors.ts'
 import { untilAborted } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 
-/** The way to a server: one connection at a time, opened when it is needed. */
+/** Access to a server: one connection at a time, opened when it is needed. */
 export interface Session {
   /**
-   * The connection that there is, or a new one.
+   * Returns the open connection, or opens one.
    *
-   * @throws ResourceError `unavailable` where none comes about, and at once where it is too early to try again.
+   * @throws ResourceError `unavailable` if it cannot be opened, and at once while the pause after a failure lasts.
    */
   open(signal: AbortSignal): Promise<RemoteView>
   /** Sends a request to the server. A request that fails because the connection was lost is retried once on a new one. */
   ask<T>(work: (view: RemoteView) => Promise<T>, signal: AbortSignal): Promise<T>
-  /** Sends a request that is not to be repeated, though its connection is lost: it may have had an effect. */
+  /** Sends a request that must not be repeated, even if its connection is lost, because it may have had an effect. */
   askOnce<T>(work: (view: RemoteView) => Promise<T>, view: RemoteView, signal: AbortSignal): Promise<T>
   close(): Promise<void>
 }
 
-export interface SessionOptions {
+interface SessionOptions {
   readonly connect: (signal: AbortSignal) => Promise<RemoteView>
   readonly log: Log
-  /** The pause behind the first failure in a row, and the longest, in milliseconds: each is twice the one before. */
+  /** The first and the longest pause after failures in a row, in milliseconds (exponential backoff). */
   readonly firstPause?: number
   readonly longestPause?: number
 }
 
-/** A connection that lasted at least this long does not count as a failure, in milliseconds. */
+/** Minimum duration of a connection that does not count as a failure, in milliseconds. */
 const stable = 10_000
 
 /**
- * Connections to a server that may die. It is started or connected to again when somebody asks, however often it dies, but
- * never sooner than the pause allows, and never twice at once.
+ * Creates the connections to a server that may die at any time. A request reconnects, however often the server has died, but
+ * never before the pause is over, and never twice at once.
  */
 export function createSession(options: SessionOptions): Session {
   const { connect, log, firstPause = 500, longestPause = 60_000 } = options

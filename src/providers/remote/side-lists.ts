@@ -1,13 +1,13 @@
 import type { RemoteView } from '../../client/index.ts'
-import type { Change } from '../../core/provider.ts'
+import type { Change, ChangedKind } from '../../core/provider.ts'
 import type { CallOptions, Subscription, ViewChange } from '../../core/view.ts'
 import type { Kept } from './kept.ts'
-import { changedPrompts, type RelayedPrompt } from './prompts.ts'
-import { changedTools, type RelayedTool } from './tools.ts'
+import { promptDirectory, type RelayedPrompt } from './prompts.ts'
+import { type RelayedTool, toolDirectory } from './tools.ts'
 
 /** A list of a server besides its resources: prompts or tools. */
 export interface SideList {
-  readonly what: 'prompts' | 'tools'
+  readonly what: ChangedKind
   /** Whether the server declares that it has the list. */
   isIn(view: RemoteView): boolean
   /** Asks the server to notify about changes of the list. Resolves to whether it will. */
@@ -20,29 +20,39 @@ export interface SideList {
 
 export function promptList(kept: Kept<readonly RelayedPrompt[]>): SideList {
   return {
-    what: 'prompts',
+    ...listOf('prompts', promptDirectory, kept, ({ prompt }) => prompt),
     isIn: ({ prompts }) => prompts !== undefined,
     listen: async (subscription, options) => (await subscription?.addPrompts?.(options)) ?? false,
     isChanged: ({ prompts }) => prompts === true,
-    renew: async (signal) => {
-      const { before, now } = await kept.renew(signal)
-      return changedPrompts(before, now)
-    },
-    setTold: (told) => {
-      kept.told = told
-    },
   }
 }
 
 export function toolList(kept: Kept<readonly RelayedTool[]>): SideList {
   return {
-    what: 'tools',
+    ...listOf('tools', toolDirectory, kept, ({ tool }) => tool),
     isIn: ({ remoteTools }) => remoteTools !== undefined,
     listen: async (subscription, options) => (await subscription?.addTools?.(options)) ?? false,
     isChanged: ({ tools }) => tools === true,
+  }
+}
+
+/** The members that both lists have. Its changes are the items that were added, removed or changed. */
+function listOf<T>(
+  what: ChangedKind,
+  directory: string,
+  kept: Kept<readonly T[]>,
+  itemOf: (relayed: T) => { readonly path: string },
+): Pick<SideList, 'what' | 'renew' | 'setTold'> {
+  const textsOf = (list: readonly T[]) =>
+    new Map(list.map(itemOf).map((item) => [item.path, JSON.stringify(item)] as const))
+  return {
+    what,
     renew: async (signal) => {
       const { before, now } = await kept.renew(signal)
-      return changedTools(before, now)
+      if (before === undefined) return [{ of: what, path: directory }]
+      const [old, fresh] = [textsOf(before), textsOf(now)]
+      const paths = [...new Set([...old.keys(), ...fresh.keys()])]
+      return paths.filter((path) => old.get(path) !== fresh.get(path)).map((path) => ({ of: what, path }))
     },
     setTold: (told) => {
       kept.told = told

@@ -1,6 +1,7 @@
 import type { RemoteView } from '../../client/index.ts'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
 import { foreignOf, pathOfForeign } from '../../core/foreign.ts'
+import { firstIndex } from '../../core/kit/first-index.ts'
 import type { Log } from '../../core/log.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Change, Entry, ListQuery } from '../../core/provider.ts'
@@ -27,10 +28,10 @@ const maxPages = 20_000
 const maxLength = 256 * 1024 * 1024
 
 /**
- * Lists a server as a whole.
+ * Lists a server completely.
  *
- * @throws ResourceError `too-large` for a listing that does not end within the bounds, and whatever the view throws: a cursor
- * that comes again, too.
+ * @throws ResourceError `too-large` for a listing that does not end within the bounds; errors of the view; an error for a
+ *   repeated cursor.
  */
 export async function takeSnapshot(
   view: RemoteView,
@@ -49,7 +50,7 @@ export async function takeSnapshot(
     for (const resource of page.items) {
       const known = knownOf(resource, mark)
       if (known === undefined) back++
-      // What is listed twice is one resource.
+      // A resource that is listed twice counts once.
       else if (!found.has(known.entry.path)) {
         found.set(known.entry.path, known)
         length += lengthOf(known)
@@ -96,23 +97,11 @@ export function entryAt({ known }: Snapshot, path: string): Known | undefined {
 }
 
 function firstFrom(known: readonly Known[], path: string): number {
-  return search(known, (entry) => comparePaths(entry, path) >= 0)
+  return firstIndex(0, known.length, (index) => comparePaths(known[index]?.entry.path ?? '', path) >= 0)
 }
 
 function firstAfter(known: readonly Known[], path: string): number {
-  return search(known, (entry) => comparePaths(entry, path) > 0)
-}
-
-/** Binary search for the first entry that satisfies the predicate; all entries after it satisfy it too. */
-function search(known: readonly Known[], isThere: (path: string) => boolean): number {
-  let low = 0
-  let high = known.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (isThere(known[middle]?.entry.path ?? '')) high = middle
-    else low = middle + 1
-  }
-  return low
+  return firstIndex(0, known.length, (index) => comparePaths(known[index]?.entry.path ?? '', path) > 0)
 }
 
 /** Returns the changes from one snapshot to a later one. */

@@ -4,8 +4,8 @@ import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { ProvidedTool, ToolOutcome, ToolPart, Tools } from '../../core/provided-tool.ts'
-import type { Change } from '../../core/provider.ts'
-import { cut, describe, longest } from './entries.ts'
+import { shorten } from '../../text/one-line.ts'
+import { describe, longest } from './entries.ts'
 import { faultOf, listFaultOf } from './faults.ts'
 import type { Kept } from './kept.ts'
 import { type ListFacts, longNameOf, maxNameLength, partOf, pathOfName } from './prompts.ts'
@@ -18,7 +18,7 @@ export interface RelayedTool {
 }
 
 /** The directory of the tools, for access rules. No URI of a server has this path. */
-const toolDirectory = '=tools/'
+export const toolDirectory = '=tools/'
 
 const maxTools = 1000
 const maxPages = 1000
@@ -123,7 +123,7 @@ const noAnswer =
 
 /** Converts an error about the call to a failed result: the model needs the words of the server to correct the call. */
 function refusalOf(error: ResourceError): ToolOutcome {
-  return { parts: [{ text: cut(error.message, longest.title) }], failed: true }
+  return { parts: [{ text: shorten(error.message, longest.title) }], failed: true }
 }
 
 function outcomeOf({ content, structured, failed }: RemoteToolResult, mark: string): ToolOutcome {
@@ -132,16 +132,4 @@ function outcomeOf({ content, structured, failed }: RemoteToolResult, mark: stri
     return 'uri' in part ? [] : [part]
   })
   return { parts, ...defined({ structured }), ...(failed ? { failed } : {}) }
-}
-
-/** Returns the changes from one list of tools to a later one: the tools that were added, removed or changed. */
-export function changedTools(
-  before: readonly RelayedTool[] | undefined,
-  now: readonly RelayedTool[],
-): readonly Change[] {
-  if (before === undefined) return [{ of: 'tools', path: toolDirectory }]
-  const shapes = (list: readonly RelayedTool[]) => new Map(list.map(({ tool }) => [tool.path, JSON.stringify(tool)]))
-  const [old, fresh] = [shapes(before), shapes(now)]
-  const paths = [...new Set([...old.keys(), ...fresh.keys()])]
-  return paths.filter((path) => old.get(path) !== fresh.get(path)).map((path) => ({ of: 'tools', path }))
 }

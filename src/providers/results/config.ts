@@ -3,7 +3,7 @@ import { count, duration, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
 import { defineSource } from '../source.ts'
 
-/** The largest analysis that may be kept, in bytes. */
+/** Upper bound of the maximum size of an analysis, in bytes. */
 const mostBytes = 8 * 2 ** 20
 
 const aSecond = duration.refine((ms) => ms >= 1000, {
@@ -11,7 +11,7 @@ const aSecond = duration.refine((ms) => ms >= 1000, {
 })
 
 /** The options of a mount whose provider is `results`. */
-export const resultsShape = {
+const resultsShape = {
   collection: text
     .max(100)
     .exactOptional()

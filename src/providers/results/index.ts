@@ -38,7 +38,7 @@ export interface ResultsOptions extends WriteOptions {
   readonly collection?: string
 }
 
-/** An analysis that was found, and how close its prompt is: 1 where it is the same once it is normalized. */
+/** A found analysis, with the similarity of its prompt: 1 if both prompts are equal after normalization. */
 export interface Closest {
   readonly analysis: Analysis
   readonly similarity: number
@@ -63,7 +63,7 @@ export interface Results extends Omit<Provider, keyof Recording>, Recording {
     compute: (signal: AbortSignal) => Promise<Omit<NewAnalysis, 'prompt' | 'taskType'>>,
     options?: ComputeOptions,
   ): Promise<Analysis>
-  /** `false`: it was not there. */
+  /** Resolves to `false` if there is no such result. */
   delete(id: string): Promise<boolean>
   /**
    * Removes expired results, and results beyond the limits. It also runs automatically while results are written. Resolves to the
@@ -131,7 +131,7 @@ export function results(options: ResultsOptions): Results {
     if (found === undefined) throw notFound('no such result')
     return found
   }
-  /** A secret in a prompt is not kept: the prompt is found as it is kept. */
+  /** Secrets are removed from a prompt before it is stored, so it is looked up without them, too. */
   const asked = <T extends Question>(question: T): T => ({ ...question, prompt: clean(question.prompt) })
   const lookup: Results['lookup'] = async (question) => {
     const { match, found } = await look(records, asked(question))

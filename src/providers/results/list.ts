@@ -12,7 +12,7 @@ const json = 'application/json'
 
 /** Number of complete rows fetched per query. */
 const pageSize = 32
-/** Longer than any id, and than the segment of any tag, in characters. */
+/** A length above that of every id, and of the segment of every tag, in characters. */
 const longest = 300
 
 export const recentEntry: Entry = {
@@ -108,8 +108,8 @@ async function* recordsIn(
     if (found !== undefined) yield* partsOf(found)
     return
   }
-  // A result is listed where its id sorts, and its parts where `id/` does: `a`, `a-b`, `a-b/report`, `a/report`. Those whose
-  // parts are still to come are a chain in which each id begins with the one before.
+  // A result is listed at the position of its id, and its parts at the position of `id/`: `a`, `a-b`, `a-b/report`, `a/report`.
+  // The results whose parts are still to come form a chain, in which each id begins with the previous one.
   const open: Found[] = []
   for (const id of chainOf(after ?? '')) {
     const found = await findRecord(records, id)
@@ -126,7 +126,7 @@ async function* recordsIn(
   for (const found of open.reverse()) yield* partsOf(found)
 }
 
-/** The ids whose parts may come behind a path, though they themselves do not. */
+/** Returns the ids whose parts may come after a path, although the ids themselves come before it. */
 function chainOf(path: string): readonly string[] {
   const [first = ''] = path.split('/', 1)
   const ids: string[] = []
@@ -159,9 +159,9 @@ export async function findRecord(records: Collection, id: string): Promise<Found
 
 /** The existing tags. The store finds the rows with a tag; this finds the tags. */
 export interface Tags {
-  /** Notes that something with these tags is about to be written, which expires then. */
+  /** Records that a result with these tags is about to be written, which expires at that time. */
   note(tags: readonly string[], expires: number | undefined): Promise<void>
-  /** The tags that something has, in path order of their segments. */
+  /** Returns the tags that a result has, in path order of their segments. */
   list(query: { readonly after?: string; readonly prefix?: string }, signal: AbortSignal): AsyncGenerator<string>
 }
 

@@ -31,8 +31,8 @@ export function parsePlace(path: string): Place | undefined {
 }
 
 /**
- * Names from outside (tags, names of providers) as one segment of a path, one to one: `~` is written `~0` and `/` is written
- * `~1`, as in RFC 6901; `.` and `..`, which are no segments, begin with `~2` instead of their first dot.
+ * Converts a name from outside (a tag, the name of a provider) to one path segment, one to one: `~` is written `~0` and `/` is
+ * written `~1`, as in RFC 6901. The names `.` and `..`, which are invalid segments, begin with `~2` instead of their first dot.
  */
 export function segmentOf(name: string): string {
   const escaped = name.replaceAll('~', '~0').replaceAll('/', '~1')
@@ -41,7 +41,7 @@ export function segmentOf(name: string): string {
 
 const escapes: Readonly<Record<string, string>> = { '~0': '~', '~1': '/', '~2': '.' }
 
-/** The name of a segment. `undefined`: no name has this segment. */
+/** Returns the name of a segment. `undefined`: no name has this segment. */
 export function nameOf(segment: string): string | undefined {
   const name = segment.replace(/~[012]/g, (pair) => escapes[pair] ?? pair)
   return segmentOf(name) === segment ? name : undefined

@@ -17,7 +17,7 @@ export interface Question {
 }
 
 /** `exact`: of the same prompt, once both are normalized, newest first. `similar`: of others, the closest first. */
-export interface Match {
+interface Match {
   readonly match: 'exact' | 'similar' | 'none'
   readonly found: readonly { readonly record: Found; readonly similarity: number }[]
 }
@@ -48,7 +48,7 @@ async function findExact(
   const found: Found[] = []
   for (const key of newest) {
     const row = await records.get(key)
-    // It may have become another meanwhile.
+    // The row may have changed since the list was read.
     if (row?.terms.includes(term)) found.push(...[parseRow(row)].filter(isOf(question)))
     if (found.length === limit) break
   }
@@ -73,7 +73,7 @@ function isOf({ taskType }: Question): (found: Found) => boolean {
 }
 
 /** Facts about one result in lists of results. */
-export interface Summary {
+interface Summary {
   readonly id: string
   /** Relative to the mount. */
   readonly path: string
@@ -118,7 +118,7 @@ const json = 'application/json'
 /** Maximum number of results per list. */
 const listed = { recent: 50, tag: 200 }
 
-/** Reads what a place names. */
+/** Reads the resource at a place. */
 export async function readPlace(place: Place, params: Params, records: Collection): Promise<Content> {
   switch (place.kind) {
     case 'recent':
@@ -184,7 +184,7 @@ function questionIn(params: Params): Question {
 }
 
 export interface ComputeOptions {
-  /** For how long somebody who has died while computing keeps others from it, in milliseconds. Default 10,000. */
+  /** Time after which another process takes over from one that died while computing, in milliseconds. Default 10,000. */
   readonly ttlMs?: number
   /** How long to wait for the computation of another caller, in milliseconds. Default 300,000. */
   readonly waitMs?: number

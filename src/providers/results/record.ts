@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { invalid } from '../../core/errors.ts'
 import { idPattern, nameFault } from './places.ts'
 
-/** The largest parts of a record, in characters and items. A record as a whole has a limit in bytes beside. */
-export const largest = { prompt: 262_144, content: 524_288, name: 128, tag: 64, tags: 32, votes: 64, rounds: 1000 }
+/** Maximum sizes of the parts of a record, in characters and items. The whole record has a limit in bytes, too. */
+const largest = { prompt: 262_144, content: 524_288, name: 128, tag: 64, tags: 32, votes: 64, rounds: 1000 }
 
 /** The cost of an answer. */
 export const taskTypes = ['basic', 'premium', 'critical'] as const
@@ -58,7 +58,7 @@ export interface Analysis extends NewAnalysis {
   readonly language: string
   readonly totalCost: number
   readonly created: string
-  /** Each once, in order. */
+  /** Unique, and sorted. */
   readonly tags: readonly string[]
 }
 
@@ -167,10 +167,10 @@ export function timeOf(text: string): number | undefined {
 }
 
 /**
- * Checks what is to be put, and answers it with half characters replaced (U+FFFD) and tags in NFC, each once, in order.
+ * Validates a write. Returns it with U+FFFD for lone surrogates, and with the tags in NFC, unique and sorted.
  *
- * @throws ResourceError `invalid` (reason `record`), which names every field that is wrong, up to five, and why; never what
- * stands in it.
+ * @throws ResourceError `invalid` (reason `record`), which names up to five faulty fields and their faults, but never their
+ *   values.
  */
 export function parseAnalysis(value: unknown): NewAnalysis {
   const { data, error } = analysisSchema.safeParse(value, { error: wordsFor })
@@ -182,12 +182,12 @@ export function parseAnalysis(value: unknown): NewAnalysis {
   return tags === undefined ? rest : { ...rest, tags: [...new Set(tags.map((tag) => tag.normalize('NFC')))].sort() }
 }
 
-/** The same value, with every text in it well-formed. */
+/** Replaces the lone surrogates in every text of a value. */
 function wellFormed(value: unknown): unknown {
   return mapTexts(value, (text) => text.toWellFormed())
 }
 
-/** The same JSON value, with every text in it changed. Keys are left as they are. */
+/** Changes every text in a JSON value. Keys stay unchanged. */
 export function mapTexts(value: unknown, change: (text: string) => string): unknown {
   if (typeof value === 'string') return change(value)
   if (typeof value !== 'object' || value === null) return value
@@ -203,7 +203,7 @@ export function analysisJsonSchema(): Readonly<Record<string, unknown>> {
 
 /** A field of a record that is wrong. */
 interface Fault {
-  /** Such as `votes[0].confidence`; empty where it is the record as a whole. */
+  /** Such as `votes[0].confidence`; empty for the record as a whole. */
   readonly field: string
   /** Field and reason, in one line. */
   readonly text: string

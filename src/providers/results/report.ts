@@ -170,7 +170,7 @@ function voteOf({ provider, content, error }: Vote, say: Words): readonly string
   return [`### ${escapeMarkdown(provider)}`, ...(parts.length === 0 ? [say.nothing] : parts)]
 }
 
-/** Every line as a part of one quotation. */
+/** Formats every line as a part of one quotation. */
 function quote(text: string): string {
   return text
     .trimEnd()

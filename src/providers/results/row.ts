@@ -5,7 +5,7 @@ import type { Row } from '../../store/store.ts'
 import type { Analysis, TaskType } from './record.ts'
 
 /** Facts about an analysis for listings. They precede the analysis in its row, so that a listing need not parse the analysis. */
-export interface Head {
+interface Head {
   /** The beginning of the prompt, in one line. */
   readonly title: string
   readonly taskType: TaskType
@@ -36,7 +36,7 @@ export interface Found {
 const titleLength = 80
 const newline = 0x0a
 
-/** The value of the row of an analysis: its head and itself, a line of JSON and then as it is served. */
+/** Formats the row of an analysis: a line of JSON with its head, and then the analysis as it is served. */
 export function formatRow(analysis: Analysis): Uint8Array {
   const json = `${JSON.stringify(analysis, undefined, 2)}\n`
   const { taskType, language, totalCost, tags, created, expires, consensus, thresholds, votes } = analysis
@@ -93,12 +93,12 @@ export function digestOf(analysis: Omit<Analysis, 'id'>): string {
 
 const facts: ReadonlySet<string> = new Set(['id', 'tags', 'created', 'expires'])
 
-/** The id of an analysis that was given none. */
+/** Returns the id for an analysis without one. */
 export function idOf(digest: string): string {
   return digest.slice(0, 32)
 }
 
-/** JSON with the members of each object in the order of their names. */
+/** Formats JSON with the members of each object sorted by name. */
 function canonical(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
@@ -116,8 +116,8 @@ function titleOf(prompt: string): string {
 }
 
 /**
- * A prompt as prompts are compared: compatibility forms are one (NFKC: full and half width), letters are lower case, any run of
- * white space and control characters is one space, and none is at the ends. Punctuation counts.
+ * Normalizes a prompt for comparison: compatibility forms are equal (NFKC: full and half width), letters are in lower case, and
+ * each run of white space and control characters is one space, with none at the ends. Punctuation counts.
  */
 export function normalizePrompt(prompt: string): string {
   return prompt
@@ -140,7 +140,7 @@ export function sha256(text: string): string {
 /** Maximum number of characters compared of a prompt. Text after them does not affect the similarity. */
 const maxCompared = 20_000
 
-/** The pairs of neighbouring characters of a prompt, its ends included: words need no spaces between them for that. */
+/** Returns the pairs of neighbouring characters of a prompt, including its ends. They need no spaces between words. */
 export function gramsOf(prompt: string): ReadonlySet<string> {
   const characters = [...` ${normalizePrompt(prompt.slice(0, maxCompared))} `]
   const grams = new Set<string>()
@@ -152,8 +152,8 @@ export function gramsOf(prompt: string): ReadonlySet<string> {
 export const sampled = { kept: 48, asked: 24 }
 
 /**
- * Some of the pairs, by which similar prompts are found: those whose hashes are least, so that of two sets that have much in
- * common, the samples have too (bottom-k, Broder 1997).
+ * Returns a sample of the pairs, by which similar prompts are found: those with the smallest hashes. If two sets have much in
+ * common, so have their samples (bottom-k, Broder 1997).
  */
 function sampleGrams(grams: ReadonlySet<string>, count: number): readonly string[] {
   const hashed = [...grams].map((gram) => [rankOf(gram), gram] as const)

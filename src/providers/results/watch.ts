@@ -14,7 +14,7 @@ interface Known {
 const pageSize = 1000
 /** Window, in milliseconds, in which expirations are reported together. */
 const together = 100
-/** The longest that a timer waits: clocks are set. */
+/** Maximum delay of a timer, in milliseconds, because somebody may set the clock meanwhile. */
 const longestWait = 60_000
 /** Maximum number of changed results reported one by one. Above it, "everything changed" is reported. */
 const maxTold = 1000
@@ -96,7 +96,7 @@ export async function watchResults(
   })()
 }
 
-/** The ids that are in one and not in the other, or are not as they were. */
+/** Returns the ids that were added, removed or changed. */
 function difference(before: ReadonlyMap<string, Known>, after: ReadonlyMap<string, Known>): ReadonlySet<string> {
   const changed = new Set<string>()
   for (const [id, { revision }] of after) if (before.get(id)?.revision !== revision) changed.add(id)
@@ -139,7 +139,7 @@ async function scan(records: Collection, signal: AbortSignal): Promise<Map<strin
   }
 }
 
-/** A row without its value: of all keys that begin with one, it is the first itself. */
+/** Reads a row without its value. In a list of all keys that begin with an id, the id itself comes first. */
 async function rowOf(records: Collection, id: string): Promise<Row | undefined> {
   const [row] = await records.list({ prefix: id, limit: 1 })
   return row?.key === id ? row : undefined

@@ -14,26 +14,26 @@ export type { Stored } from '../../core/recording.ts'
 export interface Keep {
   readonly records?: number
   readonly bytes?: number
-  /** In milliseconds, since it was written. */
+  /** Maximum time since the last write, in milliseconds. */
   readonly age?: number
 }
 
 export interface WriteOptions {
-  /** For how long an analysis is kept that does not say when it expires, in milliseconds. By default for ever. */
+  /** Lifetime of an analysis without an expiry time, in milliseconds. Default: for ever. */
   readonly ttl?: number
   readonly keep?: Keep
-  /** The largest analysis, in bytes of its JSON. Default 1 MiB. */
+  /** Maximum size of an analysis, in bytes of its JSON. Default 1 MiB. */
   readonly maxBytes?: number
   /** The language of an analysis that does not name one. Default `en`. */
   readonly language?: string
-  /** Values that are known to be secret: they are not stored. */
+  /** Removes known secrets before an analysis is stored. */
   readonly scrubber?: Scrubber
   readonly log?: Log
 }
 
 export interface Writer {
   put(value: unknown): Promise<Stored>
-  /** An analysis as it would be kept where nothing is there yet. */
+  /** Returns the analysis as it would be stored if its id were new. */
   prepare(value: unknown): Analysis
   delete(id: string): Promise<boolean>
   /** Removes expired results and results beyond the limits now. Resolves to the removed ids. */
@@ -63,7 +63,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
     return evicting
   }
 
-  /** Looks soon whether there is too much: now and then, however fast is written. */
+  /** Schedules a check of the limits, however fast results are written (throttle). */
   const evictSoon = (): void => {
     if (timer !== undefined) return
     const wait = Math.max(0, evicted + evictEvery - performance.now())
@@ -159,22 +159,20 @@ function wrongTime(field: 'created' | 'expires', why: string): ResourceError {
   return invalid(`${field}: ${why}`, 'record', { field })
 }
 
-/** The last moment that ISO 8601 has four digits for the year of. */
+/** The last time that ISO 8601 can write with a year of four digits. */
 const lastTime = Date.UTC(10_000, 0) - 1
 
 function timeText(time: number | undefined): string | undefined {
   return time === undefined ? undefined : new Date(Math.min(time, lastTime)).toISOString()
 }
 
-/** In millionths of a millionth, so that it is the same however it is summed. */
+/** Sums in millionths of a millionth, so that the order of the summands has no effect. */
 function sumOf(votes: NewAnalysis['votes']): number {
   return Math.round(votes.reduce((sum, { cost = 0 }) => sum + cost, 0) * 1e12) / 1e12
 }
 
 function boundsOf({ records: rows, bytes, age }: Keep) {
-  return {
-    ...defined({ rows, bytes, age }),
-  }
+  return defined({ rows, bytes, age })
 }
 
 function storedOf({ id, created, expires }: Analysis, status: Stored['status']): Stored {

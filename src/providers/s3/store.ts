@@ -13,10 +13,17 @@ import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
 import type { ByteRange } from '../../core/provider.ts'
 import { createSeldom } from '../objects/seldom.ts'
-import { type GetQuery, type ObjectBody, type ObjectDetails, ObjectFault, type ObjectStore } from '../objects/store.ts'
+import {
+  type GetQuery,
+  type ObjectBody,
+  type ObjectDetails,
+  ObjectFault,
+  type ObjectStore,
+  rangeHeader,
+} from '../objects/store.ts'
 import { isMute, translate, translateBody } from './errors.ts'
 
-export interface S3StoreOptions {
+interface S3StoreOptions {
   readonly client: S3Client
   readonly bucket: string
   readonly requesterPays: boolean
@@ -117,10 +124,6 @@ function decodeKey(key: string): string {
   } catch {
     throw notS3('a key is not encoded as it should be')
   }
-}
-
-function rangeHeader({ start, end }: ByteRange): string {
-  return `bytes=${start}-${end === undefined || end >= Number.MAX_SAFE_INTEGER ? '' : end - 1}`
 }
 
 function factsOf(size: number | undefined, modified: Date | undefined, etag: string | undefined) {

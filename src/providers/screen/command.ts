@@ -16,7 +16,7 @@ export interface Machine {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** The programs that capture a display, the first that is there. */
+/** The programs that can capture a display. The first existing one is used. */
 export function programsOf(platform: NodeJS.Platform): readonly string[] {
   if (platform === 'darwin') return ['/usr/sbin/screencapture']
   if (platform === 'win32') return ['powershell.exe']
@@ -51,11 +51,11 @@ function displayFault(what: string, example = ':0'): ResourceError {
   return invalid(`${what} Name one in the option "displays", such as ${JSON.stringify(example)}.`, 'display')
 }
 
-/** The command that captures a display. `program` is the absolute path of one that {@link programsOf} names. */
+/** Returns the command that captures a display. `program` is the absolute path of one that {@link programsOf} names. */
 export function captureCommand(program: string, display: string, machine: Machine): CaptureCommand {
   const { platform, env } = machine
   if (platform === 'darwin')
-    // Without a sound, without the pointer.
+    // Without a sound and without the pointer.
     return { program, args: ['-x', '-t', 'png', '-D', display], env: { PATH: '/usr/bin:/bin' }, from: 'file' }
   if (platform === 'win32') {
     const { SystemRoot = 'C:\\Windows' } = env

@@ -7,7 +7,7 @@ import { defineSource } from '../source.ts'
 const mostBytes = 64 * 2 ** 20
 
 /** The options of a mount whose provider is `screen`. */
-export const screenShape = {
+const screenShape = {
   displays: z
     .array(text)
     .min(1)

@@ -14,11 +14,11 @@ export interface ScreenOptions {
   readonly displays?: readonly string[]
   /** The absolute path of the program that captures. On X11 it is `maim` or `scrot`. Default the one on the PATH. */
   readonly program?: string
-  /** From the end of one capture to the beginning of the next, in milliseconds. Default 1,000. */
+  /** Pause between two captures, in milliseconds. Default 1,000. */
   readonly interval?: number
   /** Time-out of one capture, in milliseconds. Default 10,000. */
   readonly timeoutMs?: number
-  /** The largest picture, in bytes. Default 16 MiB. */
+  /** Maximum size of a picture, in bytes. Default 16 MiB. */
   readonly maxBytes?: number
 }
 
@@ -34,16 +34,16 @@ const template: Template = {
 const maxWaiting = 8
 
 /**
- * The displays of this machine: what each shows at the moment of the read, as PNG. One capture runs at a time, with a pause
- * in between, and nothing of a picture is kept.
+ * Provider of the displays of this machine: each as a PNG picture of the moment of the read. One capture runs at a time, with a
+ * pause in between, and no picture is stored.
  *
- * @throws ResourceError `invalid` where there is no display, or no program that captures one; the message says what to do.
+ * @throws ResourceError `invalid` without a display, or without a program that captures one; the message says what to do.
  */
 export function screen(options: ScreenOptions = {}): Promise<Provider> {
   return createScreen(options, { platform: process.platform, env: process.env })
 }
 
-/** {@link screen}, on a certain machine. */
+/** {@link screen} with the machine as a parameter, for tests. */
 export async function createScreen(options: ScreenOptions, machine: Machine): Promise<Provider> {
   const { interval = 1000, timeoutMs = 10_000, maxBytes = 16 * 1024 * 1024 } = options
   const displays = options.displays ?? displaysOf(machine)
@@ -59,7 +59,7 @@ export async function createScreen(options: ScreenOptions, machine: Machine): Pr
   let waiting = 0
   let ended = Number.NEGATIVE_INFINITY
 
-  /** Runs one work at a time, each a while after the one before. */
+  /** Runs one job at a time, with a pause after each. */
   const inTurn = async <T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> => {
     if (waiting >= maxWaiting)
       throw new ResourceError('unavailable', 'Too many wait for a picture of a display.', { retryAfter: 1 })
@@ -135,7 +135,7 @@ async function programFor(given: string | undefined, { platform }: Machine): Pro
 
 interface CaptureLimits {
   readonly timeoutMs: number
-  /** The largest picture, in bytes. */
+  /** Maximum size of a picture, in bytes. */
   readonly maxBytes: number
 }
 
@@ -143,10 +143,10 @@ interface CaptureLimits {
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 
 /**
- * Runs a command and answers the PNG that it made. A file that it needs lies in a folder that nobody else may open, and is
- * gone with the answer, whatever becomes of it. Nothing that the program says is passed on.
+ * Runs a command, and returns the PNG that it made. A file that it needs is in a folder that only this user may open, and is
+ * deleted in any case. No output of the program is passed on.
  *
- * @throws ResourceError `unavailable` where it fails, takes too long, or answers no PNG; `too-large` for a larger picture.
+ * @throws ResourceError `unavailable` if it fails, takes too long, or makes no PNG; `too-large` for a larger picture.
  */
 async function capture(command: CaptureCommand, limits: CaptureLimits, signal: AbortSignal): Promise<Buffer> {
   signal.throwIfAborted()
@@ -183,7 +183,7 @@ function run(
       cwd,
       stdio: ['ignore', 'pipe', 'ignore'],
       windowsHide: true,
-      // A process group of its own, so that it ends together with whatever it started.
+      // In a process group of its own, so that it can be ended together with the processes that it has started.
       detached: process.platform !== 'win32',
     })
     const chunks: Buffer[] = []
@@ -220,7 +220,7 @@ function endGroup(child: ChildProcess): void {
     if (child.pid === undefined || process.platform === 'win32') child.kill('SIGKILL')
     else process.kill(-child.pid, 'SIGKILL')
   } catch {
-    // It has ended just now.
+    // The process has just ended.
   }
 }
 

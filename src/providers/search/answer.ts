@@ -138,7 +138,7 @@ export function allowsFor(mounts: Searched['mounts'], principal: Principal): All
   return Object.assign(allows, { mounts: known })
 }
 
-/** The mounts of which it is known who may see what: where that is not, nobody sees anything. */
+/** Returns the mounts whose access rules are known. Nobody sees documents of the others. */
 export async function knownMounts(mounts: Searched['mounts'], signal: AbortSignal): Promise<Searched['mounts']> {
   const known = await Promise.all(
     [...mounts.values()].map(async ({ knows }) => {
@@ -153,7 +153,7 @@ export async function knownMounts(mounts: Searched['mounts'], signal: AbortSigna
   return new Map([...mounts].filter((_, place) => known[place]))
 }
 
-/** Finds the hits that somebody may see, and that are still there. */
+/** Finds the hits that the caller may see, and that still exist. */
 export async function findHits(
   { index, mounts, isCurrent }: Searched,
   { text, where, limit, after }: Asked,

@@ -5,7 +5,7 @@ import { allowAddresses } from '../../schema/origin.ts'
 import { refusal } from '../../schema/refusals.ts'
 import { defineSource } from '../source.ts'
 
-/** The most of one text that is indexed. */
+/** Upper bound of the maximum size of an indexed text, in bytes. */
 const mostBytes = 16 * 2 ** 20
 
 const url = z.string().regex(/^https?:\/\/[^\s@/]+(?:\/[^\s?#]*)?$/, {
@@ -15,7 +15,7 @@ const url = z.string().regex(/^https?:\/\/[^\s@/]+(?:\/[^\s?#]*)?$/, {
   ),
 })
 
-/** Settings of the embeddings service. Vectors find texts that say the same in other words. */
+/** Settings of the embedding service. Vectors find texts that say the same in other words. */
 const embeddings = z
   .strictObject({
     model: text.describe('The name of the model at the service. If you change it, all vectors are made anew.'),
@@ -54,7 +54,7 @@ const embeddings = z
   })
 
 /** The options of a mount whose provider is `search`. */
-export const searchShape = {
+const searchShape = {
   over: z
     .union(
       [

@@ -29,7 +29,7 @@ export interface SearchOptions {
   readonly store: Store
   /** Name of the index, unique within the store. */
   readonly name: string
-  /** The mounts to search. Asked for when they are first needed: they are opened together with this one. */
+  /** The mounts to search. Called when they are first needed, because they are opened together with this one. */
   readonly mounts: () => readonly FedMount[]
   /** Maximum length of the indexed beginning of a text, in bytes. */
   readonly maxBytes?: number
@@ -64,10 +64,10 @@ const templates: readonly Template[] = [
 ]
 
 /**
- * Search over other mounts. A caller finds only documents it may see and learns nothing of the others: hits, counts, snippets and
- * completions are filtered by the current rules, and scores are relative to the best visible hit.
+ * Search over other mounts. Callers find only documents that they may see, and learn nothing about the others: hits, counts,
+ * snippets and completions are filtered by the current rules, and scores are relative to the best visible hit.
  *
- * Reading `status.json` says how far the index is; anything else is searched for.
+ * Reading `status.json` returns the progress of the index; reading any other path is a search.
  */
 export function search(options: SearchOptions): Search {
   requireKeys('search({ index, store, name, mounts })', options, {

@@ -28,7 +28,7 @@ export const open: OpenSource<typeof source, Search> = async (
   const name = collectionName(address)
   const index = await openSearchIndex({ store, name, log, ...defined({ embedder }) })
   const addresses = over === '*' ? (searchable?.addresses ?? []) : over
-  // The same source is read in another way once the look at it finds something else.
+  // The options of a mount can depend on a survey of its source, and change how its contents are read.
   const options = new Map(
     await Promise.all(addresses.map(async (one) => [one, await searchable?.refined(one)] as const)),
   )
@@ -50,7 +50,7 @@ export const open: OpenSource<typeof source, Search> = async (
 /** Keys of a mount that do not change the contents that are read from it. */
 const aside: readonly string[] = ['title', 'description', 'access', 'scopes', 'cache', 'limits', 'poll']
 
-/** Changes whenever a mount is read in another way: redacted, or with other rules. */
+/** Returns a text that changes when the contents of a mount are read in another way: redacted, or with other rules. */
 function wayOf(options: object = {}): string {
   const told = Object.entries(options).filter(([key]) => !aside.includes(key))
   return createHash('sha256').update(JSON.stringify(told)).digest('base64url').slice(0, 16)

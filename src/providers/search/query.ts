@@ -16,12 +16,12 @@ export interface Asked {
   readonly as: 'json' | 'markdown'
 }
 
-/** The longest text that is searched for, in characters. */
+/** Maximum length of the text to search for, in characters. */
 const maxLength = 1000
-/** The longest glob, in characters. It is compared with the path of each document that is found. */
+/** Maximum length of a glob, in characters. It is compared with the path of each document that is found. */
 const maxGlobLength = 256
 const defaultLimit = 20
-export const maxLimit = 100
+const maxLimit = 100
 /** Maximum number of hits over all pages. */
 export const maxAfter = 1000
 
@@ -111,7 +111,7 @@ function parseForm(value: string): Asked['as'] {
 
 const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 }
 
-/** A date, a time as in RFC 3339, or how long ago at most. */
+/** Parses a date, a time in RFC 3339, or a maximum age. */
 function parseSince(value: string, now: number): number {
   const [, count, unit = ''] = /^(\d{1,6})([mhdw])$/.exec(value) ?? []
   if (count !== undefined) return now - Number(count) * (units[unit] ?? 0)
@@ -161,7 +161,7 @@ function listed(values: readonly string[]): Completion {
   return { values: values.slice(0, mostValues), total: values.length, hasMore: values.length > mostValues }
 }
 
-/** The last word is completed, and the whole as the beginning of a title. */
+/** Completes the last word; also titles that begin with the whole text. */
 async function completeText(value: string, known: Known): Promise<Completion> {
   const { index, allows, signal } = known
   const text = value.replace(/[\p{Cc}\u2028\u2029]/gu, ' ').slice(0, 200)
@@ -176,7 +176,7 @@ async function completeText(value: string, known: Known): Promise<Completion> {
   }
 }
 
-/** The mounts with a visible document, in their order. */
+/** Takes the suggestions with a visible document, in their order. */
 async function take(suggestions: AsyncIterable<Suggestion>, known: Known): Promise<Completion> {
   const values = new Set<string>()
   let looks = 0
@@ -200,7 +200,7 @@ async function isVisible(uris: AsyncIterable<string>, { mounts, allows }: Known)
   return false
 }
 
-/** The mounts in which the caller may see something that is indexed. */
+/** Returns the mounts with an indexed document that the caller may see. */
 function visibleMounts(typed: string, { index, mounts, allows, signal }: Known): Promise<readonly string[]> {
   const begun = [...mounts.keys()].filter((address) => address.startsWith(typed))
   return index.mounts(begun, { allows, signal })

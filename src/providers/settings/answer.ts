@@ -9,7 +9,7 @@ import { parseToml } from './toml.ts'
 import { childOf, escapeStep, jsonNumber, type Node, type Scalar, type Tree, unescapeStep } from './tree.ts'
 import { parseYaml } from './yaml.ts'
 
-/** Reads JSON, with comments and trailing commas. Keys that are there twice are both in the tree. */
+/** Parses JSON with comments and trailing commas. Of duplicate keys, both are in the tree. */
 function parseJson(text: string, budget: Budget): Tree {
   measure(text, budget)
   const errors: ParseError[] = []
@@ -39,10 +39,10 @@ const words: Readonly<Record<string, string>> = {
   InvalidCharacter: 'A text holds a control character.',
 }
 
-/** Kinds of tokens, as the scanner numbers them: its enumeration is one that cannot be imported. */
+/** Kinds of tokens, by the numbers of the scanner, whose enumeration cannot be imported. */
 const token = { openBrace: 1, closeBrace: 2, openBracket: 3, closeBracket: 4, comma: 5, colon: 6, end: 17 } as const
 
-/** Counts depth and values by the tokens alone: the parser calls itself for each level, and would not stop in time. */
+/** Counts depth and values by the tokens alone, because the recursive parser would not stop in time. */
 function measure(text: string, budget: Budget): void {
   const scanner = createScanner(text, true)
   let depth = 0

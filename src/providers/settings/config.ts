@@ -12,7 +12,7 @@ const mostBytes = 8 * 2 ** 20
 const { root, include, exclude, hidden, symlinks, hardlinks, allowMounts, watch, reconcile } = filesShape
 
 /** The options of a mount whose provider is `settings`. */
-export const settingsShape = {
+const settingsShape = {
   root,
   include,
   exclude,

@@ -11,7 +11,7 @@ import type { Policy } from './judge.ts'
 import { type Limits, positionOf } from './limits.ts'
 import type { Reply } from './worker.ts'
 
-export interface DeskOptions {
+interface DeskOptions {
   readonly source: Provider
   readonly policy: Policy
   readonly limits: Limits
@@ -22,12 +22,12 @@ export interface DeskOptions {
 }
 
 /** Answer about a file, with the facts of the file. */
-export interface Answered {
+interface Answered {
   readonly answer: Exclude<Answer, { readonly fault: unknown }>
   readonly facts: ContentFacts
 }
 
-/** Reads files of settings, and asks a worker about them; about a file as a whole in which no secret was found, only once. */
+/** Reads files of settings, and asks a worker about them. The worker scans a whole file without secrets only once. */
 export interface Desk {
   /**
    * @throws ResourceError `invalid` (reason `settings`) for a file that cannot be read as its format, with line and column in

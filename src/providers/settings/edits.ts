@@ -1,3 +1,4 @@
+import { firstIndex } from '../../core/kit/first-index.ts'
 import { redactedMark } from '../../core/scrub.ts'
 import { replaceSpans, type Span } from '../../secrets/spans.ts'
 import type { Scalar } from './tree.ts'
@@ -9,21 +10,14 @@ export interface Edit {
   readonly text: string
 }
 
-/** The first of some spans, in order and apart from each other, that does not end before a place. */
+/** Binary search for the first span that ends at or after a position. The spans are sorted, and do not overlap. */
 export function nearest<S extends { readonly end: number }>(spans: readonly S[], place: number): S | undefined {
-  let low = 0
-  let high = spans.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((spans[middle]?.end ?? 0) < place) low = middle + 1
-    else high = middle
-  }
-  return spans[low]
+  return spans[firstIndex(0, spans.length, (index) => (spans[index]?.end ?? 0) >= place)]
 }
 
-/** Replaces a value as a whole, so that the file can still be read. `undefined` where there is nothing to replace. */
+/** Replaces a whole value, so that the file can still be read. Returns `undefined` if there is nothing to replace. */
 export function replaceScalar({ start, end, writing, json }: Scalar, text: string): Edit | undefined {
-  // A key alone has no value, and no place for one.
+  // A key without a value has no place for one.
   if (writing === 'plain' && json === 'null') return undefined
   if (writing === 'inside' || writing === 'plain') return { start, end, text: redactedMark }
   const mark = JSON.stringify(redactedMark)
@@ -44,7 +38,7 @@ export function editScalar(scalar: Scalar, text: string, parts: readonly Span[])
   return [{ start, end, text: JSON.stringify(withoutParts(text, scalar, own)) }]
 }
 
-/** Takes parts out of the names and values of a JSON text, and nothing else, so that it can still be read. */
+/** Removes parts from the names and values of a JSON text, so that it stays valid JSON. */
 export function editJson(text: string, words: readonly Span[], parts: readonly Span[]): readonly Edit[] {
   const mark = JSON.stringify(redactedMark)
   return words.flatMap((word) => {
@@ -56,7 +50,7 @@ export function editJson(text: string, words: readonly Span[], parts: readonly S
   })
 }
 
-/** Whether a text is JSON: one that lost half of an escape is not. */
+/** Whether a text is valid JSON. A text that lost half of an escape is not. */
 function isJson(text: string): boolean {
   try {
     JSON.parse(text)
@@ -96,7 +90,7 @@ export function outside(spans: readonly Span[], scalars: readonly Scalar[]): rea
   })
 }
 
-/** The spans that a value shares something with. Both are in order. */
+/** Returns the spans that overlap a value. The spans are sorted. */
 export function within(spans: readonly Span[], { start, end }: Span): readonly Span[] {
   const found: Span[] = []
   for (
@@ -108,7 +102,7 @@ export function within(spans: readonly Span[], { start, end }: Span): readonly S
   return found
 }
 
-/** The text with the edits made. They do not overlap. */
+/** Applies edits, which do not overlap, to a text. */
 export function applyEdits(text: string, edits: readonly Edit[]): string {
   const pieces: string[] = []
   let from = 0

@@ -33,7 +33,7 @@ export interface SettingsOptions extends FormatRules, Partial<Policy>, Partial<L
   readonly source: Provider
   /** Key of the version hashes. Replicas share it. Default: a random key per process. */
   readonly key?: Uint8Array
-  /** Values that are known to be secret: they are taken out as well. */
+  /** Removes known secrets, too. */
   readonly scrubber?: Scrubber
   /** Time-out for reading one file, in milliseconds. Default `workerLimits.settings`: 5000. */
   readonly deadlineMs?: number
@@ -52,15 +52,16 @@ const template: Template = {
 }
 
 /**
- * Files of settings in JSON (with comments), YAML, TOML, INI, dotenv and properties: each as it is, as JSON, or one value of it.
+ * Provider of files of settings in JSON (with comments), YAML, TOML, INI, dotenv and properties: each file unchanged, as JSON,
+ * or one of its values.
  *
- * Values are shown unless something speaks against it: a name above them that sounds secret, a look of chance, anything that
- * the detectors of `redacted` find. Of dotenv, and with `show: 'allowed'` of everything, only what `allow` names is shown. Hidden
- * values are replaced with `[redacted]`; names are always shown. Nothing is expanded, included or looked up.
+ * A value is hidden if a name above it sounds secret, if it looks random, or if a detector of `redacted` finds a secret in it.
+ * Of dotenv files, and with `show: 'allowed'` of all files, only values that `allow` names are shown. Hidden values are
+ * replaced with `[redacted]`; names are always shown. Nothing is expanded, included or looked up.
  *
- * Reads throw ResourceError `invalid` (reason `settings`, with `line` and `column`) for a file that is not what its name says,
- * `too-large` beyond a limit, `invalid` (reason `pointer` or `as`) for a malformed request, `not-found` for a pointer to
- * nothing.
+ * Reads throw ResourceError `invalid` (reason `settings`, with `line` and `column`) for a file that does not have the format of
+ * its name, `too-large` beyond a limit, `invalid` (reason `pointer` or `as`) for a malformed request, `not-found` for a pointer
+ * to nothing.
  *
  * @throws ResourceError `invalid` for a malformed glob or an unknown format.
  */
@@ -149,9 +150,7 @@ function contentFacts({ immutable: _, range: __, ...facts }: ContentFacts, text:
 }
 
 function limitsIn({ maxBytes, maxDepth, maxNodes }: Partial<Limits>): Partial<Limits> {
-  return {
-    ...defined({ maxBytes, maxDepth, maxNodes }),
-  }
+  return defined({ maxBytes, maxDepth, maxNodes })
 }
 
 /** Changes of files of settings, and of directories. */

@@ -5,7 +5,7 @@ import { isNothing } from '../../secrets/values.ts'
 import { type Entry, escapeStep, type Node, type Scalar, type Table, type Tree } from './tree.ts'
 
 export interface Policy {
-  /** `safe`: values that look secret by no name and no look. `allowed`: only those that `allow` names. */
+  /** `safe`: shows values with neither a name nor a form that looks secret. `allowed`: shows only those that `allow` names. */
   readonly show: 'safe' | 'allowed'
   /**
    * Globs over pointers (`/db/*`) or, without a slash, over names at any depth (`*_HOST`). A value whose name sounds secret is
@@ -19,7 +19,7 @@ export type Denied = ReadonlySet<Scalar>
 
 const wildcard = /[*?[\]{}\\]/
 
-/** Decides of each value, by the names above it, whether it is shown. The detectors judge the value itself. */
+/** Decides for each value, by the names above it, whether it is shown. The detectors judge the value itself. */
 export function judge({ root, commented = [] }: Tree, { show, allow }: Policy): Denied {
   const named = compileGlobs(allow.filter((pattern) => !wildcard.test(pattern)))
   const matched = compileGlobs(allow)
@@ -44,7 +44,7 @@ export function judge({ root, commented = [] }: Tree, { show, allow }: Policy): 
   const visitEntry = ({ key, value }: Entry, table: Table, path: string, secret: boolean): void => {
     const at = join(path, escapeStep(key))
     const kind = kindOfKey(key) ?? kindOfKeyIn(path, key)
-    // A weak name says something of its own value alone, or of a list of them.
+    // A weak name affects only its own value, or a list of values.
     const own = kind === 'strong' || (kind === 'weak' && value.kind !== 'table')
     visit(value, at, secret || own || isValueOfSecret(key, table) || isKubernetesSecret(key, table))
   }
@@ -56,7 +56,7 @@ export function judge({ root, commented = [] }: Tree, { show, allow }: Policy): 
 
 const join = (path: string, step: string) => (path === '' ? step : `${path}/${step}`)
 
-/** Whether a value looks like chance, and still does without the parts that the detectors know: a URL with a password. */
+/** Whether a value looks random, even without the parts that the detectors know, such as the password in a URL. */
 function isOpaque(text: string): boolean {
   return looksOpaque(text) && looksOpaque(redactPhrase(text))
 }
@@ -84,13 +84,13 @@ function isValueOfOption(item: Node, before: Node | undefined): boolean {
   return name !== undefined && kindOfKey(name) !== undefined
 }
 
-/** Everything in the data of a Kubernetes Secret is secret, whatever it is called. */
+/** Whether a key holds the data of a Kubernetes Secret, where every value is secret, whatever its name. */
 function isKubernetesSecret(key: string, { entries }: Table): boolean {
   if (key !== 'data' && key !== 'stringData') return false
   return entries.some((entry) => entry.key === 'kind' && entry.value.kind === 'scalar' && entry.value.text === 'Secret')
 }
 
-/** Values that are denied and long and odd enough to be looked for in the rest of the file. */
+/** Returns the hidden values that are long and unusual enough to be searched in the rest of the file. */
 export function telling(denied: Denied): readonly string[] {
   return [...denied]
     .map(({ text }) => text)

@@ -17,12 +17,12 @@ export interface Fault {
   readonly what: string
   /** In UTF-16 code units. */
   readonly offset: number
-  /** The limit that it is beyond, if it is that. */
+  /** The exceeded limit, if there is one. */
   readonly limit?: number
 }
 
 /** Value that a parser throws. It is not an Error: it never leaves the module, and holds no text of the file. */
-export interface ParseFault {
+interface ParseFault {
   readonly fault: Fault
 }
 
@@ -50,7 +50,7 @@ export function createBudget({ maxDepth, maxNodes }: Limits): Budget {
   }
 }
 
-/** Line and column, both from 1, of a place in a text. */
+/** Returns the line and column of a position in a text, both from 1. */
 export function positionOf(text: string, offset: number): { readonly line: number; readonly column: number } {
   let line = 1
   let start = 0

@@ -3,7 +3,7 @@ import type { Budget } from './limits.ts'
 import { type Entry, type Node, type Scalar, type Tree, textNode } from './tree.ts'
 
 /** One logical line, possibly of several physical ones, without its line end. */
-export interface Line {
+interface Line {
   readonly text: string
   readonly start: number
 }
@@ -27,9 +27,9 @@ interface Draft {
 }
 
 /**
- * Reads INI as git, systemd, Python and Windows write it: `[section]`, `key = value` or `key: value`, comments from `;` or `#`.
- * Sections are tables, and are not nested; a key that is there several times is a list; a key alone is `null`. Lines that are
- * indented behind a key go on with its value. A comment behind a value belongs to the value: programs differ in that.
+ * Parses INI as git, systemd, Python and Windows write it: `[section]`, `key = value` or `key: value`, comments after `;` or
+ * `#`. Sections are tables, and are not nested. A repeated key is a list; a key without a value is `null`. Indented lines after
+ * a key continue its value. A comment after a value belongs to the value, because programs differ in that.
  */
 export function parseIni(text: string, budget: Budget): Tree {
   const sections = new Map<string, Map<string, Draft[]>>()
@@ -76,7 +76,7 @@ export function parseIni(text: string, budget: Budget): Tree {
   return { root: { kind: 'table', entries } }
 }
 
-/** `=` separates before `:` does: a key may hold colons (`//registry/:_authToken=…`). */
+/** Splits a line at its first `=`, or else at its first `:`, because a key may contain colons (`//registry/:_authToken=…`). */
 function splitIni(line: string): { readonly key: string; readonly from: number | undefined } {
   const equals = line.indexOf('=')
   const at = equals === -1 ? line.indexOf(':') : equals
@@ -94,7 +94,7 @@ function entriesOf(keys: ReadonlyMap<string, readonly Draft[]>, text: string): r
   })
 }
 
-/** A value without the quotes around all of it; several lines without their indentation. */
+/** Returns a value without the quotes around it; several lines without their indentation. */
 function iniValue({ start, end, present }: Draft, text: string): Scalar {
   if (!present) return { kind: 'scalar', text: '', json: 'null', start, end, writing: 'plain' }
   const raw = text.slice(start, end)
@@ -108,8 +108,8 @@ function iniValue({ start, end, present }: Draft, text: string): Scalar {
 }
 
 /**
- * Reads properties as Java does: `key=value`, `key:value` or `key value`, comments from `#` or `!`, lines joined by a `\` at their
- * end, `\uXXXX` and the like as escapes. Keys are flat, dots and all. Of a key that is there twice, the last one holds.
+ * Parses properties as Java does: `key=value`, `key:value` or `key value`, comments after `#` or `!`, lines joined by a final
+ * `\`, escapes such as `\uXXXX`. Keys are flat, including their dots. Of a repeated key, the last one counts.
  */
 export function parseProperties(text: string, budget: Budget): Tree {
   const entries: Entry[] = []
@@ -118,7 +118,7 @@ export function parseProperties(text: string, budget: Budget): Tree {
     if (joined === undefined && /^\s*(?:[#!]|$)/.test(line.text)) continue
     const start: number = joined?.start ?? line.start
     const whole: Line = { text: text.slice(start, line.start + line.text.length), start }
-    // An odd number of backslashes at the end: the last one is no character of the value.
+    // Of an odd number of backslashes at the end, the last one joins the lines.
     if (/(?<!\\)(?:\\\\)*\\$/.test(line.text)) {
       joined = whole
       continue
@@ -153,8 +153,8 @@ function unescapeProperty(text: string): string {
 const assignment = /^[ \t]*(#[ \t]*)?(?:export[ \t]+)?([A-Za-z_][\w.-]*)[ \t]*(?:=|:[ \t])[ \t]*/
 
 /**
- * Reads dotenv: `NAME=value`, with or without `export`, values in `'`, `"` or `` ` `` over several lines. Nothing is expanded. An unquoted
- * value reaches to the end of its line, including any `#`: programs differ in what they take for a comment. Other lines are
+ * Parses dotenv: `NAME=value`, with or without `export`, values in `'`, `"` or `` ` `` over several lines. Nothing is expanded.
+ * An unquoted value extends to the end of its line, including any `#`, because programs disagree on comments. Other lines are
  * unknown.
  */
 export function parseDotenv(text: string, budget: Budget): Tree {
@@ -185,7 +185,7 @@ function plainValue(text: string, start: number, lineEnd: number): Scalar {
   return textNode(text.slice(start, end), { start, end, writing: 'plain' })
 }
 
-/** A value in quotes; `undefined` where they are not closed, or something else than a comment follows. */
+/** Parses a quoted value; `undefined` if the quote is not closed, or anything but a comment follows it. */
 function quotedValue(text: string, from: number): Scalar | undefined {
   const quote = text[from]
   if (quote !== '"' && quote !== "'" && quote !== '`') return undefined

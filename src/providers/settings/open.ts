@@ -14,7 +14,7 @@ export const open: OpenSource<typeof source> = async (given, { folder, log, reda
   const opened = await files({ ...options, root: resolveFolder(given.root, folder), dotenv, log })
   return sliced(
     settings({
-      source: decoded(opened, { ...defined({ language, rules: encodings }) }),
+      source: decoded(opened, defined({ language, rules: encodings })),
       ...defined({ key, scrubber, formats, show, allow, maxBytes, maxDepth, maxNodes, deadlineMs: timeout }),
     }),
   )

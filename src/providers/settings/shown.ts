@@ -7,7 +7,7 @@ import { type Denied, telling } from './judge.ts'
 import type { Node, Scalar, Tree } from './tree.ts'
 
 /** A file of settings, read and judged. */
-export interface Source {
+interface Source {
   readonly text: string
   readonly path: string
   readonly tree: Tree
@@ -47,7 +47,7 @@ export async function showSource(source: Source): Promise<string> {
   return scrubDenied(applyEdits(text, edits), source)
 }
 
-/** Values that are denied are taken out of the rest as well: of comments, and of values that are shown. */
+/** Removes denied values from the rest, too: from comments, and from values that are shown. */
 function scrubDenied(text: string, { denied }: Source): string {
   return createScrubber(telling(denied)).scrub(text)
 }
@@ -67,8 +67,8 @@ function scalarsOf({ root, commented = [] }: Tree): readonly Scalar[] {
 }
 
 /**
- * Whether something was found because of a name that the tree knows: what that name says, the tree has judged. A name within
- * a value (`Server=db;Password=…`) it does not know, nor one in a comment.
+ * Whether a span was found because of a name in the tree. The tree has judged that name already. It has no names within values
+ * (`Server=db;Password=…`) or comments.
  */
 function isOfName({ start, end, key }: Span, scalars: readonly Scalar[]): boolean {
   if (key === undefined) return false
@@ -171,7 +171,7 @@ function writeJson(root: Node, denied: Denied): Normal {
         indent,
       )
     else {
-      // By way of a map, since `__proto__` is a name like any other.
+      // Uses a map, because `__proto__` is a name like any other.
       const members = [...new Map(node.entries.map(({ key, value }) => [key, value]))]
       writeAll('{', members, '}', indent)
     }

@@ -178,7 +178,7 @@ function readToml(text: string): Table {
   return root
 }
 
-/** The table at a path, made where it is not there; of a list of tables, the last one. */
+/** Returns the table at a path (of a list of tables, the last one). Creates it if it is missing. */
 function descend(table: Table, keys: readonly string[]): Table {
   let current = table
   for (const key of keys) {
@@ -218,7 +218,7 @@ function unescapeText(text: string): string {
   )
 }
 
-/** Numbers as JSON has them, where it has them; dates, `inf` and `nan` as text. */
+/** Converts a number to JSON if possible. Dates, `inf` and `nan` become texts. */
 function jsonOf(lexeme: string): string {
   if (lexeme === 'true' || lexeme === 'false') return lexeme
   const plain = lexeme.replaceAll('_', '').replace(/^\+/, '')

@@ -1,10 +1,10 @@
 import { invalid } from '../../core/errors.ts'
 
 /**
- * How a value is written, which decides how the mark takes its place: `inside` quotes that stay; `quoted`, so that the mark
- * has to bring its own; `plain`, to the end of a line; `block`, a block scalar of YAML with the line end behind it.
+ * How a value is written, and so how the mark replaces it. `inside`: between quotes that stay. `quoted`: the mark needs quotes
+ * of its own. `plain`: up to the end of a line. `block`: a block scalar of YAML with its final line end.
  */
-export type Writing = 'inside' | 'quoted' | 'plain' | 'block'
+type Writing = 'inside' | 'quoted' | 'plain' | 'block'
 
 /** A value without children, and its position in the source. */
 export interface Scalar {
@@ -18,7 +18,7 @@ export interface Scalar {
   readonly writing: Writing
 }
 
-export interface List {
+interface List {
   readonly kind: 'list'
   readonly items: readonly Node[]
 }
@@ -45,7 +45,7 @@ export interface Tree {
   readonly unknown?: readonly { readonly start: number; readonly end: number }[]
 }
 
-/** The child of a node by one step of a pointer. */
+/** Returns the child of a node for one step of a pointer. */
 export function childOf(node: Node, step: string): Node | undefined {
   if (node.kind === 'table') return node.entries.findLast(({ key }) => key === step)?.value
   if (node.kind === 'list' && /^(?:0|[1-9]\d{0,9})$/.test(step)) return node.items[Number(step)]
@@ -65,7 +65,7 @@ export function textNode(text: string, place: Omit<Scalar, 'kind' | 'text' | 'js
 }
 
 /**
- * The steps of a JSON pointer (RFC 6901).
+ * Parses a JSON pointer (RFC 6901) to its steps.
  *
  * @throws ResourceError `invalid` (reason `pointer`) for a malformed one.
  */
@@ -78,7 +78,7 @@ export function parsePointer(pointer: string): readonly string[] {
   return pointer.slice(1).split('/').map(unescapeStep)
 }
 
-/** One step of a pointer, or its typed beginning: `~1` is `/`, `~0` is `~`. */
+/** Decodes one step of a pointer, or its typed beginning: `~1` is `/`, `~0` is `~`. */
 export function unescapeStep(step: string): string {
   return step.replaceAll('~1', '/').replaceAll('~0', '~')
 }

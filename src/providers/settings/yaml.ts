@@ -27,7 +27,7 @@ export function parseYaml(text: string, budget: Budget): Tree {
   const parsed = parseAllDocuments(text, {
     schema: 'core',
     intAsBigInt: true,
-    // By hand below: the library compares each key with all before it.
+    // Checked below: the library compares each key with all keys before it.
     uniqueKeys: false,
     prettyErrors: false,
     logLevel: 'silent',
@@ -75,7 +75,7 @@ function refuseBrackets(text: string): void {
 
 type Reader = (node: ParsedNode | null, depth: number, offset: number) => Node
 
-/** Turns the nodes of one document into ours. */
+/** Creates a reader that converts the nodes of one document to our own. */
 function createReader(text: string, budget: Budget): Reader {
   const anchors = new Map<string, Node>()
   /** Nodes count again for each alias that repeats them, because a small file can expand to a huge value. */

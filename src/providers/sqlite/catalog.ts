@@ -40,14 +40,14 @@ export interface Known {
 
 /** The catalog of a database. Callers must be in a transaction. */
 export interface Catalog {
-  /** Everything, in the order of keys. */
+  /** All relations, in the order of keys. */
   items(): readonly Item[]
   find(name: string): Known | undefined
   /** All statements that created the schema. */
   statements(): readonly Cells[]
 }
 
-/** The collations of SQLite itself: the order of any other is unknown here. */
+/** The collations of SQLite itself. The order of any other collation is unknown here. */
 const collations = new Set(['BINARY', 'NOCASE', 'RTRIM'])
 
 export function createCatalog(database: DatabaseSyncInstance): Catalog {
@@ -111,7 +111,7 @@ function listAll(run: Run): Omit<Listing, 'version' | 'relations'> {
   }
 }
 
-/** The own spelling of a table that another table refers to. */
+/** Returns a table name as the table itself spells it, because references may differ in case. */
 function nameIn(byName: ReadonlyMap<string, Item>, name: string): string {
   if (byName.has(name)) return name
   const same = folded(name)
@@ -195,7 +195,7 @@ function keyOf(
     !partial &&
     parts.every(({ column, collation, descends }) => {
       const own = column === undefined ? undefined : byName.get(column)
-      // A primary key may be null here, though it hardly ever is: such rows are left out.
+      // SQLite allows null in a primary key. Such rows are rare, and are left out.
       const isTold = own !== undefined && (origin === 'pk' || !isNullable(own))
       return isTold && collations.has(collation) && descends === parts[0]?.descends
     })

@@ -24,7 +24,7 @@ function answer({ name, values }: Question): unknown {
     const [file, lockTimeoutMs] = values as [string, number]
     const opened = openFile(file, lockTimeoutMs)
     operations = createOperations(opened, createCatalog(opened.database))
-    // Whether it can be read at all.
+    // Fails if the file cannot be read.
     return operations.fingerprint()
   }
   if (operations === undefined) throw stale()
@@ -37,7 +37,7 @@ process.on('message', (question: Question) => {
   try {
     process.send?.({ id, result: answer(question) } satisfies Answer)
   } catch (thrown) {
-    // Another process may find it whole, or opens another file.
+    // A process that opens the file again may find it undamaged, or another file at its path.
     const { kind, message, detail } = failureOf(thrown)
     const told = isLost(thrown) && name !== 'open' ? { ...detail, reason: 'stale' as const } : detail
     process.send?.({ id, failed: { kind, message, detail: told } } satisfies Answer)
@@ -49,8 +49,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 process.on('disconnect', () => process.exit())
 
 /**
- * While SQLite works, nothing else is done here: another thread sees whether the one who asked is still there, and how much memory
- * is in use. The system refuses more memory where it can (see `childLimits`); elsewhere this thread ends the process.
+ * SQLite blocks the main thread while it works. So another thread checks whether the parent process still exists, and how much
+ * memory is in use. The system refuses more memory where it can (see `childLimits`); elsewhere this thread ends the process.
  */
 const watchdog = `
 const { memoryBytes } = require('node:worker_threads').workerData

@@ -12,7 +12,7 @@ import {
 import { defineSource } from '../source.ts'
 
 /** The options of a mount whose provider is `sqlite`. */
-export const sqliteShape = {
+const sqliteShape = {
   file: text.describe(
     'The file of the database. A relative path starts at the configuration file. Neither this file nor another in its folder is ever written.',
   ),

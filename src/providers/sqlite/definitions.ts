@@ -2,7 +2,7 @@ import { defined } from '../../core/kit/defined.ts'
 import type { ForeignKey, Reference, RelationKind } from '../relational/model.ts'
 
 /** Token of an SQL statement. Definitions are tokenized because SQLite keeps them as they were written. */
-export interface Token {
+interface Token {
   readonly text: string
   /** Depth of parentheses around it; for a parenthesis, the depth of the pair. */
   readonly depth: number
@@ -14,7 +14,7 @@ const pattern =
   /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|[\p{L}\p{N}_$]+|\s+|[\s\S]/gu
 
 /** The tokens of a statement, without white space and comments. */
-export function tokensOf(sql: string): readonly Token[] {
+function tokensOf(sql: string): readonly Token[] {
   const tokens: Token[] = []
   let depth = 0
   for (const { 0: text, index } of sql.matchAll(pattern)) {
@@ -26,7 +26,10 @@ export function tokensOf(sql: string): readonly Token[] {
   return tokens
 }
 
-/** The items between the first parentheses of a statement, at its commas: the columns of a table or an index, and constraints. */
+/**
+ * Returns the items between the first parentheses of a statement, split at commas: the columns of a table or an index, and
+ * constraints.
+ */
 export function itemsOf(sql: string): readonly (readonly Token[])[] {
   const tokens = tokensOf(sql)
   const from = tokens.findIndex(({ text, depth }) => text === '(' && depth === 0)
@@ -40,21 +43,21 @@ export function itemsOf(sql: string): readonly (readonly Token[])[] {
   return items
 }
 
-/** The text of some tokens that follow each other. */
+/** Returns the text of consecutive tokens. */
 export function textOf(sql: string, tokens: readonly Token[]): string {
   const [first, last] = [tokens[0], tokens.at(-1)]
   return first === undefined || last === undefined ? '' : sql.slice(first.start, last.end)
 }
 
 /** A name without its quotes. */
-export function unquoted(text: string): string {
+function unquoted(text: string): string {
   const mark = text[0]
   if (mark === '[') return text.slice(1, -1)
   if (mark !== undefined && '"`\''.includes(mark)) return text.slice(1, -1).replaceAll(mark + mark, mark)
   return text
 }
 
-/** The tokens between the parentheses that open at an index, which are in it. */
+/** Returns the tokens inside the parentheses that open at an index. */
 function group(tokens: readonly Token[], at: number): readonly Token[] {
   const opening = tokens[at]
   if (opening?.text !== '(') return []
@@ -75,7 +78,7 @@ export function checksOf(sql: string): readonly { readonly name: string; readonl
   )
 }
 
-/** The expressions that columns are generated from, by column. */
+/** Returns the expressions of generated columns, by column. */
 export function generatedOf(sql: string): ReadonlyMap<string, string> {
   const found = itemsOf(sql).flatMap((item): readonly (readonly [string, string])[] => {
     const at = item.findIndex(({ text, depth }, i) => i > 0 && depth === 1 && /^as$/i.test(text))
@@ -85,7 +88,7 @@ export function generatedOf(sql: string): ReadonlyMap<string, string> {
   return new Map(found)
 }
 
-/** SQLite takes names for the same that differ in the case of their ASCII letters. */
+/** Folds a name, because SQLite ignores the case of ASCII letters in names. */
 export const folded = (name: string) => name.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
 
 const actions: Readonly<Record<string, string>> = {
@@ -107,7 +110,7 @@ export function foreignKeysOf(run: Run, table: string, spelled: (name: string) =
     const [, to, , , onUpdate, onDelete] = parts[0] ?? []
     const parent = spelled(String(to))
     const columns = parts.map(([, , from]) => String(from))
-    // Without columns it is the primary key that is meant.
+    // Without columns, the reference is to the primary key.
     const own = parts.every(([, , , target]) => target !== null)
       ? parts.map(([, , , target]) => String(target))
       : columnsOf(run, parent)
@@ -198,7 +201,7 @@ export interface Item {
   readonly isStrict: boolean
 }
 
-/** An identifier between quotes. */
+/** Quotes an identifier. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }

@@ -2,14 +2,14 @@ import { isResourceError, ResourceError } from '../../core/errors.ts'
 import { codeOf } from '../../store/sqlite/database.ts'
 
 /** Why a file does not answer, as `detail.reason`. */
-export type Reason = 'refused' | 'stale' | 'away'
+type Reason = 'refused' | 'stale' | 'away'
 
 /** Error for a fault that an operator must fix before the file can be served. */
 export function refused(message: string): ResourceError {
   return new ResourceError('unavailable', message, { reason: 'refused' satisfies Reason })
 }
 
-/** The file was replaced: another process opens the new one. */
+/** Returns the error for a file that was replaced: another process opens the new one. */
 export function stale(): ResourceError {
   return new ResourceError('unavailable', 'The file of the database was replaced.', {
     reason: 'stale' satisfies Reason,
@@ -26,7 +26,7 @@ export function reasonOf(error: unknown): Reason | undefined {
   return isResourceError(error) ? (error.detail.reason as Reason | undefined) : undefined
 }
 
-/** https://www.sqlite.org/rescode.html: the primary ones. */
+/** Messages by primary result code (https://www.sqlite.org/rescode.html). */
 const messages: Readonly<Record<number, string>> = {
   3: 'The file of the database may not be read by this user.', // PERM
   5: 'Another process holds a lock on the database for longer than we wait for one.', // BUSY
@@ -50,10 +50,10 @@ function tooLarge(): ResourceError {
   return new ResourceError('too-large', message, { reason: 'too-large' })
 }
 
-/** Codes after which a file that is opened anew may be as good as ever. */
+/** Codes after which opening the file again may help. */
 const reopened = new Set([10, 11, 14, 26])
 
-/** Whether it may help to open the file once more. */
+/** Whether opening the file again may help. */
 export function isLost(error: unknown): boolean {
   const code = codeOf(error)
   return code !== undefined && reopened.has(code & 0xff)
@@ -77,7 +77,7 @@ export function failureOf(error: unknown): ResourceError {
   return new ResourceError('internal', 'The database cannot answer this.')
 }
 
-export function systemCodeOf(error: unknown): string | undefined {
+function systemCodeOf(error: unknown): string | undefined {
   if (!(error instanceof Error && 'code' in error && 'syscall' in error)) return undefined
   return typeof error.code === 'string' ? error.code : undefined
 }

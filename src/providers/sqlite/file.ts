@@ -7,9 +7,10 @@ import { away, refused, stale } from './failures.ts'
 export interface OpenFile {
   readonly database: DatabaseSyncInstance
   /**
-   * Asked before and after a transaction, never in one: closing a file lets go of the locks that SQLite has on it.
+   * Call it before and after a transaction, but never in one: it opens and closes the file, which releases the locks of SQLite
+   * on it.
    *
-   * @throws ResourceError with the reason `stale` where it is not the file that was opened, or not as it was.
+   * @throws ResourceError with the reason `stale` if the file was replaced or has changed.
    */
   check(): void
   /** A text that changes when the file, or possibly its content, does. Read within a transaction. */
@@ -17,8 +18,8 @@ export interface OpenFile {
 }
 
 /**
- * How a file is read. `locked`: with the locks that SQLite takes. `still`: without any, since nobody has it open who writes a
- * log, and SQLite would make one to read it; whether anybody touched it is looked at instead, before and after.
+ * How a file is read. `locked`: with the locks of SQLite. `still`: without locks, because no process that writes a log has the
+ * file open, and SQLite would create a log to read it; instead, the file is checked for changes before and after.
  */
 type Way = 'locked' | 'still'
 
@@ -28,16 +29,16 @@ const [headerLength, magic] = [100, 'SQLite format 3\0']
  * value can still be queried.
  */
 const maxComputed = 64 * 1024 * 1024
-/** Such files beside a database belong to it. */
+/** Suffixes of the files that belong to a database. */
 const companions = ['-wal', '-shm', '-journal']
-/** A file that was written so lately may be written once more without its time telling, in milliseconds. */
+/** Age below which a file may change again without a new modification time, in milliseconds. */
 const unsettled = 50
 
 /**
- * Opens a file, to read it and nothing else: nothing is written, and nothing made beside it.
+ * Opens a file only for reading: nothing is written, and nothing is created beside it.
  *
- * @throws ResourceError `unavailable`, with the reason `refused` for what is no database, or no file of its own; errors of SQLite
- *   and of the file system.
+ * @throws ResourceError `unavailable`, with the reason `refused` for anything but a regular file with a database; errors of
+ *   SQLite and of the file system.
  */
 export function openFile(file: string, lockTimeoutMs: number): OpenFile {
   const identity = identify(file)
@@ -64,7 +65,7 @@ export function openFile(file: string, lockTimeoutMs: number): OpenFile {
     if (identify(file) !== identity) throw stale()
     if (way === 'still') {
       if (traceOf(file) !== seen) throw stale()
-      // Between its statements it holds no lock that closing the file here could take from it.
+      // SQLite holds no lock between statements, so closing the file here releases none.
     } else if (!isLogged && checkHeader(file, identity)) throw stale()
   }
   const version = database.prepare('pragma data_version')
@@ -75,7 +76,7 @@ export function openFile(file: string, lockTimeoutMs: number): OpenFile {
   }
 }
 
-/** The identity of the file, which outlives its name. */
+/** Returns the identity of a file, which a rename does not change. */
 function identify(file: string): string {
   const found = lstatSync(file, { bigint: true, throwIfNoEntry: false })
   if (found === undefined) throw away('The file of the database is not there.')
@@ -97,7 +98,7 @@ function checkHeader(file: string, identity: string): boolean {
   } finally {
     closeSync(descriptor)
   }
-  // An empty file is a database in which nothing was made yet.
+  // An empty file is a database without content.
   if (length === 0) return false
   if (length < headerLength || bytes.toString('latin1', 0, magic.length) !== magic)
     throw refused('The file is not a database of SQLite, or it is encrypted.')
@@ -134,7 +135,7 @@ function waitUntilSettled(modified: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, unsettled - age)
 }
 
-/** Whether SQLite has opened the file that was looked at, and not one that was put in its place meanwhile. */
+/** Checks that SQLite has opened the examined file, and not one that has replaced it meanwhile. */
 function checkDescriptor(identity: string): void {
   if (process.platform !== 'linux') return
   const isOurs = readdirSync('/proc/self/fd').some((name) => {

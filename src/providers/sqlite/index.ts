@@ -14,7 +14,7 @@ import type { Operations } from './operations.ts'
 import { type Reader, startReader } from './process.ts'
 
 export interface SqliteOptions extends DatabaseOptions {
-  /** The absolute path of the file. It is read, and nothing else: neither it nor anything beside it is written or made. */
+  /** The absolute path of the file. It is only read: neither the file nor anything beside it is written or created. */
   readonly file: string
   /** The served rows. Undefined: none. */
   readonly rows?: SqliteRowOptions
@@ -23,17 +23,18 @@ export interface SqliteOptions extends DatabaseOptions {
 }
 
 export interface SqliteRowOptions extends RowOptions {
-  /** Whether rows of views are served too: reading them computes whatever they are made of. Default `false`. */
+  /** Whether rows of views are served, too: reading them runs the queries of the views. Default `false`. */
   readonly views?: boolean
 }
 
 /**
- * A database in a file of SQLite: tables and views, and rows where they are asked for. The file is read, by a process of its own,
- * and never written, made or locked for writing. See docs/providers/sqlite.md.
+ * Provider of a database in an SQLite file: tables and views, and rows if they are enabled. A separate process reads the file.
+ * It is never written, created or locked for writing. See docs/providers/sqlite.md.
  *
- * A file that does not answer just now (another process holds a lock on it, say) is no error: it is asked again when somebody asks.
+ * If the file cannot be read at the start (for example because another process has locked it), it is tried again at each
+ * request.
  *
- * @throws ResourceError `invalid` for what an operator has to mend: no file, no database.
+ * @throws ResourceError `invalid` for a fault that the operator must correct: a missing file, or one without a database.
  */
 export async function sqlite(options: SqliteOptions): Promise<Provider> {
   requireKeys('sqlite({ file })', options, { file: 'a text' })
@@ -72,7 +73,7 @@ function createSource(options: SqliteOptions): { readonly source: Source; readon
       try {
         return await reader.ask(name, values)
       } catch (error) {
-        // Memory that ran short once is given back as a whole.
+        // After a lack of memory, end the process, which frees all of its memory.
         if (reasonOf(error) === 'stale' || isResourceError(error, 'too-large')) reader.close()
         throw error
       }
@@ -124,8 +125,8 @@ function createSource(options: SqliteOptions): { readonly source: Source; readon
 }
 
 /**
- * Returns the result of some work, unless the signal aborts first. The work's own signal aborts a moment later: most statements
- * have ended by then, and their process can be kept.
+ * Returns the result of some work, unless the signal aborts first. The signal of the work aborts a moment later: by then most
+ * statements have ended, and their process can be kept.
  */
 async function leaving<T>(signal: AbortSignal, work: (patient: AbortSignal) => Promise<T>): Promise<T> {
   signal.throwIfAborted()

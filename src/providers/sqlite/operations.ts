@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { invalid, notFound } from '../../core/errors.ts'
+import { firstIndex } from '../../core/kit/first-index.ts'
 import type { ObjectName, Relation, RowAccess } from '../relational/model.ts'
 import type { KeyQuery, Listed, PageQuery, Row, RowPage, RowQuery, Value } from '../relational/source.ts'
 import type { Catalog, Known, KnownKey } from './catalog.ts'
@@ -28,7 +29,7 @@ export function createOperations({ database, check, stamp }: OpenFile, catalog: 
     try {
       return work()
     } finally {
-      // It may have ended by itself, because the disk could not be read.
+      // The transaction may have ended by itself, because the disk could not be read.
       if (database.isTransaction) database.exec('rollback')
       check()
     }
@@ -75,15 +76,9 @@ export function createOperations({ database, check, stamp }: OpenFile, catalog: 
   }
 }
 
-/** The index of the first that does not come before a place, in the order of bytes. */
+/** Binary search for the first item at or after a place, in byte order. Returns its index. */
 function firstFrom(items: readonly { readonly key: string }[], place: Buffer): number {
-  let [low, high] = [0, items.length]
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (Buffer.compare(Buffer.from(items[middle]?.key ?? ''), place) < 0) low = middle + 1
-    else high = middle
-  }
-  return low
+  return firstIndex(0, items.length, (index) => Buffer.compare(Buffer.from(items[index]?.key ?? ''), place) >= 0)
 }
 
 function hashOf(catalog: Catalog): string {
@@ -104,7 +99,7 @@ interface Asked {
   readonly views: boolean
 }
 
-export interface RowReader {
+interface RowReader {
   read(query: PlainRowQuery): RowPage
   keys(query: PlainKeyQuery): readonly (readonly string[])[]
 }
@@ -176,10 +171,10 @@ function createRowReader(database: DatabaseSyncInstance, catalog: Catalog): RowR
   }
 }
 
-/** A key that is longer than this is in no URI. */
+/** Maximum length of a part of a key, in bytes: no URI can contain a longer one. */
 const maxKey = 64 * 1024
 
-/** A column of a key is read whole, and shown as any other. */
+/** Shortens the value of a key column like any other, although all of it was read for the key. */
 function shortened(value: Row['values'][number], most: number): Row['values'][number] {
   if (value.cut !== undefined || value.json.length <= most) return value
   const text: unknown = JSON.parse(value.json)
@@ -216,13 +211,13 @@ function orderOf(key: readonly KnownKey[]): string {
 /** A value as a statement answers it, and as one is bound. */
 type Cell = string | bigint | number | null | Uint8Array
 
-/** Of a longer value not even the beginning is read, because SQLite would have to load all of it. */
+/** Size above which not even the beginning of a value is read, in bytes, because SQLite would have to load all of it. */
 const longest = 16 * 2 ** 20
 
 /**
- * A column as a value of its own kind: numbers as they are; texts as bytes, in the encoding of the database, with a letter before
- * them, since a text may have a NUL in it; bytes as hexadecimal digits, with another letter. Of one that is longer than so many
- * bytes, its length and its beginning.
+ * Returns the SQL of a column as a value of its own type: numbers unchanged; texts as bytes in the encoding of the database,
+ * after a letter, because a text may contain NUL; bytes as hexadecimal digits, after another letter. Of a longer value, its
+ * length and its beginning.
  */
 function pieceOf(column: string, most: number): string {
   const name = quoteName(column)
@@ -253,7 +248,7 @@ function createDecoder(encoding: string) {
       const json = JSON.stringify(isText ? told.slice(from) : base64Of(told.slice(from)))
       return isCut ? { json, cut: Number(told.slice(1, from - 1)) } : { json }
     },
-    /** A part of a key as a text; no other part has the same one. */
+    /** Converts a part of a key to text. Different parts have different texts. */
     keyOf: (cell: Cell, { affinity }: KnownKey): string => {
       if (cell === null) return ''
       if (typeof cell === 'bigint') return String(cell)
@@ -269,7 +264,7 @@ function isSafe(whole: bigint): boolean {
   return whole <= BigInt(Number.MAX_SAFE_INTEGER) && whole >= BigInt(Number.MIN_SAFE_INTEGER)
 }
 
-/** A real number, which shows that it is one. */
+/** Formats a real number so that it differs from an integer. */
 function realOf(value: number): string {
   const text = Object.is(value, -0) ? '-0' : String(value)
   return /^-?\d+$/.test(text) ? `${text}.0` : text

@@ -11,7 +11,7 @@ import { away } from './failures.ts'
  * thread would block this process.
  */
 export interface Reader {
-  /** @throws ResourceError and nothing else. */
+  /** Throws only ResourceErrors. */
   ask(name: Question['name'], values: readonly unknown[]): Promise<unknown>
   isUsable(): boolean
   /** Kills the process at once. */
@@ -21,7 +21,7 @@ export interface Reader {
 /** Additional time after SQLite's own time-out for locks before a process is killed, in milliseconds: it must also start. */
 const startMs = 30_000
 
-export interface ReaderOptions {
+interface ReaderOptions {
   readonly file: string
   readonly statementTimeoutMs: number
   readonly lockTimeoutMs: number
@@ -30,7 +30,7 @@ export interface ReaderOptions {
 /**
  * Starts a process that opens the file.
  *
- * @throws ResourceError `unavailable`, with the reason `refused` where an operator has to mend something.
+ * @throws ResourceError `unavailable`, with the reason `refused` if only an operator can solve the problem.
  */
 export async function startReader(options: ReaderOptions, signal: AbortSignal): Promise<Reader> {
   signal.throwIfAborted()
@@ -97,7 +97,7 @@ export async function startReader(options: ReaderOptions, signal: AbortSignal): 
   }
 }
 
-/** Whether it keeps this process from ending. */
+/** While a request is running, the child process keeps this process alive. */
 function hold(child: ChildProcess, isBusy: boolean): void {
   if (isBusy) {
     child.ref()

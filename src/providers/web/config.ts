@@ -32,7 +32,7 @@ export const describedShape = {
 }
 
 /** The options of a mount whose provider is `web`. */
-export const webShape = {
+const webShape = {
   url: httpUrl
     .exactOptional()
     .describe('The URL of the pages. By default the address of the mount, if it begins with https://.'),
@@ -75,14 +75,14 @@ interface Given {
   readonly llms?: unknown
 }
 
-/** Whether a mount names anything at all. */
+/** Checks that a mount names at least one page. */
 function checkWeb(given: Given, context: z.RefinementCtx): void {
   if ((given.pages?.length ?? 0) > 0 || given.match !== undefined || given.llms !== undefined) return
   const message = refusal('No page is named.', 'Add "pages": ["docs/intro"], "match": "docs/**" or "llms": "llms.txt".')
   context.addIssue({ code: 'custom', path: ['pages'], message })
 }
 
-/** The fault of a mount of pages that does not say where those are. */
+/** Fault of a mount of pages without a web address, neither its own nor in `url`. */
 export const noUrl = 'The address of the mount is none of the web, and "url" does not say where the pages are.'
 
 export const source = defineSource({

@@ -12,7 +12,7 @@ import { type OriginOptions, openOrigin } from '../http/origin.ts'
 import { type Page, pagesOf } from './llms.ts'
 
 export interface WebOptions extends OriginOptions {
-  /** The pages that are listed, by their paths below `url`. The empty one is `url` itself. */
+  /** The listed pages, by their paths below `url`. The empty path is `url` itself. */
   readonly pages?: readonly (Description & { readonly path: string })[]
   /** Path of an `llms.txt` below `url`: the pages that it names there are listed too. Default none. */
   readonly llms?: string
@@ -47,10 +47,10 @@ const retryMs = 5000
 const atOnce = 4
 
 /**
- * Pages of the web, at the URL of each, or at an address of one's own. Those that are named are listed; what `match` matches can be read as
- * well. Nothing is fetched until it is read, but for the pages that `poll` looks at, and nothing else is ever fetched.
+ * Provider of web pages, at the URL of each, or at an address of your own. It lists the named pages; pages that `match` matches
+ * can be read, too. It fetches a page only when it is read, or when `poll` checks the listed pages.
  *
- * @throws ResourceError `invalid` for an option that is wrong.
+ * @throws ResourceError `invalid` for an invalid option.
  */
 export function web(options: WebOptions): Provider {
   requireKeys('web({ url })', options, { url: 'a text' })
@@ -81,7 +81,7 @@ export function web(options: WebOptions): Provider {
     renewAnswers()
     if (listed !== undefined) listed = { ...listed, until: 0 }
   }
-  /** The pages that are listed now. A list that cannot be fetched again stays as it was. */
+  /** Returns the listed pages. A list that cannot be fetched again stays unchanged. */
   const table = async (signal: AbortSignal, fresh = false): Promise<PageTable> => {
     if (llms === undefined) return named
     if (listed !== undefined && !fresh && performance.now() < listed.until) return listed.table
@@ -116,7 +116,7 @@ export function web(options: WebOptions): Provider {
     return load({ url: httpUrlBelow(base, encodePath(path)), accept, signal, fresh })
   }
 
-  /** The listed pages with their versions as they are now. A page that is not there just now has one too. */
+  /** Yields the listed pages with their current versions. A page that does not exist now has a version, too. */
   const look = async function* (context: Context): AsyncGenerator<Entry> {
     const versionOf = async (path: string): Promise<string> => {
       try {

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
-import { invalid } from '../../core/errors.ts'
+import { errorCodeOf, invalid } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Scrubber } from '../../core/scrub.ts'
 import type { Audit } from './audit.ts'
@@ -136,7 +136,7 @@ export async function openAuditFile(options: AuditFileOptions): Promise<AuditFil
   }
 
   await openFile().catch((error: unknown) => {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    const code = errorCodeOf(error) ?? 'unknown'
     throw invalid(`The audit log ${file} cannot be written (${code}).`, 'audit')
   })
 

@@ -55,7 +55,7 @@ export interface AuditRecord {
 /** Writes an audit record. It does not throw, and callers do not wait for it. */
 export type Audit = (record: AuditRecord) => void
 
-export interface AuditedFacts {
+interface AuditedFacts {
   readonly principal: Principal
   readonly transport: 'http' | 'stdio'
   readonly revision: () => string | undefined

@@ -1,5 +1,6 @@
 import { defined } from '../../core/kit/defined.ts'
 import type { JsonObject } from '../../core/tool.ts'
+import { decodeComponent } from '../../core/uri.ts'
 import type { Resource, View } from '../../core/view.ts'
 
 export interface Result {
@@ -36,7 +37,7 @@ export async function byName(
         name: title ?? name,
         snippet: description ?? '',
         score,
-        facts: { ...defined({ title, mimeType }) },
+        facts: defined({ title, mimeType }),
       })
     }
     cursor = page.nextCursor
@@ -49,7 +50,7 @@ function scoreOf({ uri, name, title = '', description = '' }: Resource, words: r
   const places = [
     [fold(name), 1],
     [fold(title), 0.9],
-    [fold(plain(uri)), 0.5],
+    [fold(decodeComponent(uri) ?? uri), 0.5],
     [fold(description), 0.3],
   ] as const
   let sum = 0
@@ -63,14 +64,6 @@ function scoreOf({ uri, name, title = '', description = '' }: Resource, words: r
 
 function fold(text: string): string {
   return text.normalize('NFKC').toLowerCase()
-}
-
-function plain(uri: string): string {
-  try {
-    return decodeURIComponent(uri)
-  } catch {
-    return uri
-  }
 }
 
 export const maxPages = 12

@@ -37,7 +37,7 @@ const input = {
   },
 }
 
-/** An entry of the tree, with what is directly in it where it was opened. */
+/** An entry of the tree, with its direct children if it was opened. */
 interface Branch {
   readonly entry: Resource
   readonly below: readonly Resource[]
@@ -110,7 +110,7 @@ async function placesIn(view: View, uri: string, signal: AbortSignal): Promise<E
   }
 }
 
-/** Opens the directories at the beginning. One that cannot be opened just now stays closed. */
+/** Opens the first directories. A directory that cannot be opened now stays closed. */
 function opened(view: View, entries: readonly Resource[], signal: AbortSignal): Promise<readonly Branch[]> {
   const toOpen = new Set(entries.filter(({ mimeType }) => mimeType === directoryMimeType).slice(0, maxOpened))
   return Promise.all(

@@ -150,7 +150,7 @@ async function readPart(
 ): Promise<{ readonly contents: readonly ResourceContent[]; readonly part: Part }> {
   const asked = lines ?? bytes
   const unit = bytes === undefined ? 'lines' : 'bytes'
-  const cut = { ...defined({ lines, bytes }) }
+  const cut = defined({ lines, bytes })
   const query = asked && `${unit}=${asked.first}-${asked.last ?? ''}`
   if (query !== undefined && !uri.includes('?')) {
     const found = await inParts(view, `${uri}?${query}`, signal)

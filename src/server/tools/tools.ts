@@ -19,7 +19,7 @@ export interface Toolbox {
 
 type Wire = Record<string, unknown>
 
-/** Names of tools of this server, whoever gets them: no tool of another server has one of them. */
+/** Names that are reserved for tools of this server: no tool of another server gets one of them. */
 export const ownToolNames: readonly string[] = [
   ...['list_resources', 'browse_directory', 'read_resource', 'search_resources', 'browse'],
   ...['assemble_context', 'save_analysis'],
@@ -80,15 +80,13 @@ export function withApps(read: Method, toolbox: Toolbox | undefined): Method {
 function toolToWire(tool: Tool, revision: Revision): Wire {
   const { name, title, description, inputSchema, outputSchema, annotations = {}, icons = [], app } = tool
   const { readOnly, destructive, idempotent, openWorld } = annotations
-  const hints = {
-    ...defined({
-      title,
-      readOnlyHint: readOnly,
-      destructiveHint: destructive,
-      idempotentHint: idempotent,
-      openWorldHint: openWorld,
-    }),
-  }
+  const hints = defined({
+    title,
+    readOnlyHint: readOnly,
+    destructiveHint: destructive,
+    idempotentHint: idempotent,
+    openWorldHint: openWorld,
+  })
   const isNewer = since(revision, '2025-06-18')
   const meta = { ...tool.meta, ...(app === undefined ? {} : { ui: { resourceUri: app.uri } }) }
   return {

@@ -1,6 +1,6 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
-import { isResourceError, type ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, isResourceError, type ResourceError } from '../../core/errors.ts'
 import { sleep } from '../../core/kit/abort.ts'
 import type { PostgresStore } from '../index.ts'
 import { type Change, createNews } from '../news.ts'
@@ -153,7 +153,7 @@ export function failureOf(error: unknown): ResourceError {
     const reason = reasons[state] ?? reasons[state.slice(0, 2)]
     return reason === undefined ? fault(`SQLSTATE ${state}`) : failure(reason, `SQLSTATE ${state}`)
   }
-  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+  const code = errorCodeOf(error)
   // Errors of the client library have no code: a time-out, or the connection has ended.
   return failure('gone', code)
 }
@@ -174,7 +174,7 @@ const retryMs = { first: 100, most: 2000 }
 const beatMs = 10_000
 
 /** One connection that receives all notifications, as long as a listener exists. */
-export interface Listening {
+interface Listening {
   watch(collection: string, signal: AbortSignal): Promise<AsyncIterable<Change>>
   close(): Promise<void>
 }

@@ -6,7 +6,7 @@ export type Value = string | number | Uint8Array | null
 
 export type Found = Readonly<Record<string, Value>>
 
-/** The little of SQLite that the store stands on: that of `node:sqlite`, so that it can take its place some day. */
+/** The part of SQLite that the store uses. It is the same in `node:sqlite`, which could replace the library some day. */
 export interface Database {
   exec(sql: string): void
   prepare(sql: string): Statement
@@ -19,7 +19,7 @@ export interface Statement {
   run(...values: readonly Value[]): void
 }
 
-/** @param busyMs How long it waits for another process that writes. */
+/** @param busyMs Time-out for the lock of another process that writes, in milliseconds. */
 export function openDatabase(file: string, busyMs: number): Database {
   const database = new DatabaseSync(file, { timeout: busyMs, defensive: true })
   return {
@@ -36,12 +36,15 @@ export function openDatabase(file: string, busyMs: number): Database {
   }
 }
 
-/** A list that a statement answers as JSON, such as one of `json_group_array`. */
+/** Parses a list that a statement returns as JSON, such as one of `json_group_array`. */
 export function listIn(value: Value | undefined): readonly unknown[] {
   return JSON.parse(String(value)) as readonly unknown[]
 }
 
-/** Does something in one transaction, whole or not at all. It takes the lock for writing at once, so it never waits halfway. */
+/**
+ * Runs a function in one transaction, completely or not at all. It takes the write lock at the beginning, so it never waits
+ * halfway.
+ */
 export function transaction<Result>(database: Database, act: () => Result): Result {
   database.exec('begin immediate')
   try {
@@ -73,13 +76,13 @@ const codes: Readonly<Record<string, number>> = {
   'file is not a database': 26,
 }
 
-/** The result code of SQLite that an error stands for, with its extension. `undefined`: it is not one of SQLite's. */
+/** Returns the result code of SQLite for an error, with its extension. `undefined`: it is not an error of SQLite. */
 export function codeOf(error: unknown): number | undefined {
   if (!(error instanceof Error)) return undefined
   const { code, errcode, sqliteExtendedCode } = error as Error & Readonly<Record<string, unknown>>
   if (typeof sqliteExtendedCode === 'number' && sqliteExtendedCode !== 0) return sqliteExtendedCode
   if (typeof errcode === 'number') return errcode
-  // A number that no row has: it is not what was written.
+  // The store writes no such number, so the row is damaged.
   if (code === 'ERR_OUT_OF_RANGE') return 11
   return code === 'ERR_SQLITE_ERROR' ? (codes[error.message] ?? 1) : undefined
 }

@@ -11,26 +11,26 @@ import {
   truncateSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
-import { isResourceError, type ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, isResourceError, type ResourceError } from '../../core/errors.ts'
 import { failure, fault, type Reason, refused } from '../rules.ts'
 import { codeOf, type Database, migrate, openDatabase } from './database.ts'
 import { createOperations, type SqliteOperations } from './operations.ts'
 
-/** How long is waited for another process that writes, or that opens or repairs the file. */
+/** Time-out for another process that writes, or that opens or repairs the file, in milliseconds. */
 const busyMs = 5000
 
 /**
- * How often a file is looked at: twice before it counts as damaged, since a disk that cannot be read for a moment makes SQLite
- * say the same, and once when it has been begun anew.
+ * Number of attempts to open a file: two before it counts as damaged, because a short failure of the disk causes the same error
+ * of SQLite; and one more after a new file was made.
  */
 export const looks = 3
 
-/** A store's file that is open. */
+/** An open file of a store. */
 export interface OpenFile {
   readonly operations: SqliteOperations
-  /** Whether it is still the file at its path: another process may have put it aside, or somebody removed it. */
+  /** Whether it is still the file at its path. Another process may have put it aside, or somebody may have deleted it. */
   isCurrent(): boolean
-  /** Puts it aside since it was found damaged, unless another process has done that. It is closed by this. */
+  /** Closes a damaged file, and renames it, unless another process has renamed it already. */
   putAside(): void
   close(): void
 }
@@ -39,10 +39,9 @@ export interface OpenFile {
 export type Warn = (message: string) => void
 
 /**
- * Opens the file of a store, which is made where it is missing, and begun anew where it is damaged: what was there is put
- * aside, beside it.
+ * Opens the file of a store. It creates a missing file. It renames a damaged file and begins a new one beside it.
  *
- * @throws ResourceError `invalid` for what is not ours; errors of SQLite and of the file system.
+ * @throws ResourceError `invalid` for a file that is not a store; errors of SQLite and of the file system.
  */
 export function openFile(file: string, warn: Warn): OpenFile {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
@@ -64,9 +63,9 @@ export function openFile(file: string, warn: Warn): OpenFile {
   })
 }
 
-/** Opens a file that is there, and looks whether it is whole. */
+/** Opens an existing file, and checks whether it is undamaged. */
 function openSound(file: string, warn: Warn): OpenFile {
-  // SQLite would take what is shorter than a header for a new one.
+  // SQLite would take a file that is shorter than its header for a new one.
   const length = look(file)?.size ?? 0
   if (length > 0 && length < 100) throw failure('damaged', 'no header')
   const database = openDatabase(file, busyMs)
@@ -75,7 +74,7 @@ function openSound(file: string, warn: Warn): OpenFile {
     migrate(database)
     checkWhole(database)
     database.exec('pragma journal_mode = wal')
-    // In KiB, and only as much as is used: an index of terms is read all over the place.
+    // 32 MiB (negative numbers are in KiB), allocated as needed: reads of the term index are scattered over the file.
     database.exec('pragma cache_size = -32768')
     // A power failure may lose the last writes, a crash of the process none. Neither leaves a partial write.
     database.exec('pragma synchronous = normal; pragma journal_size_limit = 67108864')
@@ -100,11 +99,11 @@ function openSound(file: string, warn: Warn): OpenFile {
   }
 }
 
-/** Looks at every page. */
+/** Checks every page. */
 function checkWhole(database: Database): void {
   const found = String(database.prepare('pragma quick_check(1)').get()?.quick_check)
   if (found === 'ok') return
-  // A page that could not be read says nothing about the file: it may be read the next time.
+  // A page that could not be read proves no damage: the next read may succeed.
   const code = Number(/error code=(\d+)/.exec(found)?.[1] ?? 11)
   throw (code & 0xff) === 11 ? failure('damaged', 'a page') : failure('gone', `SQLite ${code}`)
 }
@@ -123,7 +122,7 @@ function make(file: string): void {
   try {
     closeSync(openSync(file, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR, 0o600))
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    if (errorCodeOf(error) !== 'EEXIST') throw error
   }
 }
 
@@ -142,13 +141,13 @@ function look(name: string): Stats | undefined {
   return lstatSync(name, { throwIfNoEntry: false })
 }
 
-/** Which file it is: that outlives its name. */
+/** Returns the identity of a file, which a rename does not change. */
 function identify(file: string): string | undefined {
   const found = lstatSync(file, { throwIfNoEntry: false, bigint: true })
   return found === undefined ? undefined : `${found.dev}:${found.ino}`
 }
 
-/** The log goes last: without its file, SQLite takes no notice of it. */
+/** Renames the file. The write-ahead log is renamed last, because SQLite ignores a log without its file. */
 function putAside(file: string, warn: Warn): void {
   const stamp = new Date().toISOString().replace(/[-:]/g, '')
   const kept = `${file}.damaged-${stamp}`
@@ -157,8 +156,8 @@ function putAside(file: string, warn: Warn): void {
 }
 
 /**
- * Does something while no other process does: a lock of an empty database beside the file, which goes with the process that
- * has it, whatever becomes of it.
+ * Runs a function while no other process runs one for this file (mutex). The lock is one on an empty database beside the file,
+ * so the system releases it when its process ends.
  */
 function alone<Result>(file: string, act: () => Result): Result {
   const guard = `${file}-guard`
@@ -175,16 +174,16 @@ function alone<Result>(file: string, act: () => Result): Result {
   }
 }
 
-/** Ignores an error while something is closed: the caller can do nothing about it. */
+/** Ignores an error while something is closed, because the caller can do nothing about it. */
 function tryTo(act: () => void): void {
   try {
     act()
   } catch {
-    // It is over anyway.
+    // See above.
   }
 }
 
-/** https://www.sqlite.org/rescode.html: the primary ones. */
+/** Reasons by primary result code (https://www.sqlite.org/rescode.html). */
 const reasons: Readonly<Record<number, Reason>> = {
   3: 'read-only', // PERM
   5: 'busy', // BUSY
@@ -199,14 +198,14 @@ const reasons: Readonly<Record<number, Reason>> = {
   26: 'damaged', // NOTADB
 }
 
-/** Those where the extension says more. */
+/** Extended codes that are more precise than their primary code. */
 const extended: Readonly<Record<number, Reason>> = {
   // The shared memory cannot be enlarged (IOERR_SHMSIZE), or the file was moved (READONLY_DBMOVED).
   4874: 'full',
   1032: 'gone',
 }
 
-/** https://man7.org/linux/man-pages/man3/errno.3.html */
+/** Reasons by error code of the system (https://man7.org/linux/man-pages/man3/errno.3.html). */
 const bySystem: Readonly<Record<string, Reason>> = {
   EACCES: 'read-only',
   EPERM: 'read-only',
@@ -215,7 +214,7 @@ const bySystem: Readonly<Record<string, Reason>> = {
   EDQUOT: 'full',
 }
 
-/** Why the file does not do what it was asked to. */
+/** Returns the reason for which an operation on the file has failed. */
 export function reasonOf(error: unknown): Reason | undefined {
   if (isResourceError(error)) return error.detail.reason === 'damaged' ? 'damaged' : undefined
   const code = codeOf(error)

@@ -2,14 +2,14 @@ import { isInSet } from '../text-set.ts'
 import type { TextSet } from '../texts.ts'
 
 /** Cache of look-ups in texts, valid until the texts change: common terms are queried repeatedly. */
-export interface Known {
+interface Known {
   count(home: Version, token: string, find: () => number): number
   ids(home: Version, match: string, find: () => readonly number[]): readonly number[]
-  /** The same of a few out of a long list: they are kept though they are few, since finding them took the whole list. */
+  /** Like `ids`, but also caches short lists: finding them meant filtering a long one. */
   chosen(home: Version, match: string, find: () => readonly number[]): readonly number[]
 }
 
-/** Which texts, and as of which change. */
+/** A collection of texts, and its revision at the time of the look-up. */
 interface Version {
   readonly id: number
   readonly revision: number
@@ -69,17 +69,17 @@ export function createKnown(): Known {
   }
 }
 
-/** How many texts are looked up at once, and how many that were removed may be kept besides. */
+/** Number of texts that one query loads, and maximum number of removed texts that stay in memory. */
 const limits = { rows: 50_000, removed: 20_000 }
 
 /** A text, the id of its first part, and the number of its parts, whose ids are consecutive. */
 export type Owner = readonly [text: number, first: number, count: number]
 
 /** The text of each part. It is loaded once, and then only new texts are, because ids are never reused. */
-export interface Owners {
+interface Owners {
   /** Loads new texts. Call it before {@link Owners.within} whenever the texts may have changed. */
   refresh(home: Version): void
-  /** Returns those parts whose text is in a set. The ids are in ascending order, before and after. */
+  /** Returns the parts whose text is in a set. The ids are in ascending order in both lists. */
   within(parts: readonly number[], set: TextSet): readonly number[]
 }
 

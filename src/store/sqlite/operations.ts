@@ -187,7 +187,7 @@ function sumOf(values: readonly Value[]): number {
   return crc32(JSON.stringify(values))
 }
 
-/** Of a part only these columns, because many are read for one answer. */
+/** Checksum of a part. It covers only these columns, because many parts are read for one answer. */
 function partSumOf(place: number, length: number, value: string): number {
   return crc32(value, crc32(`${place},${length}`))
 }

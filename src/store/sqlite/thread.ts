@@ -4,13 +4,13 @@ import { failure } from '../rules.ts'
 import type { Message, Question } from './worker.ts'
 
 /** The worker thread that has a store's file open. SQLite blocks its caller: it waits for the disk, and for other processes. */
-export interface Thread {
+interface Thread {
   ask(name: Question['name'], values: readonly unknown[]): Promise<unknown>
   /** Ends it, after all requests are answered. */
   close(): Promise<void>
 }
 
-export interface ThreadOptions {
+interface ThreadOptions {
   readonly file: string
   readonly warn: (message: string) => void
 }
@@ -105,7 +105,10 @@ export function createThread({ file, warn }: ThreadOptions): Thread {
   }
 }
 
-/** A worker without an environment. Its sources need a loader where they run as they are, on a Node that reads no TypeScript. */
+/**
+ * Starts the worker without an environment. Its TypeScript source needs a loader when it is not built and Node does not run
+ * TypeScript.
+ */
 function startWorker(file: string): Worker {
   const settings = { name: 'hikidashi-store', workerData: file, env: {}, execArgv: [] }
   const code = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url)

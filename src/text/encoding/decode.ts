@@ -54,8 +54,8 @@ function decodeWestern(bytes: Uint8Array, strict?: 'strict'): string | undefined
 }
 
 /**
- * EUC-KR as the Encoding Standard has it, which is code page 949: the 2350 syllables of KS X 1001, and all others in the
- * places between. Node's `TextDecoder` knows the first only, and reads the others as controls and letters.
+ * EUC-KR as in the Encoding Standard, where it is code page 949: the 2350 syllables of KS X 1001, and all other syllables at
+ * the remaining positions. Node's `TextDecoder` knows only the first ones, and decodes the others as controls and letters.
  */
 
 const [firstSyllable, lastSyllable] = [0xac00, 0xd7a3]

@@ -13,7 +13,7 @@ export interface EncodingRule {
 }
 
 /** The encoding of a text, as a label; `undefined` if the content is not known to be text. */
-export type Judge = (bytes: Uint8Array, path: string, mimeType: string | undefined) => string | undefined
+type Judge = (bytes: Uint8Array, path: string, mimeType: string | undefined) => string | undefined
 
 /** @throws ResourceError `invalid` for a malformed glob or an unknown encoding. */
 export function createJudge(rules: readonly EncodingRule[], languages: readonly Language[]): Judge {

@@ -35,7 +35,7 @@ function createTable(frequent: string, ranges: readonly Range[]): Float32Array {
   const table = new Float32Array(0x10000).fill(Math.log(1e-9))
   for (const { first, last, share, used = last - first + 1 } of [...marks, ...ranges])
     table.fill(Math.log(share / used), first, last + 1)
-  // By Zipf's law, which is off for the very first.
+  // Zipf's law, with an offset because it overestimates the first ranks.
   const weights = Array.from(frequent, (_, rank) => 1 / (rank + 12))
   const whole = weights.reduce((sum, weight) => sum + weight, 0)
   for (const [rank, weight] of weights.entries()) table[frequent.charCodeAt(rank)] = Math.log((0.8 * weight) / whole)
@@ -133,7 +133,7 @@ const korean =
   '낸녀남왔빠얘냐럴력됩될운빗최올친표석값크맞심돌넌페피임됐애재차던컴쪽절목멤관젝항태복잠많늘접행산루머통배준키' +
   '얼영므법길현새께갈릴줘류허녕둘희온받몰놈술짜브역및불긴씨먹혼응플후끝달질카턴겁능곳봤액암국막뭔회노깐패렉순교'
 
-/** Below this nothing that follows makes it a text of western Europe. */
+/** Score below which the rest of the text is not examined: it cannot become a text of western Europe any more. */
 const hopeless = -100
 
 /**

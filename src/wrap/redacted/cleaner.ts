@@ -11,7 +11,7 @@ import type { Window } from '../../secrets/window.ts'
 import { cleanFacts, type Reason, redactedKey, type Seal, withheld } from './facts.ts'
 import { type Clean, cleanParts, piecesOf, type ReadPiece } from './parts.ts'
 
-export interface CleanerOptions {
+interface CleanerOptions {
   readonly mode: 'mask' | 'withhold'
   readonly seal: Seal
   readonly redactor: Redactor

@@ -4,7 +4,7 @@ import type { Failure } from '../../core/kit/worker-host.ts'
 import { type CleanPart, contextBytes, type Window, windowBytes } from '../../secrets/window.ts'
 
 /** Some bytes of a text, from its beginning or from a later character. */
-export interface Piece {
+interface Piece {
   readonly bytes: Buffer
   /** Byte offset of the bytes in the text. */
   readonly start: number

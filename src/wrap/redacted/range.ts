@@ -6,7 +6,7 @@ import { type Cleaner, markedFacts } from './cleaner.ts'
 import type { ReadPiece } from './parts.ts'
 
 /** Reads a part of the redacted text, counted in its bytes. Resolves to undefined if the resource can only be read as a whole. */
-export type RangeReader = (request: ReadRequest, range: ByteRange, context: Context) => Promise<Content | undefined>
+type RangeReader = (request: ReadRequest, range: ByteRange, context: Context) => Promise<Content | undefined>
 
 /** Maximum number of bytes of the source that are scanned for one part. */
 const maxWay = 64 * 1024 * 1024
