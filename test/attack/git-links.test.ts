@@ -6,7 +6,7 @@ import { createGit } from '../../src/providers/git/index.ts'
 import { type Asked, ask, createGitFolder, type GitFolder, type GitRepository } from '../support/git.ts'
 import { fillPlainly } from '../support/git-hostile.ts'
 import { canSwap, startSwapping, swapWays } from '../support/swapper.ts'
-import { volumeOf } from '../support/volume.ts'
+import { hasTurn, volumeOf } from '../support/volume.ts'
 
 // Symbolic links that come into a repository after it was opened, or are there for moments only: nothing of the repository that
 // they lead to is answered.
@@ -154,7 +154,10 @@ describe.runIf(process.platform === 'linux').each(swapWays)('a link that comes a
   const rounds = 60
   const least = volumeOf(rounds)
 
-  test.runIf(canSwap(way)).each(Object.keys(swaps))(
+  // In a tenth of the volume each of them comes and goes in one way.
+  const isTried = (row: number) => hasTurn(row, swapWays.indexOf(way), swapWays.length)
+
+  test.runIf(canSwap(way)).each(Object.keys(swaps).filter((_, row) => isTried(row)))(
     'GT18 %s: no answer has anything of where it leads',
     async (name) => {
       const [path, target] = swaps[name]?.() ?? ['', '']
@@ -180,7 +183,7 @@ describe.runIf(process.platform === 'linux').each(swapWays)('a link that comes a
     120_000,
   )
 
-  test.runIf(canSwap(way))(
+  test.runIf(canSwap(way) && isTried(Object.keys(swaps).length))(
     'GT16 the packs: no answer has anything of where they lead',
     async () => {
       other.git('gc', '-q')
