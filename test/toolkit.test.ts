@@ -164,7 +164,7 @@ async function listens(port: number): Promise<void> {
     )
     socket.destroy()
     if (isOpen) return
-    await new Promise((resolve) => setImmediate(resolve))
+    await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
 

@@ -5,7 +5,7 @@ import { headerValue } from '../support/attack-http.ts'
 import { rawOf } from '../support/attack-raw.ts'
 import { withMeta } from '../support/attack-wire.ts'
 
-const arena = useArena()
+const arena = useArena({}, undefined, { onlyHttp: true })
 const { bodyOf, chunked, head, own, tell } = rawOf(arena)
 
 describe('bodies', () => {

@@ -4,7 +4,7 @@ import { headerValue, sentinel } from '../support/attack-http.ts'
 import { expectRefused, postsOf } from '../support/attack-post.ts'
 import { type Answer, modern } from '../support/attack-wire.ts'
 
-const arena = useArena()
+const arena = useArena({}, undefined, { onlyHttp: true })
 const { ask, bodyOf, control } = postsOf(arena)
 
 describe('what is asked', () => {

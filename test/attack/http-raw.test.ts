@@ -7,7 +7,7 @@ import { control, useArena } from '../support/attack-arena.ts'
 import { headerValue } from '../support/attack-http.ts'
 import { expectOneRefusal, rawOf } from '../support/attack-raw.ts'
 
-const arena = useArena()
+const arena = useArena({}, undefined, { onlyHttp: true })
 const { bodyOf, chunked, head, honest, own, small, tell } = rawOf(arena)
 
 describe('the head of a request', () => {

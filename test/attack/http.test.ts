@@ -4,7 +4,7 @@ import { jsonHeaders, openHttp, send, sessionHeaders } from '../support/attack-h
 import { expectRefused, postsOf } from '../support/attack-post.ts'
 import { type Answer, initialize, modern } from '../support/attack-wire.ts'
 
-const arena = useArena()
+const arena = useArena({}, undefined, { onlyHttp: true })
 const { ask, bodyOf, control, own, port } = postsOf(arena)
 
 describe('who asks', () => {

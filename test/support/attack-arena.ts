@@ -26,6 +26,11 @@ export const waitLong = () => vi.setConfig({ testTimeout: 120_000, hookTimeout: 
 export const wireNames = ['stdio 2026-07-28', 'stdio 2025-11-25', 'http 2026-07-28', 'http 2025-11-25'] as const
 export type WireName = (typeof wireNames)[number]
 
+interface ArenaOptions extends SentryOptions {
+  readonly filesInMany?: number
+  readonly onlyHttp?: boolean
+}
+
 /** How much memory may be kept beyond what there was in the beginning, in MiB: compiled code, and small caches. */
 const maxKept = 32
 
@@ -34,12 +39,12 @@ const maxKept = 32
  *
  * @param launch Starts something else than the fixture. It serves the folder of the world at its address, too.
  * @param options What the oracles allow, where a file needs more than others; with the reason, where it is used. And
- *   `filesInMany`: how many files are in the folder `many/`.
+ *   `filesInMany`: how many files are in the folder `many/`. With `onlyHttp` no server is started over stdio.
  */
 export function useArena(
   setup: Partial<Omit<Setup, 'root' | 'transport'>> = {},
   launch: (world: World, setup: Omit<Setup, 'root'>) => Promise<Target> = startFixture,
-  { filesInMany, ...bounds }: SentryOptions & { readonly filesInMany?: number } = {},
+  { filesInMany, onlyHttp = false, ...bounds }: ArenaOptions = {},
 ): Arena {
   waitLong()
   let world: World
@@ -49,10 +54,12 @@ export function useArena(
 
   beforeAll(async () => {
     world = createWorld(filesInMany)
-    const transports = ['stdio', 'stdio', 'http'] as const
+    const transports = onlyHttp ? (['http'] as const) : (['stdio', 'stdio', 'http'] as const)
     targets = await Promise.all(transports.map((transport) => launch(world, { ...setup, transport })))
-    const [first, second, http] = targets as readonly [Target, Target, Target]
-    wires = [await openStdio(first, world), await openLegacyStdio(second, world)]
+    const http = targets.at(-1) as Target
+    const [first, second] = targets.filter((target) => target !== http)
+    if (first !== undefined) wires = [...wires, await openStdio(first, world)]
+    if (second !== undefined) wires = [...wires, await openLegacyStdio(second, world)]
     // First requests start what is started late (threads, the compiler); what is open then is the baseline.
     const warm = [await openHttp(http, world), await openLegacyHttp(http, world)]
     for (const wire of [...wires, ...warm]) {
@@ -93,7 +100,7 @@ export function useArena(
       return wires
     },
     get http() {
-      return targets[2] as Target
+      return targets.at(-1) as Target
     },
     wire: (name) => wires.find((wire) => wire.name === name) as Wire,
     ask,

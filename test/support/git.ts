@@ -54,6 +54,9 @@ export const plainEnvironment: Readonly<Record<string, string>> = {
   GIT_CONFIG_GLOBAL: '/dev/null',
 }
 
+/** After each commit git would start another process, which finds nothing to put in order. */
+const noMaintenance = { GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'maintenance.auto', GIT_CONFIG_VALUE_0: 'false' }
+
 export function createGitFolder(): GitFolder {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'hikidashi-test-git-')))
   return {
@@ -119,6 +122,7 @@ export function openTestRepository(dir: string, gitDir = join(dir, '.git')): Git
       cwd: dir,
       env: {
         ...plainEnvironment,
+        ...noMaintenance,
         GIT_AUTHOR_NAME: name,
         GIT_AUTHOR_EMAIL: email,
         GIT_COMMITTER_NAME: name,

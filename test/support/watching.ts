@@ -22,6 +22,9 @@ export interface Watching {
   stop(): Promise<void>
 }
 
+/** How long to wait between two looks at what was told, in milliseconds. */
+const lookMs = 10
+
 export async function startWatching(provider: Provider): Promise<Watching> {
   const abort = new AbortController()
   const source = await provider.watch?.(abort.signal)
@@ -54,9 +57,14 @@ export async function startWatching(provider: Provider): Promise<Watching> {
     missing,
     until: async (...paths) => {
       const end = performance.now() + 15_000
-      for (let left = paths; left.length > 0; left = missing(paths)) {
+      // With thousands of changes, what is missing takes milliseconds to find: only after more was told.
+      let counted = -1
+      for (let left = paths; left.length > 0; ) {
         if (performance.now() > end) throw new Error(`not told: ${left.slice(0, 5)} and ${left.length - 5} more`)
-        await sleep(2)
+        await sleep(lookMs)
+        if (changes.length === counted) continue
+        counted = changes.length
+        left = missing(paths)
       }
     },
     quiet: async (ms = 250) => {
@@ -96,6 +104,6 @@ export async function eventually(condition: () => boolean, what: string, ms = 15
   const end = performance.now() + ms
   while (!condition()) {
     if (performance.now() > end) throw new Error(`not in time: ${what}`)
-    await sleep(5)
+    await sleep(lookMs)
   }
 }
