@@ -7,7 +7,7 @@ import type { Arrival, Context, Principal } from './provider.ts'
 export class LateAbort {
   #controller: AbortController | undefined
   #ended: { readonly reason: unknown } | undefined
-  readonly #listeners = new Set<(reason: unknown) => void>()
+  #listeners: Set<(reason: unknown) => void> | undefined
 
   get aborted(): boolean {
     return this.#ended !== undefined
@@ -27,20 +27,21 @@ export class LateAbort {
 
   /** Calls the listener with the reason when it aborts: at once if it has. */
   listen(listener: (reason: unknown) => void): void {
-    if (this.#ended === undefined) this.#listeners.add(listener)
-    else listener(this.#ended.reason)
+    if (this.#ended !== undefined) return listener(this.#ended.reason)
+    this.#listeners ??= new Set()
+    this.#listeners.add(listener)
   }
 
   unlisten(listener: (reason: unknown) => void): void {
-    this.#listeners.delete(listener)
+    this.#listeners?.delete(listener)
   }
 
   /** Aborts, once. Default of the reason: an `AbortError`, as `AbortController.abort` has it. */
   abort(reason: unknown = new DOMException('This operation was aborted', 'AbortError')): void {
     if (this.#ended !== undefined) return
     this.#ended = { reason }
-    for (const listener of this.#listeners) listener(reason)
-    this.#listeners.clear()
+    for (const listener of this.#listeners ?? []) listener(reason)
+    this.#listeners = undefined
     this.#controller?.abort(reason)
   }
 }
