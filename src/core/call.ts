@@ -27,9 +27,11 @@ export class LateAbort {
 
   /** Calls the listener with the reason when it aborts: at once if it has. */
   listen(listener: (reason: unknown) => void): void {
-    if (this.#ended !== undefined) return listener(this.#ended.reason)
-    this.#listeners ??= new Set()
-    this.#listeners.add(listener)
+    if (this.#ended !== undefined) listener(this.#ended.reason)
+    else {
+      this.#listeners ??= new Set()
+      this.#listeners.add(listener)
+    }
   }
 
   unlisten(listener: (reason: unknown) => void): void {

@@ -108,7 +108,8 @@ function watchingOf(subscription: Subscription | undefined): Readonly<Record<str
 
 const readMethod: Method = async (call) => {
   const { params, revision, view, pass, arrival, linkFor, sending, raw } = call
-  const { room, turn } = pass
+  const room = () => pass.room()
+  const turn = () => pass.turn()
   const uri = requiredString(params, 'uri')
   const large: ReadOptions['large'] = async (size, readPart) => {
     if (sending === undefined) return undefined

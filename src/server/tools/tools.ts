@@ -67,13 +67,13 @@ const appFacts = {
 export function withApps(read: Method, toolbox: Toolbox | undefined): Method {
   if (toolbox === undefined) return read
   return async (call) => {
-    const { params, client, signal, revision, pass } = call
+    const { params, client, revision, pass } = call
     const { uri } = params
     if (typeof uri !== 'string' || !uri.startsWith('ui://')) return read(call)
-    const app = (await toolbox.tools(client, signal)).find((tool) => tool.app?.uri === uri)?.app
+    const app = (await toolbox.tools(client, call.signal)).find((tool) => tool.app?.uri === uri)?.app
     if (app === undefined) return read(call)
     const content = { uri, mimeType: appMimeType, text: await app.html(), meta: appFacts }
-    return readToWire({ contents: [content], cache: { ttlMs: 0, scope: 'private' } }, revision, pass.turn)
+    return readToWire({ contents: [content], cache: { ttlMs: 0, scope: 'private' } }, revision, () => pass.turn())
   }
 }
 
