@@ -87,62 +87,12 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
     }
   }
 
-  /** A task from its admission to its end. One object for each: a small read over HTTP spent a tenth of its memory on closures here. */
-  class Running implements Pass {
-    readonly #share: string
-    #claim: Claim
-    #isLarge = false
-    #ended = false
-    #taken: (() => Promise<unknown>) | undefined
-
-    constructor(share: string, claim: Claim) {
-      this.#share = share
-      this.#claim = claim
-    }
-
-    async room(): Promise<void> {
-      await this.#enterLane(false)
-      await turn()
-    }
-
-    async turn(): Promise<void> {
-      await this.#enterLane(true)
-      await turn()
-    }
-
-    breath = turn
-    until(taken: () => Promise<unknown>): void {
-      this.#taken = taken
-    }
-
-    end(): void {
-      this.#ended = true
-      const claim = this.#claim
-      if (!this.#isLarge || this.#taken === undefined) claim.leave()
-      else void Promise.race([this.#taken(), sleep(maxKeptMs, undefined, { ref: false })]).finally(() => claim.leave())
-    }
-
-    /** @param keep Whether the task keeps its slot until it has one in the lane: its content is in memory already. */
-    async #enterLane(keep: boolean): Promise<void> {
-      // The caller is gone.
-      if (this.#ended) throw tooMuch()
-      if (this.#isLarge) return this.#claim.entered
-      const next = lane.take(this.#share)
-      if ('refused' in next) throw tooMuch()
-      this.#isLarge = true
-      const own = keep ? keepIdle(this.#claim) : this.#claim
-      this.#claim = both(own, next)
-      if (!keep) own.leave()
-      await next.entered
-      own.leave()
-    }
-  }
-
+  const around = { lane, breath: turn, keepIdle }
   return {
     run: async (task, share = '') => {
       const claim = places.take(share)
       if ('refused' in claim) return claim
-      const running = new Running(share, claim)
+      const running = new Running(around, share, claim)
       try {
         if (claim.entered !== undefined) await claim.entered
         return { value: await task(running) }
@@ -156,6 +106,56 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
     get waiting() {
       return places.waiting + lane.waiting
     },
+  }
+}
+
+type Surroundings = Pick<Pass, 'breath'> & { readonly lane: Places; readonly keepIdle: (place: Claim) => Claim }
+
+/** A task from its admission to its end. */
+class Running implements Pass {
+  readonly #around: Surroundings
+  readonly #share: string
+  #claim: Claim
+  #isLarge = false
+  #ended = false
+  #taken: (() => Promise<unknown>) | undefined
+  readonly breath: Pass['breath']
+
+  constructor(around: Surroundings, share: string, claim: Claim) {
+    this.#around = around
+    this.#share = share
+    this.#claim = claim
+    this.breath = around.breath
+  }
+
+  // Functions of their own, since methods of an embedding program may have taken them out of the object.
+  readonly room = (): Promise<void> => this.#enterLane(false).then(this.breath)
+  readonly turn = (): Promise<void> => this.#enterLane(true).then(this.breath)
+  readonly until = (taken: () => Promise<unknown>): void => {
+    this.#taken = taken
+  }
+
+  end(): void {
+    this.#ended = true
+    const claim = this.#claim
+    if (!this.#isLarge || this.#taken === undefined) claim.leave()
+    else void Promise.race([this.#taken(), sleep(maxKeptMs, undefined, { ref: false })]).finally(() => claim.leave())
+  }
+
+  /** @param keep Whether the task keeps its slot until it has one in the lane: its content is in memory already. */
+  async #enterLane(keep: boolean): Promise<void> {
+    // The caller is gone.
+    if (this.#ended) throw tooMuch()
+    if (this.#isLarge) return this.#claim.entered
+    const { lane, keepIdle } = this.#around
+    const next = lane.take(this.#share)
+    if ('refused' in next) throw tooMuch()
+    this.#isLarge = true
+    const own = keep ? keepIdle(this.#claim) : this.#claim
+    this.#claim = both(own, next)
+    if (!keep) own.leave()
+    await next.entered
+    own.leave()
   }
 }
 

@@ -100,7 +100,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       if (answered === undefined) return
       streamed = holdsStream(answered) ? answered : undefined
       if (streamed !== undefined) return
-      if (stream === undefined) return replyAnswer(response, answered, pass && (() => pass.breath()))
+      if (stream === undefined) return replyAnswer(response, answered, pass?.breath)
       stream.send(answered)
       stream.end()
     }

@@ -108,8 +108,7 @@ function watchingOf(subscription: Subscription | undefined): Readonly<Record<str
 
 const readMethod: Method = async (call) => {
   const { params, revision, view, pass, arrival, linkFor, sending, raw } = call
-  const room = () => pass.room()
-  const turn = () => pass.turn()
+  const { room, turn } = pass
   const uri = requiredString(params, 'uri')
   const large: ReadOptions['large'] = async (size, readPart) => {
     if (sending === undefined) return undefined

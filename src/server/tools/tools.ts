@@ -73,7 +73,7 @@ export function withApps(read: Method, toolbox: Toolbox | undefined): Method {
     const app = (await toolbox.tools(client, call.signal)).find((tool) => tool.app?.uri === uri)?.app
     if (app === undefined) return read(call)
     const content = { uri, mimeType: appMimeType, text: await app.html(), meta: appFacts }
-    return readToWire({ contents: [content], cache: { ttlMs: 0, scope: 'private' } }, revision, () => pass.turn())
+    return readToWire({ contents: [content], cache: { ttlMs: 0, scope: 'private' } }, revision, pass.turn)
   }
 }
 

@@ -66,7 +66,7 @@ export function createContentServer(
         const ran = await gate.run((pass) => {
           // A part is followed by others, so it does not keep its slot until it is taken.
           if (place === uri) pass.until(() => taken(response))
-          return seen.read(place, { ...options, signal: waiting.signal, room: () => pass.room() })
+          return seen.read(place, { ...options, signal: waiting.signal, room: pass.room })
         }, caller.share)
         if ('refused' in ran) throw new Refused(ran.refused)
         return ran.value
