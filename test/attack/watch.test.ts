@@ -251,50 +251,60 @@ describe('SB16, fault 22: a limit of watches', () => {
 })
 
 describe('SB17, fault 21: a queue that overflows', () => {
-  test('loses nothing', async () => {
-    const names = numbered(2000, (i) => `d${i % 20}/${i}`)
-    folder.write(treeOf(names))
-    await sleep(40)
-    const abort = new AbortController()
-    // On this thread, so that it can be kept from hearing; rounds are too far away to help.
-    const { batches, closed } = await watchFiles(
-      {
-        root: { real: folder.root, at: folder.root },
-        ...{ gitignore: true, symlinks: 'deny', portable: false, reconcile: 3_600_000, watches: 100 },
-        ...{ defaultExcludes: true, hidden: true, hardlinks: false, allowMounts: false },
-      },
-      (level, message) => void logged.push(`${level}: ${message}`),
-      abort.signal,
-    )
-    // What is looked for all the time is counted as it comes: the watch runs on this thread, too.
-    const told = new Set<string | undefined>()
-    const listening = (async () => {
-      for await (const batch of batches) for (const { path: at } of batch) told.add(at)
-    })()
-    await sleep(500)
-    const child = spawn(
-      process.execPath,
-      [
-        '-e',
-        `const fs = require('fs'), root = process.argv[1]
+  test.each([
+    ['loses nothing', 500],
+    ['loses nothing before the first round has ended', 0],
+  ])(
+    '%s',
+    async (_, beforeMs) => {
+      const names = numbered(2000, (i) => `d${i % 20}/${i}`)
+      folder.write(treeOf(names))
+      await sleep(40)
+      const abort = new AbortController()
+      // On this thread, so that it can be kept from hearing; rounds are too far away to help.
+      const { batches, closed } = await watchFiles(
+        {
+          root: { real: folder.root, at: folder.root },
+          ...{ gitignore: true, symlinks: 'deny', portable: false, reconcile: 3_600_000, watches: 100 },
+          ...{ defaultExcludes: true, hidden: true, hardlinks: false, allowMounts: false },
+        },
+        (level, message) => void logged.push(`${level}: ${message}`),
+        abort.signal,
+      )
+      // What is looked for all the time is counted as it comes: the watch runs on this thread, too.
+      const told = new Set<string | undefined>()
+      const listening = (async () => {
+        for await (const batch of batches) for (const { path: at } of batch) told.add(at)
+      })()
+      if (beforeMs > 0) await sleep(beforeMs)
+      const child = spawn(
+        process.execPath,
+        [
+          '-e',
+          `const fs = require('fs'), root = process.argv[1]
         // Not the same thing twice in a row: that would be one event.
         for (let i = 0; i < 30000; i++) fs.utimesSync(root + '/d0/' + i % 2 * 20, i, i)
         for (let i = 0; i < 2000; i += 3) fs.writeFileSync(root + '/d' + i % 20 + '/' + i, 'x')
         fs.mkdirSync(root + '/new')
         fs.writeFileSync(root + '/new/file', '')
         fs.writeFileSync(root + '/done', '')`,
-        folder.root,
-      ],
-      { stdio: 'inherit' },
-    )
-    // Deaf until all is done.
-    while (!fs.existsSync(folder.at('done'))) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50)
-    const wanted = [...names.filter((_, i) => i % 3 === 0), 'new/file', 'd0/20', 'done']
-    await eventually(() => wanted.every((name) => told.has(name)), 'everything is told', 60_000)
-    expect(logged.filter((line) => line.startsWith('info: much was changed at once')).length).toBeGreaterThan(0)
-    abort.abort()
-    await Promise.all([listening, closed, child.exitCode ?? once(child, 'exit')])
-  }, 120_000)
+          folder.root,
+        ],
+        { stdio: 'inherit' },
+      )
+      // Deaf until all is done.
+      while (!fs.existsSync(folder.at('done'))) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50)
+      const wanted = [...names.filter((_, i) => i % 3 === 0), 'new/file', 'd0/20', 'done']
+      try {
+        await eventually(() => wanted.every((name) => told.has(name)), 'everything is told', 60_000)
+        expect(logged.filter((line) => line.startsWith('info: much was changed at once')).length).toBeGreaterThan(0)
+      } finally {
+        abort.abort()
+        await Promise.all([listening, closed, child.exitCode ?? once(child, 'exit')])
+      }
+    },
+    120_000,
+  )
 })
 
 describe('SB18: changes that the system does not tell of', () => {

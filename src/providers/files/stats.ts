@@ -132,9 +132,13 @@ export const tickMs = 20
 /**
  * Whether the last change was long enough before a time (ms since 1970) that any later change gives another stamp. Content read before that
  * may be stale although the stamp is unchanged. A time in the future was set by hand, and no change produces it.
+ *
+ * @param time Time at which the stats were taken, or when that is not known, a time before it.
+ * @param until Time after the stats were taken. A thread that waits for the processor may take them much later than `time`.
  */
-export function isSettled({ mtimeMs, ctimeMs }: BigIntStats, time: number, withinMs = tickMs): boolean {
-  return Math.abs(time - Number(mtimeMs)) > withinMs && Math.abs(time - Number(ctimeMs)) > withinMs
+export function isSettled(stats: BigIntStats, time: number, withinMs = tickMs, until = time): boolean {
+  const isOutside = (changed: number) => changed < time - withinMs || changed > until + withinMs
+  return isOutside(Number(stats.mtimeMs)) && isOutside(Number(stats.ctimeMs))
 }
 
 /**

@@ -11,6 +11,8 @@ import { emptySnapshot, type Snapshot } from './watch-snapshot.ts'
 export interface Directory {
   readonly path: string
   readonly parent: Directory | undefined
+  /** Time at which its watch began or earlier, in milliseconds since 1970. */
+  readonly since: number
   /** Identity of the directory in the file system. */
   readonly identity: string
   /** Child directories by name, with a final `/`. */
@@ -192,6 +194,7 @@ function createDirectory(parent: Directory | undefined, position: Position): Dir
   return {
     path: position.aliases[0].path,
     parent,
+    since: Date.now(),
     identity: identityOf(position.place),
     children: new Map(),
     targets: new Map(),

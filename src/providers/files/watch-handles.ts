@@ -40,7 +40,7 @@ interface HandleOptions {
 }
 
 export function createHandles({ limit, log, overflown }: HandleOptions): Handles {
-  const most = queueLength() / 2
+  const most = Math.ceil(queueLength() / 2)
   let count = 0
   let full = false
   let refused = false
@@ -57,14 +57,14 @@ export function createHandles({ limit, log, overflown }: HandleOptions): Handles
     return undefined
   }
 
-  /** A queue that overflows is full, and all its events arrive in one turn of the event loop. */
+  /** A queue that overflows is full, and all its events arrive in one turn of the event loop. No look is judged before it is known. */
   const countHeard = () => {
-    if (heardNow++ > 0) return
-    setImmediate(() => {
-      const many = heardNow >= most
-      heardNow = 0
-      if (many) overflown()
-    })
+    heardNow++
+    if (heardNow === 1)
+      setImmediate(() => {
+        heardNow = 0
+      })
+    if (heardNow === most) overflown()
   }
 
   return {

@@ -73,8 +73,12 @@ export async function watchFiles(
   let suspectAt = 0
   const overflown = () => {
     suspected = true
-    // Events may have been lost.
-    for (const { identity, handle } of directories.all) if (handle !== undefined && !portable) ledger.touch(identity)
+    // Events may have been lost. A look at one directory must not take what it finds for the initial state.
+    for (const directory of directories.all) {
+      if (directory.handle === undefined) continue
+      directory.heard = undefined
+      if (!portable) ledger.touch(directory.identity)
+    }
     schedule.wake()
   }
   const handles = createHandles({ limit: options.watches, log, overflown })

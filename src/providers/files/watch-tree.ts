@@ -82,7 +82,7 @@ export function createTree(options: TreeOptions): Tree {
     }
   }
 
-  const { scan, leaveToEvents } = createScan(options, visit)
+  const { scan, isLeftToEvents, leaveToEvents } = createScan(options, visit)
 
   const lookAgain = async (directory: Directory, cause: 'heard' | 'round'): Promise<void> => {
     const { heard, whole, parent } = directory
@@ -123,7 +123,7 @@ export function createTree(options: TreeOptions): Tree {
     },
     refresh: async (directory, cause) => {
       if (directory.gone) return
-      if (cause === 'round' && schedule.has(directory)) return leaveToEvents(directory)
+      if (cause === 'round' && isLeftToEvents(directory)) return leaveToEvents(directory)
       const start = performance.now()
       await lookAgain(directory, cause)
       const taken = performance.now() - start
@@ -179,24 +179,27 @@ function createScan(options: TreeOptions, visit: Visit) {
     const breath = createBreath()
     for (let start = 0; start < indices.length; start += group) {
       const part = indices.slice(start, start + group)
-      const time = Date.now()
+      const from = Date.now()
       const bare = part.map((index) => nameAt(index).replace(/\/$/, ''))
       const found = await lookAtAll(position.place, bare, pool, signal, breath)
       if (cause === 'round') {
         await everythingHeard()
-        if (schedule.has(directory)) return leaveToEvents(directory)
+        if (isLeftToEvents(directory)) return leaveToEvents(directory)
       }
       for (const [i, index] of part.entries()) {
         const name = nameAt(index)
         if (name.endsWith('/')) await visit(directory, position, name, found[i], cause)
         else {
           const stats = await servedAt(directory, position, name, found[i])
-          const verdict = snapshot.note(index, stats, doubt && heard?.has(name) !== false, time)
+          const verdict = snapshot.note(index, stats, doubt && heard?.has(name) !== false, { from, until: Date.now() })
           if (verdict !== undefined) directories.tell(directory, name, verdict !== 'changed')
         }
       }
     }
   }
+
+  /** Whether its events have scheduled a look at a directory, or will: after a lost event, no name of it is known until then. */
+  const isLeftToEvents = (directory: Directory): boolean => schedule.has(directory) || directory.heard === undefined
 
   /** Leaves the look at all names of a directory to the look that its events have scheduled. */
   const leaveToEvents = (directory: Directory): void => {
@@ -214,7 +217,7 @@ function createScan(options: TreeOptions, visit: Visit) {
     const found = await names.of(position, signal)
     const all = [...found.names.keys()]
     if (cause === 'first') {
-      directories.know(directory, createSnapshot(found))
+      directories.know(directory, createSnapshot(found, directory.since))
       if (!directories.isHeard(directory)) return look(directory, position, all, cause)
       // Files can wait for the first round: an event before it counts them as changed. The targets of links raise no events here.
       const urgent = (name = '') => name.endsWith('/') || found.links.has(name)
@@ -236,7 +239,7 @@ function createScan(options: TreeOptions, visit: Visit) {
     if (!sameRules) for (const child of directory.children.values()) directories.hear(child, undefined)
   }
 
-  return { scan, leaveToEvents }
+  return { scan, isLeftToEvents, leaveToEvents }
 }
 
 /** Notifies of names that were created and deleted again before the scan: a client may have read them. */

@@ -1,0 +1,39 @@
+import type { BigIntStats } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { createSnapshot } from '../../src/providers/files/watch-snapshot.ts'
+
+const since = 1_000_000
+const at = (ms: number, size = 1): BigIntStats => {
+  const [time, ns] = [BigInt(ms), BigInt(ms) * 1_000_000n]
+  return { ino: 1n, size: BigInt(size), mtimeMs: time, ctimeMs: time, mtimeNs: ns, ctimeNs: ns } as BigIntStats
+}
+const snapshot = () => createSnapshot({ names: ['a'], links: new Set() }, since)
+const look = (from: number, until = from) => ({ from, until })
+
+describe('the first look at a file of a watched directory', () => {
+  test('takes its state as it is, when it did not change since the watch began', () => {
+    expect(snapshot().note(0, at(since - 500), false, look(since + 50))).toBeUndefined()
+  })
+
+  test('finds a change since the watch began, though its event has not arrived, or never does', () => {
+    const files = snapshot()
+    expect(files.note(0, at(since + 500), false, look(since + 900))).toBe('changed')
+    expect(files.note(0, at(since + 500), true, look(since + 950))).toBeUndefined()
+  })
+})
+
+describe('a second change within one tick of the clock', () => {
+  test('is found by its event', () => {
+    const files = snapshot()
+    files.note(0, at(since - 500), false, look(since + 50))
+    expect(files.note(0, at(since + 100), true, look(since + 101))).toBe('changed')
+    expect(files.note(0, at(since + 100), true, look(since + 200))).toBe('changed')
+  })
+
+  test('is found when the stats were taken long after the look began', () => {
+    const files = snapshot()
+    files.note(0, at(since - 500), false, look(since + 50))
+    expect(files.note(0, at(since + 100), true, look(since + 60, since + 101))).toBe('changed')
+    expect(files.note(0, at(since + 100), true, look(since + 200))).toBe('changed')
+  })
+})
