@@ -1,3 +1,4 @@
+import { Bag } from './kit/bag.ts'
 import type { Arrival, Context, Principal } from './provider.ts'
 
 /**
@@ -111,13 +112,13 @@ export interface Overdue {
 const nowMs = () => process.uptime() * 1000
 
 export function createOverdue(timeoutMs: number): Overdue {
-  /** The requests that run, the oldest first. */
-  const running = new Set<{ readonly begunMs: number; readonly onOver: () => void }>()
+  /** The requests that run. */
+  const running = new Bag<{ readonly begunMs: number; readonly onOver: () => void; place?: number | undefined }>()
   let timer: NodeJS.Timeout | undefined
   const look = () => {
     const now = nowMs()
     for (const request of running) {
-      if (now - request.begunMs < timeoutMs) break
+      if (now - request.begunMs < timeoutMs) continue
       running.delete(request)
       request.onOver()
     }
@@ -128,7 +129,7 @@ export function createOverdue(timeoutMs: number): Overdue {
   return {
     timeoutMs,
     begin: (onOver) => {
-      const request = { begunMs: nowMs(), onOver }
+      const request = { begunMs: nowMs(), onOver, place: undefined }
       running.add(request)
       if (timer === undefined) timer = setInterval(look, Math.max(1, Math.ceil(timeoutMs / 8)))
       else if (running.size === 1) timer.ref()

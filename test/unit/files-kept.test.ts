@@ -207,7 +207,7 @@ describe('an answer about what lies on a network', () => {
     const kept = createKept<string>(ignoreRulesIn, () => nowMs)
     let made = 0
     for (let time = 0; time < 4; time++)
-      await kept.answer('a/note.md', undefined, async (route) => {
+      await kept.answer('a/note.md', { signal: context.signal }, async (route) => {
         made++
         for (const place of places) route?.add({ place, links: 0 })
         return 'answer'
@@ -239,5 +239,71 @@ describe('an answer about what lies on a network', () => {
     ['a folder below a local root', { root: true, below: false }],
   ])('is made anew each time, and no ignore rules are looked at on this thread: %s', async (_, statNow) => {
     expect(await askOften(placesOf(statNow))).toEqual({ made: 4, looked: [] })
+  })
+
+  describe('is made once for the requests that arrived together', () => {
+    /** Asks for an answer twice, so that the next one is kept, and returns a question that notes each answer that is begun. */
+    const start = async () => {
+      const places = placesOf({ root: true, below: true })
+      let nowMs = Date.now() + 600_000
+      const kept = createKept<string>(undefined, () => nowMs)
+      const begun: ((outcome: string | Error) => void)[] = []
+      const ask = (arrival: object | undefined, signal = context.signal) =>
+        kept.answer('a/note.md', { signal, ...(arrival === undefined ? {} : { arrival }) }, async (route) => {
+          signal.throwIfAborted()
+          for (const place of places) route?.add({ place, links: 0 })
+          const outcome = await new Promise<string | Error>((resolve) => begun.push(resolve))
+          if (outcome instanceof Error) throw outcome
+          return outcome
+        })
+      for (let time = 0; time < 2; time++) {
+        const asked = ask(undefined)
+        begun.at(-1)?.('old')
+        await asked
+      }
+      // It is too old now, and a first request of its arrival makes another one.
+      nowMs += 600
+      begun.length = 0
+      return { ask, begun, close: () => kept.close() }
+    }
+
+    test('and not for those that arrived later, or without an arrival', async () => {
+      const { ask, begun, close } = await start()
+      const [one, two] = [{}, {}]
+      const first = [ask(one), ask(one), ask(one)]
+      expect(begun).toHaveLength(1)
+      const later = [ask(two), ask(two), ask(undefined)]
+      expect(begun).toHaveLength(3)
+      begun[0]?.('answer 0')
+      expect(await Promise.all(first)).toEqual(['answer 0', 'answer 0', 'answer 0'])
+      for (const [i, answered] of begun.entries()) answered(`answer ${i}`)
+      expect(new Set(await Promise.all(later))).not.toContain('answer 0')
+      close()
+    })
+
+    test('by each of them when the first fails', async () => {
+      const { ask, begun, close } = await start()
+      const arrival = {}
+      const [first, second, third] = [ask(arrival), ask(arrival), ask(arrival)]
+      begun[0]?.(new Error('not now'))
+      await expect(first).rejects.toThrow('not now')
+      await expect.poll(() => begun.length).toBe(3)
+      for (const answered of begun) answered('mine')
+      expect(await Promise.all([second, third])).toEqual(['mine', 'mine'])
+      close()
+    })
+
+    test('and a request that is cancelled does not wait for it', async () => {
+      const { ask, begun, close } = await start()
+      const arrival = {}
+      const first = ask(arrival)
+      const cancelled = new AbortController()
+      const second = ask(arrival, cancelled.signal)
+      cancelled.abort(new Error('cancelled'))
+      await expect(second).rejects.toThrow('cancelled')
+      begun[0]?.('answer')
+      expect(await first).toBe('answer')
+      close()
+    })
   })
 })

@@ -10,6 +10,8 @@ export interface Recent<V> {
 export function createRecent<V>(limit: number, weigh: (value: V) => number = () => 1): Recent<V> {
   const values = new Map<string, V>()
   let weight = 0
+  /** The most recently used key. It is not moved to the end again: each change of a map costs memory. */
+  let latest: string | undefined
 
   const remove = (key: string) => {
     const value = values.get(key)
@@ -22,14 +24,17 @@ export function createRecent<V>(limit: number, weigh: (value: V) => number = () 
     get: (key) => {
       const value = values.get(key)
       if (value === undefined) return undefined
+      if (key === latest) return value
       // A map keeps the order of insertion: the first key is the least recently used.
       values.delete(key)
       values.set(key, value)
+      latest = key
       return value
     },
     set: (key, value) => {
       remove(key)
       values.set(key, value)
+      latest = key
       weight += weigh(value)
       for (const oldest of values.keys()) {
         if (weight <= limit || oldest === key) break

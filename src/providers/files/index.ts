@@ -139,12 +139,10 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
   return {
     list: (query, context) => lister.list(query, context.signal, context.allows),
     stat: (path, context) =>
-      entries.answer(path, context.arrival, async (route) =>
-        lister.stat(path, signalOf(context), context.allows, route),
-      ),
+      entries.answer(path, context, async (route) => lister.stat(path, signalOf(context), context.allows, route)),
     read: async (request, context) => {
       if (request.range !== undefined) return [await read(request, context)]
-      return reads.answer(request.path, context.arrival, async (route) => [await read(request, context, route)])
+      return reads.answer(request.path, context, async (route) => [await read(request, context, route)])
     },
     templates: async (context) => {
       signalOf(context)

@@ -1,6 +1,7 @@
 import type { BigIntStats } from 'node:fs'
-import type { Arrival } from '../../core/provider.ts'
+import type { Arrival, Context } from '../../core/provider.ts'
 import type { Place } from './place.ts'
+import { untilAbort } from './pool.ts'
 import { hasStamp, isSettled } from './stats.ts'
 
 /**
@@ -12,12 +13,15 @@ export interface Kept<T> {
   /**
    * Returns the answer that is kept for a path if nothing on its way has changed since. Otherwise makes it.
    *
-   * @param arrival The arrival of the request. Whether anything has changed is looked up once for each.
+   * @param context Of the request. For requests of one arrival it is looked up once whether anything has changed, and one of them makes the answer.
    * @param make Adds the places that the answer is made from to the route, if there is one.
    */
-  answer(path: string, arrival: Arrival | undefined, make: (route?: Route) => Promise<T>): Promise<T>
+  answer(path: string, context: Asked, make: Make<T>): Promise<T>
   close(): void
 }
+
+type Make<T> = (route?: Route) => Promise<T>
+type Asked = Pick<Context, 'arrival' | 'signal'>
 
 /** The root, the directories and the file on the way to an answer. */
 export interface Route {
@@ -30,24 +34,27 @@ export interface Route {
   close(): void
 }
 
-function createRoute(): Route {
-  const places: Place[] = []
-  let isKept = true
-  return {
-    get places() {
-      return isKept ? places : undefined
-    },
-    add: ({ place, links }) => {
-      if (links > 0) isKept = false
-      place.keep()
-      places.push(place)
-    },
-    leave: () => {
-      isKept = false
-    },
-    close: () => {
-      for (const place of places.splice(0)) place.close()
-    },
+/** A class, since V8 puts the accessors of an object literal into the old generation of its heap, where they keep what they refer to. */
+class OpenRoute implements Route {
+  readonly #places: Place[] = []
+  #isKept = true
+
+  get places(): readonly Place[] | undefined {
+    return this.#isKept ? this.#places : undefined
+  }
+
+  add({ place, links }: Parameters<Route['add']>[0]): void {
+    if (links > 0) this.#isKept = false
+    place.keep()
+    this.#places.push(place)
+  }
+
+  leave(): void {
+    this.#isKept = false
+  }
+
+  close(): void {
+    for (const place of this.#places.splice(0)) place.close()
   }
 }
 
@@ -87,6 +94,8 @@ export function createKept<T>(
 ): Kept<T> {
   const answers = new Map<string, Answer<T>>()
   const asked = new Map<string, number>()
+  /** The answers that are being made, and for which arrival. */
+  const making = new Map<string, { readonly arrival: Arrival; readonly made: Promise<unknown> }>()
   let timer: NodeJS.Timeout | undefined
   let closed = false
 
@@ -142,7 +151,7 @@ export function createKept<T>(
   }
 
   /** Keeps an answer, unless a later change of a place might go unseen. */
-  const keep = (path: string, places: readonly Place[], answer: T): void => {
+  const keep = (path: string, places: readonly Place[], answer: T, arrival: Arrival | undefined): void => {
     // Nothing is checked on this thread if a call might block, as on a network file system.
     if (closed || places.some(({ statNow }) => statNow === undefined)) return
     const steps = places.map(stepOf)
@@ -153,26 +162,50 @@ export function createKept<T>(
       remove(oldest)
     }
     for (const place of places) place.keep()
-    answers.set(path, { answer, steps, until: now() + maxAgeMs, seenFor: undefined })
+    answers.set(path, { answer, steps, until: now() + maxAgeMs, seenFor: arrival })
     timer ??= setTimeout(sweep, maxAgeMs).unref()
   }
 
-  const makeOnRoute = async (path: string, make: (route: Route) => Promise<T>): Promise<T> => {
-    const route = createRoute()
+  const makeOnRoute = async (path: string, arrival: Arrival | undefined, make: Make<T>): Promise<T> => {
+    const route = new OpenRoute()
     try {
       const answer = await make(route)
-      if (route.places !== undefined) keep(path, route.places, answer)
+      if (route.places !== undefined) keep(path, route.places, answer, arrival)
       return answer
     } finally {
       route.close()
     }
   }
 
+  /** Makes an answer for all requests of an arrival that wait for it. */
+  const makeFor = async (path: string, arrival: Arrival, make: Make<T>): Promise<T> => {
+    const made = makeOnRoute(path, arrival, make)
+    const mine = { arrival, made }
+    making.set(path, mine)
+    try {
+      return await made
+    } finally {
+      if (making.get(path) === mine) making.delete(path)
+    }
+  }
+
+  /** Waits for the answer that another request of the same arrival makes. Makes another one if that one failed, or is not kept. */
+  const afterOther = async (path: string, made: Promise<unknown>, context: Asked, make: Make<T>): Promise<T> => {
+    await untilAbort(made, context.signal).catch(() => {})
+    return find(path, context.arrival) ?? makeOnRoute(path, context.arrival, make)
+  }
+
   return {
-    answer: (path, arrival, make) => {
+    answer: (path, context, make) => {
+      const { arrival } = context
       const known = find(path, arrival)
       if (known !== undefined) return Promise.resolve(known)
-      return isAskedAgain(path) ? makeOnRoute(path, make) : make()
+      if (!isAskedAgain(path)) return make()
+      if (arrival === undefined) return makeOnRoute(path, arrival, make)
+      const other = making.get(path)
+      // An answer that was begun for an earlier arrival may be older than this request.
+      if (other?.arrival === arrival) return afterOther(path, other.made, context, make)
+      return makeFor(path, arrival, make)
     },
     close: () => {
       closed = true

@@ -1,4 +1,5 @@
 import { createOverdue, LateAbort, WithLateSignal } from '../../core/call.ts'
+import { Bag } from '../../core/kit/bag.ts'
 import type { Log } from '../../core/log.ts'
 import type { Arrival } from '../../core/provided-tool.ts'
 import { hasTelemetry, type TraceContext, traceContextIn } from '../../core/trace.ts'
@@ -134,7 +135,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
   let handshake: Handshake | undefined
   let initialized = false
   /** Cancels each request in flight. */
-  const inFlight = new Set<() => void>()
+  const inFlight = new Bag<{ readonly cancel: () => void; place?: number | undefined }>()
   const overdue = createOverdue(timeoutMs)
 
   const revision = () => (era === 'modern' ? modern : handshake?.revision)
@@ -243,13 +244,14 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
         stopClock()
         signal?.removeEventListener('abort', cancel)
         if (cancellation !== undefined) cancellation.onCancel = undefined
-        inFlight.delete(cancel)
+        inFlight.delete(mine)
         resolve(response === undefined ? undefined : egress(response, message))
       }
       const cancel = () => {
         end(undefined)
         abort.abort()
       }
+      const mine = { cancel, place: undefined }
       const stopClock = overdue.begin(() => {
         log('warn', 'a request took too long', { method: message.method, timeout: timeoutMs })
         end(failure(message.id, timedOut))
@@ -257,7 +259,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       })
       signal?.addEventListener('abort', cancel, { once: true })
       if (cancellation !== undefined) cancellation.onCancel = cancel
-      inFlight.add(cancel)
+      inFlight.add(mine)
       const notify = (notification: Notification) => {
         if (!ended) onNotification?.(notification)
       }
@@ -279,7 +281,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
     retell: () => retell?.(),
     close: async () => {
       onClose?.()
-      for (const cancel of inFlight) cancel()
+      for (const { cancel } of inFlight) cancel()
     },
   }
 }
