@@ -23,11 +23,13 @@ export interface Body {
 /** Reads a URI as the caller of the link. */
 export type ReadFor = (uri: string, options: ReadOptions) => Promise<ReadResult>
 
-/** Number of bytes that are requested of a source at once. */
-const partBytes = 1024 * 1024
+/** Maximum number of bytes that are requested of a source at once. */
+const maxPartBytes = 1024 * 1024
+/** Number of bytes of the first part: it is small, so that the reader has something soon. Each part is twice as large as the one before. */
+const firstPartBytes = 64 * 1024
 
 /**
- * Opens a resource as a body. A resource within the limit of its source is read at once; a larger one in parts of 1 MiB, all of one
+ * Opens a resource as a body. A resource within the limit of its source is read at once; a larger one in parts of up to 1 MiB, all of one
  * version, each when the last one has been taken.
  *
  * @param tooLarge The error of a read as a whole, when it was tried before: then only parts are read.
@@ -87,16 +89,20 @@ function wholeBody(content: ResourceContent): Body {
 
 /** A resource that is read in parts. A text has no ranges: redaction and the encoding decide how long it is. */
 async function openParts(read: ReadFor, uri: string, options: ReadOptions, error: Error): Promise<Body> {
-  let step = partBytes
+  let step = firstPartBytes
+  let maxStep = maxPartBytes
   const part = async (start: number, end = Number.POSITIVE_INFINITY): Promise<Part> => {
     const last = Math.min(end, start + step) - 1
     try {
-      return partOf(onlyContent(await read(`${uri}?bytes=${start}-${last}`, options)), error)
+      const found = partOf(onlyContent(await read(`${uri}?bytes=${start}-${last}`, options)), error)
+      step = Math.min(2 * step, maxStep)
+      return found
     } catch (failure) {
       // The source has a smaller limit, and says so.
       const limit = isResourceError(failure, 'too-large') ? Number(failure.detail.limit) : Number.NaN
       if (!(limit >= 1 && limit < step)) throw failure
       step = limit
+      maxStep = limit
       return part(start, end)
     }
   }

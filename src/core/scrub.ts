@@ -112,7 +112,8 @@ export function createScrubber(secrets: Iterable<string>): Scrubber {
       const found = createScan(forBytes()).find(unitsInBytes(bytes), 0, bytes.length)
       return found.length === 0 ? bytes : replaceBytes(bytes, mergeSpans(found), bytes.length)
     },
-    stream: () => (all.size === 0 ? { push: (bytes) => bytes, end: () => new Uint8Array() } : createStream(forBytes())),
+    stream: () =>
+      all.size === 0 ? { push: (bytes) => bytes, end: () => new Uint8Array() } : createStream(forBytes(), isInBytes),
   }
 }
 
@@ -132,9 +133,11 @@ function replaceBytes(bytes: Uint8Array, spans: readonly Span[], to: number): Ui
   return Buffer.concat([...pieces, bytes.subarray(from, to)])
 }
 
-function createStream(automaton: Automaton): ScrubStream {
-  const scan = createScan(automaton)
-  let held = Buffer.alloc(0)
+/** @param isIn Whether a secret is in bytes: it is faster than a scan, which most pieces then need at their end only. */
+function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean): ScrubStream {
+  const longest = automaton.depth.reduce((most, depth) => Math.max(most, depth), 0)
+  let scan = createScan(automaton)
+  let held: Buffer = Buffer.alloc(0)
   let spans: readonly Span[] = []
   /** Returns the bytes before `until`, or before a span that crosses it, and holds the rest. */
   const release = (until: number): Uint8Array => {
@@ -152,8 +155,13 @@ function createStream(automaton: Automaton): ScrubStream {
   return {
     push: (bytes) => {
       const from = held.length
-      held = Buffer.concat([held, bytes])
-      spans = mergeSpans([...spans, ...scan.find(unitsInBytes(held), from, held.length)])
+      held = from === 0 ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length) : Buffer.concat([held, bytes])
+      if (isIn(held)) spans = mergeSpans([...spans, ...scan.find(unitsInBytes(held), from, held.length)])
+      else {
+        // The state of a scan depends on no more than a longest secret.
+        scan = createScan(automaton)
+        scan.find(unitsInBytes(held), Math.max(0, held.length - longest), held.length)
+      }
       // One more unit than may have begun, so that two adjacent spans are not split.
       return release(Math.max(0, held.length - scan.pending - 1))
     },

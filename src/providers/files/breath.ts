@@ -1,36 +1,56 @@
-/** Time that long work runs before it yields to other work of this process, in milliseconds. */
-const slice = 8
+/** Time that long work takes of one turn of the event loop before it yields to other work of this process, in milliseconds. */
+const sliceMs = 8
 
 const waiting: (() => void)[] = []
+/** When such work began in this turn. Undefined: there was none yet. */
+let begun: number | undefined
 
-function next(): void {
-  // Resume one waiter per turn: all immediates of a turn run before the event loop polls sockets again.
-  waiting.shift()?.()
-  if (waiting.length > 0) setImmediate(next)
+/** The event loop does not wait for sockets while an immediate is due: only work lies between the beginning and the end. */
+function begin(): number {
+  if (begun === undefined) setImmediate(end)
+  begun = performance.now()
+  return begun
 }
 
-function turn(): Promise<void> {
-  return new Promise((resolve) => {
-    if (waiting.push(resolve) === 1) setImmediate(next)
-  })
+function end(): void {
+  begun = undefined
+}
+
+/** Resumes those that wait, one after the other, until the slice of this turn is used up. */
+function next(): void {
+  begin()
+  resume()
+}
+
+function resume(): void {
+  waiting.shift()?.()
+  // A tick runs when no microtask is left: the resumed work has come to its end, or waits for something else.
+  queueMicrotask(() => process.nextTick(goOn))
+}
+
+function goOn(): void {
+  if (waiting.length === 0) return
+  if (breath.due()) setImmediate(next)
+  else resume()
 }
 
 /**
  * Cooperative yield for long work: `if (breath.due()) await breath.take()`. Between two yields the event loop is blocked for about 8 ms,
- * however many such tasks run at once.
+ * however many such tasks run at once: they share the slice of a turn, and those that have waited longest go first.
  */
 export interface Breath {
   due(): boolean
   take(): Promise<void>
 }
 
+const breath: Breath = {
+  due: () => performance.now() - (begun ?? begin()) > sliceMs,
+  take: () =>
+    new Promise((resolve) => {
+      if (waiting.push(resolve) === 1) setImmediate(next)
+    }),
+}
+
 export function createBreath(): Breath {
-  let since = performance.now()
-  return {
-    due: () => performance.now() - since > slice,
-    take: async () => {
-      await turn()
-      since = performance.now()
-    },
-  }
+  return breath
 }

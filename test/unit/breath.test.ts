@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'vitest'
+import { createBreath } from '../../src/providers/files/breath.ts'
+
+/** Works longer than the slice of a turn. */
+function work(): void {
+  const end = performance.now() + 12
+  while (performance.now() < end);
+}
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+
+describe('long work', () => {
+  test('is due to yield when the work of this turn has taken longer than a slice, by whichever task', async () => {
+    await nextTurn()
+    const [one, other] = [createBreath(), createBreath()]
+    expect(one.due()).toBe(false)
+    work()
+    expect([one.due(), other.due()]).toEqual([true, true])
+    await one.take()
+    expect(one.due()).toBe(false)
+  })
+
+  test('is not due after it has waited for something else', async () => {
+    const breath = createBreath()
+    breath.due()
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    expect(breath.due()).toBe(false)
+  })
+
+  test('goes on in the order in which it yielded, as much of it in one turn as fits into a slice', async () => {
+    const breath = createBreath()
+    let turn = 0
+    let counting = true
+    const count = () => {
+      turn++
+      if (counting) setImmediate(count)
+    }
+    setImmediate(count)
+    const resumed: (readonly [string, number])[] = []
+    const task = async (name: string, long: boolean) => {
+      await breath.take()
+      resumed.push([name, turn])
+      if (long) work()
+    }
+    await Promise.all([...['a', 'b', 'c'].map((name) => task(name, false)), task('d', true), task('e', true)])
+    counting = false
+    expect(resumed.map(([name]) => name).join('')).toBe('abcde')
+    const turns = resumed.map((each) => each[1])
+    expect(new Set(turns.slice(0, 4)).size).toBe(1)
+    expect(turns[4]).toBeGreaterThan(turns[3] ?? 0)
+  })
+})
