@@ -25,12 +25,18 @@ export function createWriter(output: Writable): Writer {
   const failed = new Promise<void>((resolve) => {
     announce = resolve
   })
+  /** Continues the text that waits for the reader, if there is one. */
+  let goOn = () => {}
   const fail = () => {
     gone = true
     announce()
+    goOn()
   }
   // Keep the listener: a write that fails late must not end the process.
-  output.on('error', fail).on('close', fail)
+  output
+    .on('error', fail)
+    .on('close', fail)
+    .on('drain', () => goOn())
   if (gone) announce()
 
   let corked = false
@@ -45,7 +51,11 @@ export function createWriter(output: Writable): Writer {
 
   /** Resolves when the reader has taken enough for the next text. */
   const drained = async (): Promise<void> => {
-    await Promise.race([failed, new Promise<void>((resolve) => output.once('drain', resolve))])
+    // No race with `failed`: a promise that never settles keeps something of each race.
+    await new Promise<void>((resolve) => {
+      goOn = resolve
+      if (gone) resolve()
+    })
     requireReader()
   }
 
