@@ -8,6 +8,7 @@ import type { Content, Context, Entry, Provider, ReadRequest } from '../core/pro
 import { type FrontMatter, frontMatterBytes, frontMatterOf } from '../text/front-matter.ts'
 import { headingIn } from '../text/heading.ts'
 import { bytesOf } from './chunks.ts'
+import { createFolderNames } from './folder-names.ts'
 import { referenceTo, type Twin, twinsOf } from './twins.ts'
 
 export interface DocumentedOptions {
@@ -73,7 +74,7 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
   }
 
   const { stat } = provider
-  const alternatesOf = stat === undefined ? undefined : createAlternates(stat, languages)
+  const alternatesOf = stat === undefined ? undefined : createAlternates({ stat, list: provider.list }, languages)
   const entries: Pick<Provider, 'list' | 'stat'> = {
     list: async function* (query, context) {
       for await (const entry of provider.list(query, context)) yield await describe(entry, context)
@@ -147,14 +148,16 @@ const documents = /\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org|html?|xhtml|pd
 
 /**
  * Looks for twins by `stat`. Each document has about a dozen possible twins, which would be most of the work of a small read. If
- * the folders of the source have versions, the cached result is used from the second time on while these stay the same.
+ * the folders of the source have versions, the cached result is used from the second time on while these stay the same; and if many
+ * documents of a folder are read, its list tells which twins are not there.
  */
 export function createAlternates(
-  stat: NonNullable<Provider['stat']>,
+  { stat, list }: Required<Pick<Provider, 'stat' | 'list'>>,
   languages: readonly string[],
   now: () => number = Date.now,
 ): FindAlternates {
   const remembered = createRecent<Known>(most)
+  const names = createFolderNames(list)
 
   const seen = (folder: string, context: Context): Promise<Seen> =>
     stat(folder, context).then(
@@ -232,7 +235,15 @@ export function createAlternates(
     const twins = twinsOf(path, languages)
     const folders = await foldersOf(twins, context)
     if (folders === undefined) return find(path, twins, context)
-    const possible = twins.filter((twin) => folders.isThere.get(parentOf(twin.path)))
+    const listed = new Map<string, ReadonlySet<string> | undefined>()
+    for (const [folder, isThere] of folders.isThere) {
+      const version = folders.versions.get(folder)
+      if (isThere && version !== undefined) listed.set(folder, await names.of(folder, version, context))
+    }
+    const possible = twins.filter(({ path: twin }) => {
+      const folder = parentOf(twin)
+      return folders.isThere.get(folder) === true && listed.get(folder)?.has(twin) !== false
+    })
     const alternates = await find(path, possible, context)
     remembered.set(path, { folders: folders.versions, alternates, until: now() + age })
     return alternates

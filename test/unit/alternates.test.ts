@@ -1,12 +1,14 @@
 import { rmSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { notFound, ResourceError } from '../../src/core/errors.ts'
-import type { Context, Entry } from '../../src/core/provider.ts'
+import type { Context, Entry, ListQuery } from '../../src/core/provider.ts'
 import { files } from '../../src/providers/files/index.ts'
 import { createAlternates, documented } from '../../src/wrap/documented.ts'
 import { createFolder } from '../support/folder.ts'
 
 const context: Context = { principal: { id: 'a', roles: [] }, signal: new AbortController().signal }
+
+const numbered = Array.from({ length: 60 }, (_, at) => String(at))
 
 /** Folders with the names in them, of which each change makes a new version. */
 function folders(paths: readonly string[]) {
@@ -32,8 +34,16 @@ function folders(paths: readonly string[]) {
     const version = versions.get(path) ?? 0
     return version < 0 ? { path } : { path, version: `v${version}` }
   }
-  const find = createAlternates(stat, ['ja', 'en'], () => clock)
+  const lists: string[] = []
+  const list = async function* ({ prefix = '' }: ListQuery): AsyncGenerator<Entry> {
+    lists.push(prefix)
+    const below = [...files].filter((file) => file.startsWith(prefix))
+    const direct = below.map((file) => /^[^/]*\/?/.exec(file.slice(prefix.length))?.[0] ?? '')
+    for (const name of new Set(direct)) yield { path: `${prefix}${name}` }
+  }
+  const find = createAlternates({ stat, list }, ['ja', 'en'], () => clock)
   return {
+    lists,
     faults,
     hideVersion: (path: string) => versions.set(path, -1),
     wait: (ms: number) => {
@@ -117,11 +127,33 @@ describe('the same document in other languages', () => {
     }
   })
 
+  test('is told by the list of a folder when many of its documents are read', async () => {
+    const source = folders(numbered.map((name) => `docs/${name}.md`).concat('docs/7.ja.md', 'docs/en/30.md'))
+    let asked = 0
+    for (const name of numbered) {
+      const of = await source.of(`docs/${name}.md`)
+      expect(of.found).toEqual(name === '7' ? ['7.ja.md'] : name === '30' ? ['en/30.md'] : [])
+      if (Number(name) >= 20)
+        asked = Math.max(asked, of.asked.filter((path) => !path.endsWith('/') && path !== '').length)
+    }
+    // Of the last ones, only the folders are asked for, and twins in the folders without a list.
+    expect(asked).toBeLessThan(3)
+    expect(new Set(source.lists).size).toBe(source.lists.length)
+
+    source.add('docs/25.ja.md')
+    expect((await source.of('docs/25.md')).found).toEqual(['25.ja.md'])
+    source.remove('docs/7.ja.md')
+    expect((await source.of('docs/7.md')).found).toEqual([])
+  })
+
   test('is not taken from a source that is at fault', async () => {
     const source = folders(['README.md'])
     const find = createAlternates(
-      async () => {
-        throw new TypeError('a fault of ours')
+      {
+        stat: async () => {
+          throw new TypeError('a fault of ours')
+        },
+        list: async function* () {},
       },
       ['ja'],
       () => 0,
