@@ -32,11 +32,14 @@ const folder = join(temporary, 'folder')
 const tokens = join(temporary, 'tokens.json')
 const env = { ...process.env, XDG_STATE_HOME: join(temporary, 'state'), XDG_CACHE_HOME: join(temporary, 'cache') }
 
+const manyFiles = Array.from({ length: 1000 }, (_, at) => `many/f-${String(at).padStart(6, '0')}.txt`)
+
 const works = [
-  { name: '1 KiB, 32 connections', file: 'f-000050.txt', connections: 32 },
-  { name: '1 KiB, 1 connection', file: 'f-000050.txt', connections: 1 },
-  { name: '1 MiB of bytes, 8 connections', file: 'large.bin', connections: 8 },
-  { name: '1 MiB of text, 8 connections', file: 'large.txt', connections: 8 },
+  { name: '1 KiB, 32 connections', files: ['f-000050.txt'], connections: 32 },
+  { name: '1 KiB, 1 connection', files: ['f-000050.txt'], connections: 1 },
+  { name: '1,000 different files of 1 KiB, 32 connections', files: manyFiles, connections: 32 },
+  { name: '1 MiB of bytes, 8 connections', files: ['large.bin'], connections: 8 },
+  { name: '1 MiB of text, 8 connections', files: ['large.txt'], connections: 8 },
 ] as const
 
 interface Server {
@@ -48,9 +51,10 @@ interface Server {
 }
 
 function makeFolder(): void {
-  mkdirSync(folder)
+  mkdirSync(join(folder, 'many'), { recursive: true })
   const text = `${'A line of a file that is served. '.repeat(31)}\n`
   for (let at = 0; at < 100; at++) writeFileSync(join(folder, `f-${String(at).padStart(6, '0')}.txt`), text)
+  for (const file of manyFiles) writeFileSync(join(folder, file), text)
   writeFileSync(join(folder, 'large.txt'), `${'One line.\n'.repeat(104_857)}12345\n`)
   writeFileSync(
     join(folder, 'large.bin'),
@@ -100,7 +104,7 @@ function note(...[server, work, measure, value]: readonly [string, string, strin
   measured.set(key, [...(measured.get(key) ?? []), value])
 }
 
-async function measure(server: Server, { name, file, connections }: (typeof works)[number]): Promise<void> {
+async function measure(server: Server, { name, files, connections }: (typeof works)[number]): Promise<void> {
   const { revision, token, uriOf = (each: string) => pathToFileURL(join(folder, each)).href } = server
   const contender = {
     ...{ name: server.name, revision, uriOf: (_: string, each: string) => uriOf(each), lists: false, tells: false },
@@ -108,9 +112,9 @@ async function measure(server: Server, { name, file, connections }: (typeof work
   }
   const running = await start(contender, folder, { ...env, BENCH_FOLDER: folder }, token)
   try {
-    const params = { uri: uriOf(file) }
+    const params = { uri: uriOf(files[0]) }
     const answer = JSON.stringify(await running.client.call('resources/read', params))
-    const sent = [running.client.sent('resources/read', params, idMark)]
+    const sent = files.map((file) => running.client.sent('resources/read', { uri: uriOf(file) }, idMark))
     const seconds = Number(values.seconds)
     const found = await load(running, {
       requests: sent,
