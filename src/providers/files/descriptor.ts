@@ -148,26 +148,23 @@ export function createHot(now: () => number = nowMs): Hot {
   }
 }
 
-/** Recently opened and read versions of files, by their stats. */
+/** Recently read versions of files, by their stats. */
 interface HotFiles {
-  has(stats: BigIntStats, call: 'open' | 'read'): boolean
-  add(stats: BigIntStats, call: 'open' | 'read'): void
+  has(stats: BigIntStats): boolean
+  add(stats: BigIntStats): void
 }
 
 /** A key of text would take longer than the look-up saves: numbers of 64 bits are slow to print. */
 export function createHotFiles(now: () => number = nowMs): HotFiles {
-  const files = new Map<bigint, { readonly stats: BigIntStats; open: number; read: number }>()
-  const knownOf = (stats: BigIntStats) => {
-    const known = files.get(stats.ino)
-    return known !== undefined && known.stats.dev === stats.dev && hasStamp(known.stats, stats) ? known : undefined
-  }
+  const files = new Map<bigint, { readonly stats: BigIntStats; readonly until: number }>()
   return {
-    has: (stats, call) => (knownOf(stats)?.[call] ?? 0) > now(),
-    add: (stats, call) => {
-      const known = knownOf(stats) ?? { stats, open: 0, read: 0 }
-      known[call] = now() + age
+    has: (stats) => {
+      const known = files.get(stats.ino)
+      return known !== undefined && known.until > now() && known.stats.dev === stats.dev && hasStamp(known.stats, stats)
+    },
+    add: (stats) => {
       files.delete(stats.ino)
-      files.set(stats.ino, known)
+      files.set(stats.ino, { stats, until: now() + age })
       if (files.size > most) removeOldest(files)
     },
   }

@@ -140,17 +140,16 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       const flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
       const { local, stats } = place
       const isSmall = local && stats.size <= hotBytes
-      const hot = () => isSmall && files.has(stats, 'read')
-      const opensHot = () => isSmall && files.has(stats, 'open')
-      const descriptor = opensHot()
+      const hot = () => isSmall && files.has(stats)
+      // The place is held open, so the kernel has its inode in memory: a local file system opens it without the disk.
+      const descriptor = local
         ? openNow(place.at, flags, signal)
-        : await openDescriptor(place.at, flags, pool, { signal, hold: place, local, hot: opensHot })
-      if (isSmall) files.add(stats, 'open')
+        : await openDescriptor(place.at, flags, pool, { signal, hold: place, local })
       const handle = { ...handleOf(descriptor, pool, { local, hot }), found: stats }
       if (!isSmall) return handle
       const read: Handle['read'] = async (buffer, at, signal) => {
         const length = await handle.read(buffer, at, signal)
-        if (at.position === 0 && length >= stats.size) files.add(stats, 'read')
+        if (at.position === 0 && length >= stats.size) files.add(stats)
         return length
       }
       return { ...handle, read }
