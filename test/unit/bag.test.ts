@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Bag } from '../../src/core/kit/bag.ts'
+import { Bag } from '../../src/core/call.ts'
 
 interface Thing {
   readonly name: number

@@ -94,8 +94,7 @@ export function createKept<T>(
 ): Kept<T> {
   const answers = new Map<string, Answer<T>>()
   const asked = new Map<string, number>()
-  /** The answers that are being made, and for which arrival. */
-  const making = new Map<string, { readonly arrival: Arrival; readonly made: Promise<unknown> }>()
+  const making = createMaking<T>()
   let timer: NodeJS.Timeout | undefined
   let closed = false
 
@@ -177,18 +176,6 @@ export function createKept<T>(
     }
   }
 
-  /** Makes an answer for all requests of an arrival that wait for it. */
-  const makeFor = async (path: string, arrival: Arrival, make: Make<T>): Promise<T> => {
-    const made = makeOnRoute(path, arrival, make)
-    const mine = { arrival, made }
-    making.set(path, mine)
-    try {
-      return await made
-    } finally {
-      if (making.get(path) === mine) making.delete(path)
-    }
-  }
-
   /** Waits for the answer that another request of the same arrival makes. Makes another one if that one failed, or is not kept. */
   const afterOther = async (path: string, made: Promise<unknown>, context: Asked, make: Make<T>): Promise<T> => {
     await untilAbort(made, context.signal).catch(() => {})
@@ -202,15 +189,35 @@ export function createKept<T>(
       if (known !== undefined) return Promise.resolve(known)
       if (!isAskedAgain(path)) return make()
       if (arrival === undefined) return makeOnRoute(path, arrival, make)
-      const other = making.get(path)
-      // An answer that was begun for an earlier arrival may be older than this request.
-      if (other?.arrival === arrival) return afterOther(path, other.made, context, make)
-      return makeFor(path, arrival, make)
+      const other = making.of(path, arrival)
+      if (other !== undefined) return afterOther(path, other, context, make)
+      return making.add(path, arrival, makeOnRoute(path, arrival, make))
     },
     close: () => {
       closed = true
       clearTimeout(timer)
       for (const path of answers.keys()) remove(path)
+    },
+  }
+}
+
+/** The answers that are being made, each for the requests of one arrival. */
+function createMaking<T>() {
+  const making = new Map<string, { readonly arrival: Arrival; readonly made: Promise<T> }>()
+  return {
+    /** The answer that is being made for an arrival. One that was begun for an earlier arrival may be older than a request of this one. */
+    of: (path: string, arrival: Arrival): Promise<T> | undefined => {
+      const one = making.get(path)
+      return one?.arrival === arrival ? one.made : undefined
+    },
+    add: async (path: string, arrival: Arrival, made: Promise<T>): Promise<T> => {
+      const mine = { arrival, made }
+      making.set(path, mine)
+      try {
+        return await made
+      } finally {
+        if (making.get(path) === mine) making.delete(path)
+      }
     },
   }
 }

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ResourceError } from '../../core/errors.ts'
-import { type Claim, type Crowded, createPlaces, type PlaceCount, type Places } from './places.ts'
 
 /**
  * A semaphore with a queue: limits how many tasks run and how many wait, and refuses the rest at once. Shares take turns, however
@@ -70,7 +69,7 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
     last = last.then(async () => {
       const begun = performance.now()
       do await new Promise((resolve) => setImmediate(resolve))
-      while (places.taken > idle && performance.now() - begun < smallFirstMs)
+      while (places.count.taken > idle && performance.now() - begun < smallFirstMs)
     })
     return last
   }
@@ -102,10 +101,10 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
       }
     },
     get running() {
-      return places.taken + lane.taken
+      return places.count.taken + lane.count.taken
     },
     get waiting() {
-      return places.waiting + lane.waiting
+      return places.count.waiting + lane.count.waiting
     },
   }
 }
@@ -173,4 +172,129 @@ function both(one: Claim, other: Claim): Claim {
 
 function tooMuch(): ResourceError {
   return new ResourceError('unavailable', 'too many large answers are waited for', { retryAfter: 1 })
+}
+
+/** Why there is no slot: the share is exhausted, or the whole semaphore. */
+export type Crowded = 'share' | 'busy'
+
+interface PlaceCount {
+  /** Maximum number of claims that hold a slot at once. */
+  readonly concurrent: number
+  /** Maximum number of claims that wait for one. */
+  readonly waiting: number
+}
+
+/** A fair semaphore with a bounded queue: shares take turns, however many claims each of them has. */
+interface Places {
+  /** Returns at once: a claim with a slot, a claim that waits for one, or the reason for a refusal. */
+  take(share: string): Claim | { readonly refused: Crowded }
+  /** Number of claims that hold a slot, and that wait for one, at the moment. */
+  readonly count: { readonly taken: number; readonly waiting: number }
+}
+
+interface Claim {
+  /** Resolves when the claim gets its slot; undefined when it has one already. After `leave`, it may never resolve. */
+  readonly entered: Promise<void> | undefined
+  /** Releases the slot, or leaves the queue. Further calls do nothing. */
+  leave(): void
+}
+
+interface Share {
+  running: number
+  /** Undefined as long as none of its claims has had to wait. */
+  queue: Set<Waiter> | undefined
+}
+
+/** A claim that waits. The tables of a `Set` live longer than its members, so a member must not keep its request in memory after that. */
+interface Waiter {
+  admit: (() => void) | undefined
+}
+
+/** @param most Limits of one share. */
+function createPlaces({ concurrent, waiting }: PlaceCount, most: PlaceCount): Places {
+  const count = { taken: 0, waiting: 0 }
+  /** The shares with running or waiting claims, in the order of their turns. */
+  const shares = new Map<string, Share>()
+
+  const toEnd = (key: string, share: Share): void => {
+    // One that is alone is there already: each change of a map costs memory.
+    if (shares.size === 1 && shares.has(key)) return
+    shares.delete(key)
+    shares.set(key, share)
+  }
+
+  const enter = (key: string, share: Share): void => {
+    count.taken++
+    share.running++
+    toEnd(key, share)
+  }
+
+  const leave = (key: string, share: Share): void => {
+    count.taken--
+    share.running--
+    // Shares that came while it ran go before it, too.
+    if (share.running + (share.queue?.size ?? 0) > 0) toEnd(key, share)
+    else shares.delete(key)
+    admit()
+  }
+
+  const nextInTurn = (): readonly [string, Share] | undefined => {
+    for (const each of shares) if (each[1].queue?.size && each[1].running < most.concurrent) return each
+    return undefined
+  }
+
+  /** Admits waiting claims while there are free slots. */
+  const admit = (): void => {
+    while (count.waiting > 0 && count.taken < concurrent) {
+      const next = nextInTurn()
+      const [waiter] = next?.[1].queue ?? []
+      if (next === undefined || waiter === undefined) return
+      count.waiting--
+      next[1].queue?.delete(waiter)
+      enter(...next)
+      waiter.admit?.()
+      waiter.admit = undefined
+    }
+  }
+
+  return {
+    count,
+    take: (key) => {
+      const share: Share = shares.get(key) ?? { running: 0, queue: undefined }
+      let left = false
+      const leaveOnce = () => {
+        if (left) return
+        left = true
+        leave(key, share)
+      }
+      if (count.taken < concurrent && share.running < most.concurrent) {
+        enter(key, share)
+        return { entered: undefined, leave: leaveOnce }
+      }
+      const queue = share.queue ?? new Set()
+      share.queue = queue
+      if (queue.size >= most.waiting || count.waiting >= waiting) {
+        // When a share may use the whole semaphore, the semaphore itself is exhausted.
+        const own = queue.size >= most.waiting && most.waiting < waiting
+        return { refused: own ? 'share' : 'busy' }
+      }
+      count.waiting++
+      shares.set(key, share)
+      const waiter: Waiter = { admit: undefined }
+      const entered = new Promise<void>((resolve) => {
+        waiter.admit = resolve
+      })
+      queue.add(waiter)
+      return {
+        entered,
+        leave: () => {
+          if (!queue.delete(waiter)) return leaveOnce()
+          waiter.admit = undefined
+          left = true
+          count.waiting--
+          if (share.running === 0 && queue.size === 0) shares.delete(key)
+        },
+      }
+    },
+  }
 }

@@ -33,7 +33,6 @@ const maxChannels = 1000
 
 export function createModernHttp(options: ServedOptions, gate: Gate, meter: Meter): ModernHttp {
   const channels = new Map<string, Soon<Channel>>()
-  /** The key of the most recently used channel. */
   let latest: string | undefined
   const closing = new AbortController()
   // It has one listener per stream.
@@ -245,9 +244,8 @@ function endListening(response: ServerResponse, stream: EventStream | undefined,
 }
 
 /**
- * How an answer is sent whose content is read meanwhile. Few answers are, so the signal is made when it is asked for. This is a class since V8
- * puts the accessors of an object literal into the old generation of its heap, where they kept each request until the next full garbage collection: a
- * quarter of the CPU of small reads.
+ * How an answer is sent whose content is read meanwhile. Few answers are, so the signal is made when it is asked for. This is a class since V8 puts the
+ * accessors of an object literal into the old generation, where they kept each request until the next full collection: a quarter of a small read.
  */
 class SendingTo implements Sending {
   readonly #response: ServerResponse

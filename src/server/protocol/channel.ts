@@ -1,5 +1,4 @@
-import { createOverdue, LateAbort, WithLateSignal } from '../../core/call.ts'
-import { Bag } from '../../core/kit/bag.ts'
+import { Bag, createOverdue, LateAbort, WithLateSignal } from '../../core/call.ts'
 import type { Log } from '../../core/log.ts'
 import type { Arrival } from '../../core/provided-tool.ts'
 import { hasTelemetry, type TraceContext, traceContextIn } from '../../core/trace.ts'
