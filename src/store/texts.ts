@@ -167,3 +167,9 @@ export interface KeptVector extends PartVector {
   /** The id of the text of the part. */
   readonly text: number
 }
+
+/** Whether a set has the text of an id. */
+export function isInSet({ first, bits }: Pick<TextSet, 'first' | 'bits'>, id: number): boolean {
+  const place = id - first
+  return place >= 0 && (((bits[place >> 3] ?? 0) >> (place & 7)) & 1) === 1
+}
