@@ -1,5 +1,6 @@
 import type { SubscriptionFilter } from '@modelcontextprotocol/client'
 import { isResourceError } from '../core/errors.ts'
+import { decodeComponent } from '../core/uri.ts'
 import type { Connection } from './connection.ts'
 import { isUnknownMethod } from './failures.ts'
 import type { Standing } from './http.ts'
@@ -247,11 +248,5 @@ function keyOf(uri: string): string {
   const bare = uri.endsWith('/') ? uri.slice(0, -1) : uri
   return bare
     .replace(/^[^:/?#]+:(?:\/\/[^/?#]*)?/, (start) => start.toLowerCase())
-    .replace(/(?:%[0-9A-Fa-f]{2})+/g, (escaped) => {
-      try {
-        return decodeURIComponent(escaped)
-      } catch {
-        return escaped.toUpperCase()
-      }
-    })
+    .replace(/(?:%[0-9A-Fa-f]{2})+/g, (escaped) => decodeComponent(escaped) ?? escaped.toUpperCase())
 }

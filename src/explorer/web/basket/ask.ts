@@ -1,4 +1,5 @@
-import { isObject, objectOf, resourcesOf, type Wire } from '../../../client/wire.ts'
+import { resourcesOf, type Wire } from '../../../client/wire.ts'
+import { isObject, objectOf } from '../../../core/kit/object.ts'
 import type { Resource } from '../../../core/view.ts'
 import type { Connection } from '../mcp/connect.ts'
 import { type BasketItem, type Level, levels } from '../state/basket.ts'

@@ -1,5 +1,6 @@
-import { objectOf, type Wire } from '../../../client/wire.ts'
+import type { Wire } from '../../../client/wire.ts'
 import { ResourceError } from '../../../core/errors.ts'
+import { objectOf } from '../../../core/kit/object.ts'
 import { type Endpoint, stream } from './request.ts'
 
 /** A subscription: requested, or acknowledged by the server. */
