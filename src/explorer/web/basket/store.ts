@@ -1,13 +1,13 @@
 import { computed, effect, signal } from '@preact/signals'
+import { type BasketItem, type BasketLevel, type Cost, levels, planOf, usableOf } from '../../../browse/basket.ts'
 import { lastSegment, resourcesOf } from '../../../client/wire.ts'
 import { objectOf } from '../../../core/kit/object.ts'
-import { add, type BasketItem, type BasketLevel, basket, levels } from '../state/basket.ts'
+import { add, basket } from '../state/basket.ts'
 import { keep, readKept } from '../state/kept.ts'
 import { onChange } from '../state/live.ts'
 import { go, place } from '../state/place.ts'
 import { connection } from '../state/session.ts'
 import { type Encoding, encodings, type Format, formats, measure, type Settings, tool } from './ask.ts'
-import { type Cost, planOf, usableOf } from './plan.ts'
 
 const settingsKey = 'hikidashi.basket.settings'
 /** Servers at one origin share the storage of the browser, so each has its own basket, by its name. */
