@@ -71,8 +71,8 @@ const starters = [
   'providers/files/watch-thread',
   'providers/gdrive/read',
   'providers/settings/desk',
-  'providers/sqlite/process',
-  'store/sqlite/thread',
+  'providers/sqlite/index',
+  'store/sqlite',
   'wrap/readable',
   'secrets/redactor',
 ].map((name) => ({ source: join(home, `src/${name}.ts`), name: `${name}.js` }))

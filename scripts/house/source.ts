@@ -28,6 +28,8 @@ export interface SourceFile {
   readonly file: string
   readonly lines: number
   readonly imports: readonly Import[]
+  /** Paths of the files that it loads when it needs them, relative to `src/`. */
+  readonly loads: readonly string[]
   readonly functions: readonly CodeFunction[]
   readonly comments: readonly Comment[]
 }
@@ -60,6 +62,7 @@ export function parse(file: string, text: string): SourceFile {
     file,
     lines: text.split('\n').length - 1,
     imports: importsOf(file, text),
+    loads: [...text.matchAll(/\bimport\(\s*'(\.[^'\n]+\.tsx?)'/g)].map(([, name = '']) => join(dirname(file), name)),
     get functions() {
       functions ??= functionsOf(file, parsed())
       return functions

@@ -1,3 +1,4 @@
+import { decodeComponent } from '../core/uri.ts'
 import type { Page, Resource } from '../core/view.ts'
 import { isBelow, type Listed } from './folders.ts'
 
@@ -135,9 +136,5 @@ function towards(items: readonly Resource[], uri: string, enters: Enters, depth:
 export function bare(uri: string): string {
   const [path = ''] = uri.split(/[?#]/)
   const trimmed = path.replace(/\/+$/, '')
-  try {
-    return decodeURIComponent(trimmed)
-  } catch {
-    return trimmed
-  }
+  return decodeComponent(trimmed) ?? trimmed
 }

@@ -1,10 +1,10 @@
-import { invalid } from '../core/errors.ts'
-import { untilAborted } from '../core/kit/abort.ts'
-import type { CallOptions, ChangeListener, Subscription } from '../core/view.ts'
-import type { Link } from './connection.ts'
-import { createNames } from './feed.ts'
-import { createSteadyFeed } from './steady.ts'
-import type { Wire } from './wire.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isResourceError, type ResourceError } from '../core/errors.ts'
+import type { ChangeListener, Subscription } from '../core/view.ts'
+import type { Connection, Link } from './connection.ts'
+import { statusOf, unavailable } from './errors.ts'
+import { createFeed, type Feed } from './feed.ts'
+import { type Batch, createListeners, type Told } from './listeners.ts'
 
 /** The subscriptions of all listeners of one server. They share one feed. */
 export interface RemoteChanges {
@@ -17,14 +17,6 @@ const maxUris = 10_000
 /** Changes within this time are joined into one notification, without duplicates: servers repeat themselves. */
 const joinMs = 10
 
-interface Listening {
-  readonly listener: ChangeListener
-  readonly uris: Set<string>
-  list: boolean
-  prompts: boolean
-  tools: boolean
-}
-
 /**
  * Creates the subscriptions of a view of a server. When changes may have been missed because a connection was lost, every
  * listener is notified that everything it listens to has changed.
@@ -32,154 +24,206 @@ interface Listening {
  * @param maxFailures The connection is over after this many failures in a row.
  */
 export function createRemoteChanges(link: Link, maxFailures: number): RemoteChanges {
-  const all = new Set<Listening>()
-  const names = createNames()
-  const changed = new Set<string>()
-  let listed = false
-  let prompted = false
-  let tooled = false
+  let changed = new Set<string>()
+  let kinds: Omit<Batch, 'uris'> = { listed: false }
   let timer: NodeJS.Timeout | undefined
 
   const tell = (): void => {
     timer = undefined
-    const batch = { uris: [...changed], listed, prompted, tooled }
-    changed.clear()
-    ;[listed, prompted, tooled] = [false, false, false]
-    for (const listening of [...all]) {
-      const change = changeFor(listening, batch)
-      if (change === undefined) continue
-      try {
-        listening.listener(change)
-      } catch (error) {
-        link.log('error', 'a change could not be told', { error })
-      }
-    }
+    const batch = { ...kinds, uris: [...changed] }
+    changed = new Set()
+    kinds = { listed: false }
+    listeners.tell(batch)
   }
-  const collect = (uris: Iterable<string>, list: boolean, { prompts = false, tools = false } = {}): void => {
+  const collect = (uris: Iterable<string>, more: Partial<Omit<Batch, 'uris'>> = {}): void => {
     for (const uri of uris) changed.add(uri)
-    listed ||= list
-    prompted ||= prompts
-    tooled ||= tools
+    kinds = { ...kinds, ...more }
     timer ??= setTimeout(tell, joinMs)
   }
-  const feed = createSteadyFeed(link, {
-    wanted: () => ({ uris: new Set(names.all()), ...wantedKinds([...all]) }),
-    hear: (method: string, { uri }: Wire) => {
-      const kind = changedKind(method)
-      if (kind !== undefined) collect([], kind.list === true, kind)
-      if (method === 'notifications/resources/updated' && typeof uri === 'string') collect(names.of(uri), false)
+  const listeners = createListeners({
+    ask: () => feed.ask(),
+    agreed: () => feed.agreed,
+    shrink: () => {
+      if (!link.closing.aborted)
+        feed.ask().catch((error: unknown) => link.log('debug', 'a server cannot be asked to tell less', { error }))
     },
-    onGap: () => collect(names.all(), true, { prompts: true, tools: true }),
+    maxUris,
+    onFault: (error) => link.log('error', 'a change could not be told', { error }),
+  })
+  const feed = createSteadyFeed(link, {
+    wanted: listeners.wanted,
+    hear: (method, { uri }) => {
+      const kind = kindOf(method)
+      if (kind !== undefined) collect([], kind)
+      if (method === 'notifications/resources/updated' && typeof uri === 'string') collect(listeners.concernedBy(uri))
+    },
+    onGap: () => collect(listeners.wanted().uris, { listed: true, prompts: true, tools: true }),
     maxFailures,
   })
-  /** Asks the server to stop notifying about what nobody listens to any more. */
-  const shrink = () => {
-    if (!link.closing.aborted)
-      feed.ask().catch((error: unknown) => link.log('debug', 'a server cannot be asked to tell less', { error }))
-  }
-
-  const open = (listener: ChangeListener): Subscription => {
-    const own: Listening = { listener, uris: new Set(), list: false, prompts: false, tools: false }
-    all.add(own)
-    const drop = (uri: string): boolean => {
-      if (!own.uris.delete(uri)) return false
-      names.remove(uri)
-      return true
-    }
-    const addKind = async (kind: 'list' | 'prompts' | 'tools', options: CallOptions | undefined): Promise<boolean> => {
-      options?.signal?.throwIfAborted()
-      if (!all.has(own)) return false
-      const before = own[kind]
-      own[kind] = true
-      try {
-        const agreed = await untilAborted(feed.ask(), options?.signal)
-        own[kind] = agreed[kind]
-        return agreed[kind]
-      } catch (error) {
-        own[kind] = before
-        throw error
-      }
-    }
-    return {
-      get uris() {
-        return [...own.uris].filter((uri) => feed.agreed.uris.has(uri))
-      },
-      add: async (given, options) => {
-        options?.signal?.throwIfAborted()
-        if (!all.has(own)) return []
-        const uris = [...new Set(given)]
-        const fresh = uris.filter((uri) => !own.uris.has(uri))
-        if (names.size + fresh.length > maxUris)
-          throw invalid(`There may be at most ${maxUris} URIs in all.`, 'too-many-subscriptions', { limit: maxUris })
-        // Count the URIs as wanted from now on: if the connection is lost meanwhile, the new one subscribes to them too.
-        for (const uri of fresh) {
-          own.uris.add(uri)
-          names.add(uri)
-        }
-        try {
-          // The agreed set can be trusted only for URIs that were wanted all along: others may be unsubscribed at this moment.
-          const isAgreed = fresh.length === 0 && uris.every((uri) => feed.agreed.uris.has(uri))
-          const agreed = isAgreed ? feed.agreed : await untilAborted(feed.ask(), options?.signal)
-          for (const uri of fresh) if (!agreed.uris.has(uri)) drop(uri)
-          return uris.filter((uri) => own.uris.has(uri) && agreed.uris.has(uri))
-        } catch (error) {
-          for (const uri of fresh) drop(uri)
-          throw error
-        }
-      },
-      addList: (options) => addKind('list', options),
-      addPrompts: (options) => addKind('prompts', options),
-      addTools: (options) => addKind('tools', options),
-      remove: (uri) => {
-        if (drop(uri)) shrink()
-      },
-      close: () => {
-        if (!all.delete(own)) return
-        for (const uri of [...own.uris]) drop(uri)
-        shrink()
-      },
-    }
-  }
 
   return {
-    open,
+    open: listeners.open,
     close: () => {
       clearTimeout(timer)
-      all.clear()
+      listeners.clear()
       feed.close()
     },
   }
 }
 
-/** Changes that were notified within a short time. */
-interface Batch {
-  readonly uris: readonly string[]
-  readonly listed: boolean
-  readonly prompted: boolean
-  readonly tooled: boolean
-}
-
-/** The part of a batch that a listener asked for; undefined if there is none. */
-function changeFor({ uris, list, prompts, tools }: Listening, batch: Batch) {
-  const ofPrompts = batch.prompted && prompts
-  const told = { uris: batch.uris.filter((uri) => uris.has(uri)), listed: batch.listed && list }
-  const ofTools = batch.tooled && tools
-  if (told.uris.length === 0 && !told.listed && !ofPrompts && !ofTools) return undefined
-  return { ...told, ...(ofPrompts ? { prompts: true } : {}), ...(ofTools ? { tools: true } : {}) }
-}
-
 /** The list that a notification is about. */
-function changedKind(method: string) {
-  if (method === 'notifications/resources/list_changed') return { list: true }
+function kindOf(method: string): Partial<Omit<Batch, 'uris'>> | undefined {
+  if (method === 'notifications/resources/list_changed') return { listed: true }
   if (method === 'notifications/prompts/list_changed') return { prompts: true }
   return method === 'notifications/tools/list_changed' ? { tools: true } : undefined
 }
 
-/** The lists that any listener wants to hear of. */
-function wantedKinds(all: readonly Listening[]) {
-  return {
-    list: all.some(({ list }) => list),
-    prompts: all.some(({ prompts }) => prompts),
-    tools: all.some(({ tools }) => tools),
+/** A feed that outlives the streams and connections that carry it. */
+interface SteadyFeed {
+  /** The set of changes that the server has agreed to so far. */
+  readonly agreed: Told
+  /**
+   * Asks the server for the set that is wanted now, and resolves to the set that it agreed to.
+   *
+   * @throws ResourceError when the server agrees to nothing, or the connection is being reopened.
+   */
+  ask(): Promise<Told>
+  close(): void
+}
+
+interface SteadyOptions {
+  /** Returns the set of changes that is wanted now. */
+  readonly wanted: () => Told
+  readonly hear: Parameters<Connection['hear']>[0]
+  /** Called when changes may have been missed. Nobody knows which. */
+  readonly onGap: () => void
+  /** Maximum number of failures in a row. The feed ends after them; after a refusal it ends at once. */
+  readonly maxFailures: number
+}
+
+const firstRetryMs = 250
+const maxRetryMs = 30_000
+/** A feed that held for this time resets the count of failures, in milliseconds. */
+const stableMs = 30_000
+
+/**
+ * Creates a feed that is restored after its stream or connection was lost, with exponential backoff: first on the same
+ * connection, then on a new one. A connection that ends while nothing is wanted is not reopened.
+ */
+function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed {
+  const { closing, log } = link
+  const { wanted, hear, onGap, maxFailures } = options
+  let agreed: Told = { uris: new Set(), list: false, prompts: false, tools: false }
+  let feed: Feed | undefined
+  let since = 0
+  let failures = 0
+  let recovering = false
+  let over: ResourceError | undefined
+
+  const giveUp = (reason: ResourceError) => {
+    over ??= reason
+    link.giveUp(reason)
   }
+  const isIdle = () => {
+    const { uris, list, prompts, tools } = wanted()
+    return uris.size === 0 && !list && !prompts && !tools
+  }
+  const watchEnd = (connection: Connection) =>
+    void connection.ended.then(() => {
+      if (connection === link.connection && !recovering && isIdle()) giveUp(unavailable('The connection has ended.'))
+    })
+  watchEnd(link.connection)
+
+  // A mutex: one request to the server at a time.
+  let last: Promise<unknown> = Promise.resolve()
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const turn = last.then(work)
+    last = turn.catch(() => {})
+    return turn
+  }
+
+  const begin = (connection: Connection): Feed => {
+    feed?.close()
+    connection.hear(hear)
+    since = performance.now()
+    const begun = createFeed(connection, () => {
+      if (feed === begun) void recover()
+    })
+    feed = begun
+    return begun
+  }
+  const askOn = async (opened: Feed): Promise<Told> => {
+    agreed = await opened.ask(wanted())
+    return agreed
+  }
+
+  let next: Promise<Told> | undefined
+  const ask = (): Promise<Told> => {
+    // Callers that come while a request waits for its turn share it.
+    next ??= inTurn(async () => {
+      next = undefined
+      if (over !== undefined) throw over
+      if (recovering) throw unavailable('The connection to the server was lost, and is being opened again. Try again.')
+      return askOn(feed ?? begin(link.connection))
+    })
+    return next
+  }
+
+  const recover = async (): Promise<void> => {
+    if (recovering || closing.aborted) return
+    recovering = true
+    if (performance.now() - since >= stableMs) failures = 0
+    if (!isIdle()) log('warn', 'the server tells of no more changes: it is asked anew', {})
+    for (let isFirst = true; !closing.aborted && !isIdle(); isFirst = false) {
+      if (failures >= maxFailures) {
+        giveUp(unavailable(`The connection was lost ${failures} times in a row, and is not opened again.`))
+        break
+      }
+      const pause = Math.min(maxRetryMs, firstRetryMs * 2 ** failures++) * (0.5 + Math.random() / 2)
+      await sleep(pause, undefined, { signal: closing }).catch(() => {})
+      if (closing.aborted) return
+      if (isIdle()) break
+      try {
+        await inTurn(async () => askOn(begin(isFirst && !link.connection.isOver ? link.connection : await reopen())))
+        if (feed?.isLost === true) continue
+        recovering = false
+        const silent = [...wanted().uris].filter((uri) => !agreed.uris.has(uri)).length
+        if (silent > 0) log('warn', 'the server does not tell of some resources any more', { resources: silent })
+        log('info', 'the server tells of changes again', {})
+        return onGap()
+      } catch (error) {
+        if (closing.aborted) return
+        if (isRefusal(error)) {
+          giveUp(error)
+          break
+        }
+        log('warn', 'the server does not come back: it is asked again later', { error })
+      }
+    }
+    recovering = false
+    feed?.close()
+    feed = undefined
+    if (link.connection.isOver) giveUp(unavailable('The connection has ended.'))
+  }
+  const reopen = async (): Promise<Connection> => {
+    const connection = await link.reopen()
+    watchEnd(connection)
+    return connection
+  }
+
+  return {
+    get agreed() {
+      return agreed
+    },
+    ask,
+    close: () => {
+      feed?.close()
+      feed = undefined
+    },
+  }
+}
+
+/** Whether the server refuses this client, so that a retry is of no use. */
+function isRefusal(error: unknown): error is ResourceError {
+  return isResourceError(error) && [401, 403].includes(Number(error.detail.status ?? statusOf(error.cause)))
 }

@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { ProtocolError, specTypeSchemas } from '@modelcontextprotocol/client'
 import { isResourceError } from '../core/errors.ts'
+import { objectOf } from '../core/kit/object.ts'
 import { compileTemplate } from '../core/template.ts'
 import type { Connection, Limits } from './connection.ts'
 import { printable } from './errors.ts'
 import { isUnknownMethod } from './failures.ts'
 import { openConnection } from './open.ts'
 import type { Target } from './target.ts'
-import { cursorOf, objectOf, textOf, type Wire } from './wire.ts'
+import { cursorOf, textOf, type Wire } from './wire.ts'
 
 /** The result of one check of a server: what was found, and how to correct what violates the specification. */
 export interface Examined {

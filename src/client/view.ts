@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { invalid, isResourceError, notFound, ResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/defined.ts'
+import { isObject, objectOf } from '../core/kit/object.ts'
 import type { CallOptions, Page, PromptContent, PromptView, Resource } from '../core/view.ts'
 import type { RemoteChanges } from './changes.ts'
 import type { Link } from './connection.ts'
@@ -8,7 +9,7 @@ import { isUnknownMethod } from './failures.ts'
 import { childrenOf, isMadeUp, rootsOf } from './flat.ts'
 import { type Asked, createRequests, type Requests, type ResourcesResult } from './requests.ts'
 import type { RemoteTool, RemoteTools, RemoteView } from './target.ts'
-import { blockOf, cursorOf, descriptionOf, isObject, listOf, metaOf, objectOf, textOf, type Wire } from './wire.ts'
+import { blockOf, cursorOf, descriptionOf, listOf, metaOf, textOf, type Wire } from './wire.ts'
 
 const noCache = { ttlMs: 0, scope: 'private' } as const
 

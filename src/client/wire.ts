@@ -1,7 +1,9 @@
 import { ResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/defined.ts'
+import { objectOf } from '../core/kit/object.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Audience, Completion, FilledPrompt, Icon, PromptMessage } from '../core/provider.ts'
+import { decodeComponent } from '../core/uri.ts'
 import {
   type CacheHint,
   directoryMimeType,
@@ -197,19 +199,7 @@ export function contentLinkIn(data: unknown, base: string): URL | undefined {
 export function lastSegment(uri: string): string {
   const path = uri.replace(/[?#].*$/s, '').replace(/\/+$/, '')
   const segment = path.slice(Math.max(path.lastIndexOf('/'), path.indexOf(':')) + 1)
-  try {
-    return decodeURIComponent(segment) || uri
-  } catch {
-    return segment || uri
-  }
-}
-
-export function isObject(value: unknown): value is Wire {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-export function objectOf(value: unknown): Wire {
-  return isObject(value) ? value : {}
+  return (decodeComponent(segment) ?? segment) || uri
 }
 
 export function listOf(answer: Wire, name: string): readonly unknown[] {

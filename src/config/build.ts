@@ -1,5 +1,6 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import { type Catalog, createCatalog, type Mount } from '../core/catalog.ts'
+import { isResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/defined.ts'
 import type { LongResultBounds, LongResults } from '../core/long-results.ts'
 import { parseAddress } from '../core/uri.ts'
@@ -10,7 +11,6 @@ import type { Config } from './load.ts'
 import { type DeferredMount, openLazily, openMount } from './open-mount.ts'
 import { hasTools, type PlannedMount } from './plan.ts'
 import type { MountConfig } from './schema.ts'
-import { keptKey } from './search.ts'
 
 /** The key for the versions of redacted contents. With the same key after a restart, an index stays valid. */
 function createVersionKey(
@@ -182,5 +182,20 @@ function refinedOnce(planned: PlannedMount): PlannedMount {
       })
       return refined
     },
+  }
+}
+
+/**
+ * Returns a key that is made once and kept in the store. Returns `undefined` if the store does not answer; then this run uses
+ * another key.
+ */
+async function keptKey(store: LazyStore): Promise<Uint8Array | undefined> {
+  try {
+    const keys = (await store.open()).collection('keys')
+    const made = await keys.put({ key: 'versions', value: randomBytes(32) }, { absent: true })
+    return (made ?? (await keys.get('versions')))?.value
+  } catch (error) {
+    if (isResourceError(error, 'unavailable')) return undefined
+    throw error
   }
 }

@@ -1,4 +1,5 @@
 import { isResourceError } from '../core/errors.ts'
+import { memberOf } from '../core/kit/object.ts'
 import { overviewUri } from '../core/overview.ts'
 import { type Address, overlap, parseAddress } from '../core/uri.ts'
 import { sourceNamed } from '../providers/index.ts'
@@ -61,7 +62,7 @@ export function addressFindings(addresses: readonly string[]): readonly Finding[
 
 /** Finds mounts at the address of the server's overview. */
 export function overviewFindings(config: unknown, addresses: readonly string[]): readonly Finding[] {
-  if (isRecord(config) && config.overview === false) return []
+  if (memberOf(config, 'overview') === false) return []
   const own = parseAddress(overviewUri)
   return addresses
     .filter((address) => isAddress(address) && overlap(parseAddress(address), own))
@@ -109,7 +110,7 @@ export function searchFindings(mounts: ReadonlyMap<string, unknown>): readonly F
 
 /** Finds addresses in client profiles without a mount. Such a client would see empty lists. */
 export function clientFindings(config: unknown, addresses: readonly string[]): readonly Finding[] {
-  const { data } = clients.safeParse(isRecord(config) ? config.clients : undefined)
+  const { data } = clients.safeParse(memberOf(config, 'clients'))
   const known = new Set(addresses.filter(isAddress).map((address) => parseAddress(address).text))
   return (data?.profiles ?? []).flatMap(({ list }, profile) =>
     (list?.mounts ?? []).flatMap((address, index) => {
@@ -118,10 +119,6 @@ export function clientFindings(config: unknown, addresses: readonly string[]): r
       return [{ path, message: 'Nothing is mounted there.', fix: 'Write the address of a mount, or remove it.' }]
     }),
   )
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null
 }
 
 function isWritten(mount: unknown): boolean {

@@ -1,7 +1,7 @@
 import { resolveFolder } from '../schema/values.ts'
 import type { PlannedMount } from './plan.ts'
 
-export type { LeftOut, LeftOutCounts, LeftOutFiles, LeftOutReason } from '../providers/files/index.ts'
+export type { LeftOut, LeftOutCounts, LeftOutReason } from '../providers/files/index.ts'
 
 /** The served folder of a mount; `undefined` if the mount does not serve a folder. */
 export function folderOf({ config, folder }: PlannedMount): string | undefined {

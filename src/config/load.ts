@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
 import { errorCodeOf } from '../core/errors.ts'
 import { isLoopback } from '../core/host.ts'
+import { memberOf, objectOf } from '../core/kit/object.ts'
 import type { FindingContext } from '../providers/source.ts'
 import { access as accessSchema, listen as listenSchema } from '../schema/fields.ts'
 import { resolveSecret, secretSourcesIn } from '../schema/secret.ts'
@@ -266,12 +267,5 @@ function isInside(file: string, folder: string): boolean {
 }
 
 function mountsIn(config: unknown): ReadonlyMap<string, unknown> {
-  const mounts = memberOf(config, 'mounts')
-  const isRecord = typeof mounts === 'object' && mounts !== null && !Array.isArray(mounts)
-  return new Map(isRecord ? Object.entries(mounts) : [])
-}
-
-function memberOf(value: unknown, key: string): unknown {
-  const isRecord = typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-  return isRecord ? (value as Record<string, unknown>)[key] : undefined
+  return new Map(Object.entries(objectOf(memberOf(config, 'mounts'))))
 }

@@ -7,6 +7,7 @@ import type { Measurements } from '../core/measurements.ts'
 import type { Provider } from '../core/provider.ts'
 import { type SourceName, sourceNamed, sources } from '../providers/index.ts'
 import type { MountSettings } from '../providers/mount-settings.ts'
+import type { Search } from '../providers/search/index.ts'
 import type { DocumentFacts, OpenContext } from '../providers/source.ts'
 import type * as z from '../schema/builder.ts'
 import type { documentsShape } from '../schema/documents.ts'
@@ -18,7 +19,6 @@ import { linked } from '../wrap/linked.ts'
 import { polled } from '../wrap/polled.ts'
 import { methodsOf, type PlannedMount } from './plan.ts'
 import type { MountConfig } from './schema.ts'
-import { deferredSearch } from './search.ts'
 
 /**
  * Opens one mount.
@@ -53,6 +53,29 @@ function deferMount(planned: PlannedMount, settings: MountSettings): DeferredMou
   }
   const provider = deferred(() => openSource(planned, { ...settings, log }), { abilities: methodsOf(config), log })
   return withOpening(planned, provider, settings)
+}
+
+/** A search that is opened at its first use, as {@link deferred} does it. Feeding it begins once it is open. */
+function deferredSearch(open: () => Promise<Search>, log: Log): Search & Deferred<Search> {
+  let isFed = false
+  const opening = async () => {
+    const provider = await open()
+    if (isFed) provider.feed()
+    return provider
+  }
+  const provider = deferred(opening, { abilities: { watch: false, prompts: false, sees: false }, log })
+  return {
+    ...provider,
+    feed: () => {
+      isFed = true
+      provider.open().then(
+        (search) => search.feed(),
+        () => {},
+      )
+    },
+    feedStatus: async () => (await provider.open()).feedStatus(),
+    currentAt: async () => (await provider.open()).currentAt(),
+  }
 }
 
 function withOpening(planned: PlannedMount, provider: Deferred, settings: MountSettings): DeferredMount {

@@ -1,4 +1,5 @@
 import { isLoopback } from '../core/host.ts'
+import { objectOf } from '../core/kit/object.ts'
 import { sourceNamed } from '../providers/index.ts'
 import { type Context, type Effect, effectsBy, path, type Rules, secrets, service } from '../schema/effects.ts'
 import type { MountSchemas } from './mount-schema.ts'
@@ -23,14 +24,14 @@ type Raw = Readonly<Record<string, unknown>>
  * @param schemas The schemas of all sources that the mounts name.
  */
 export function withheldParts(document: unknown, folder: string, schemas: MountSchemas): readonly Withheld[] {
-  const { mounts: written, ...others } = recordOf(document)
+  const { mounts: written, ...others } = objectOf(document)
   const settings = Object.entries(others).flatMap(([key, value]) => settingOf(key, value, { folder, address: '' }))
   const isStoreWithheld = settings.some(({ name }) => name === 'store')
-  const mounts = Object.entries(recordOf(written)).flatMap(([address, value]) =>
+  const mounts = Object.entries(objectOf(written)).flatMap(([address, value]) =>
     mountOf(address, value, isStoreWithheld, schemas, { folder, address }),
   )
   const gone = new Set(mounts.map(({ name }) => name))
-  return [...settings, ...mounts, ...emptySearches(recordOf(written), gone)]
+  return [...settings, ...mounts, ...emptySearches(objectOf(written), gone)]
 }
 
 function settingOf(key: string, value: unknown, context: Context): readonly Withheld[] {
@@ -63,7 +64,7 @@ function mountOf(
 /** Searches whose mounts are all left out. */
 function emptySearches(mounts: Raw, gone: ReadonlySet<string>): readonly Withheld[] {
   return Object.entries(mounts).flatMap(([name, value]) => {
-    const { provider, over } = recordOf(value)
+    const { provider, over } = objectOf(value)
     if (provider !== 'search' || gone.has(name) || !Array.isArray(over)) return []
     if (over.some((address) => !gone.has(String(address)))) return []
     return [{ name, part: 'mount' as const, effects: over.map((what) => ({ kind: 'needs', what: String(what) })) }]
@@ -78,20 +79,16 @@ export function withoutParts<Config extends object>(config: Config, withheld: re
   const kept = Object.entries(config).flatMap(([key, value]): readonly (readonly [string, unknown])[] => {
     if (settings.has(key)) return []
     if (key !== 'mounts') return [[key, value]]
-    const rest = Object.entries(recordOf(value)).filter(([address]) => !mounts.has(address))
+    const rest = Object.entries(objectOf(value)).filter(([address]) => !mounts.has(address))
     return [[key, Object.fromEntries(rest.map(([address, mount]) => [address, narrowed(mount, mounts)]))]]
   })
   return Object.fromEntries(kept) as Config
 }
 
 function narrowed(mount: unknown, gone: ReadonlySet<string>): unknown {
-  const { provider, over } = recordOf(mount)
+  const { provider, over } = objectOf(mount)
   if (provider !== 'search' || !Array.isArray(over)) return mount
-  return { ...recordOf(mount), over: over.filter((address) => !gone.has(String(address))) }
-}
-
-function recordOf(value: unknown): Raw {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Raw) : {}
+  return { ...objectOf(mount), over: over.filter((address) => !gone.has(String(address))) }
 }
 
 type Http = NonNullable<ConfigFile['http']>

@@ -1,3 +1,4 @@
+import { isObject } from './kit/object.ts'
 import { type Origin, originOf } from './origin.ts'
 import type { Audience } from './provider.ts'
 import { compileTemplate, type UriTemplate } from './template.ts'
@@ -125,7 +126,7 @@ export function parseFound(text: string): Found | undefined {
   } catch {
     return undefined
   }
-  if (!isRecord(value) || typeof value.query !== 'string' || !Array.isArray(value.hits)) return undefined
+  if (!isObject(value) || typeof value.query !== 'string' || !Array.isArray(value.hits)) return undefined
   const hits = value.hits.map(parseHit)
   if (!hits.every((hit) => hit !== undefined)) return undefined
   const { query, total, next } = value
@@ -153,10 +154,10 @@ export function saidOf({ fallback, notes }: Pick<Found, 'fallback' | 'notes'>): 
 }
 
 function parseHit(value: unknown): FoundHit | undefined {
-  if (!isRecord(value)) return undefined
+  if (!isObject(value)) return undefined
   const { uri, document, mount, lines, score, snippet, priority } = value
   const isWhole = typeof uri === 'string' && typeof document === 'string' && typeof mount === 'string'
-  if (!isWhole || typeof score !== 'number' || !isRecord(lines) || !isRecord(snippet)) return undefined
+  if (!isWhole || typeof score !== 'number' || !isObject(lines) || !isObject(snippet)) return undefined
   const { start, end } = lines
   if (!isCount(start) || !isCount(end) || typeof snippet.text !== 'string') return undefined
   const audience = stringsIn(value.audience).filter((name) => name === 'user' || name === 'assistant')
@@ -201,10 +202,6 @@ function stringsIn(value: unknown): readonly string[] {
 
 function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Cuts a snippet where its marks begin and end. */
@@ -261,22 +258,22 @@ export function parseSearchStatus(text: string): SearchStatus | undefined {
   } catch {
     return undefined
   }
-  if (!isRecord(value) || !Array.isArray(value.mounts)) return undefined
+  if (!isObject(value) || !Array.isArray(value.mounts)) return undefined
   const mounts = value.mounts.flatMap((mount: unknown) => {
-    if (!isRecord(mount) || typeof mount.address !== 'string' || typeof mount.state !== 'string') return []
+    if (!isObject(mount) || typeof mount.address !== 'string' || typeof mount.state !== 'string') return []
     const { address, state } = mount
     const texts = textsOf(mount, ['title', 'since', 'changes', 'degraded'])
-    const { entries, limit } = isRecord(mount.partial) ? countsOf(mount.partial, ['entries', 'limit']) : {}
+    const { entries, limit } = isObject(mount.partial) ? countsOf(mount.partial, ['entries', 'limit']) : {}
     const partial = entries === undefined || limit === undefined ? {} : { partial: { entries, limit } }
     return [{ address, state, ...texts, ...countsOf(mount, ['looked', 'of', 'indexed', 'firstPages']), ...partial }]
   })
   const { embedding } = value
-  const waiting = isRecord(embedding) && isCount(embedding.waiting) ? embedding.waiting : undefined
+  const waiting = isObject(embedding) && isCount(embedding.waiting) ? embedding.waiting : undefined
   return {
     indexing: value.indexing === 'running' ? 'running' : 'stopped',
     mounts,
     ...countsOf(value, ['documents', 'passages']),
-    ...(waiting === undefined || !isRecord(embedding)
+    ...(waiting === undefined || !isObject(embedding)
       ? {}
       : { embedding: { waiting, ...textsOf(embedding, ['failing']) } }),
   }

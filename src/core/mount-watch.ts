@@ -1,5 +1,4 @@
-import { createChangeCollector } from './change-collector.ts'
-import { createChangeListeners, keyOf, type Listener } from './change-listeners.ts'
+import { createChangeCollector, createChangeListeners, keyOf, type Listener } from './change-listeners.ts'
 import { sleep } from './kit/abort.ts'
 import type { Log } from './log.ts'
 import type { Mounted } from './mount.ts'

@@ -1,7 +1,7 @@
 import type { Icon, Resource } from './entry.ts'
 import type { Context, ToolHints, ToolLink, ToolProgress } from './provided-tool.ts'
 
-export type { ToolHints, ToolLink, ToolProgress } from './provided-tool.ts'
+export type { ToolLink } from './provided-tool.ts'
 
 /** A JSON object. */
 export type JsonObject = Readonly<Record<string, unknown>>

@@ -2,7 +2,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Page, PageAnswer } from './page.ts'
 
-export { createPage, type Page, type PageAnswer, type PageOptions } from './page.ts'
+export { createPage, type Page } from './page.ts'
 
 /** A page that only the holder of its address can use. */
 interface GuardedPage {

@@ -16,7 +16,7 @@ export type PageAnswer = {
 /** Answers a request for the page. `undefined`: the request is for something else. */
 export type Page = (request: IncomingMessage) => PageAnswer | undefined | Promise<PageAnswer | undefined>
 
-export interface PageOptions {
+interface PageOptions {
   /** The path of the MCP endpoint. The page is in the same folder. By default `/mcp`. */
   readonly path?: string
   /** Folder of the built page. Default: the output folder of `npm run build`. */

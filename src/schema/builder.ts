@@ -6,6 +6,7 @@
  * takes several times as long as starting Node, and a configuration is nearly always good. `explain.ts` makes the same schema of zod when a
  * value was refused: zod then says what is wrong, and it has the last word on what is accepted.
  */
+import { isObject } from '../core/kit/object.ts'
 import type {
   Kinds,
   Literal,
@@ -206,9 +207,6 @@ function discriminatedUnion<const Options extends readonly Schema<unknown>[]>(
   const { judge } = union(options) as unknown as Made
   return begin('discriminatedUnion', [key, options], judge, { options })
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function record<Value extends Schema<unknown>>(
   key: Schema<string>,

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { TextEntry, TextSet, Texts } from '../store/index.ts'
-import { isInSet } from '../store/text-set.ts'
+import { isInSet } from '../store/texts.ts'
 import type { Allows } from './search-index.ts'
 
 /** Number of documents read from the store at once, and number judged between two checks of the time. */

@@ -6,7 +6,7 @@ const maxUnpacked = 1024 * 1024
 const maxDepth = 3
 
 /** Whether a text that was decoded holds a secret. */
-export type Finder = (text: string) => boolean
+type Finder = (text: string) => boolean
 
 /**
  * Finds runs of base64, base64url and hexadecimal that contain a secret after decoding, up to three levels deep, also if gzip or

@@ -18,24 +18,16 @@ import { textsOf } from './texts-rules.ts'
 
 export { type ChangeLogOptions, createChangeLog } from './change-log.ts'
 export { resultsInStore } from './long-results.ts'
-export { type OnceOptions, type OnceOutcome, once } from './once.ts'
-export type { Collection, Condition, Lease, NewRow, Row, RowQuery, Store } from './store.ts'
+export { type OnceOptions, once } from './once.ts'
+export type { Collection, NewRow, Row, Store } from './store.ts'
 export type {
   FoundPart,
-  KeptVector,
-  ListedText,
-  NewPart,
   NewText,
   PartQuery,
-  PartVector,
   TextEntry,
   TextFilter,
-  TextLabels,
   TextSet,
   Texts,
-  TextsQuery,
-  TextsSize,
-  WeighedPart,
   WeightedTerm,
 } from './texts.ts'
 

@@ -14,7 +14,7 @@ export interface OnceOptions {
 /** Value that is stored under the key. */
 type OnceValue = Omit<NewRow, 'key'>
 
-export interface OnceOutcome {
+interface OnceOutcome {
   readonly value: Uint8Array
   /** The stored row. `undefined`: it could not be stored, and the next caller computes it again. */
   readonly row: Row | undefined

@@ -49,7 +49,7 @@ export interface NewText {
 }
 
 /** Labels by which texts are filtered, beside their terms. */
-export interface TextLabels {
+interface TextLabels {
   readonly mount: string
   readonly mimeType?: string
   /** Undefined: it is for everybody. */
@@ -58,7 +58,7 @@ export interface TextLabels {
   readonly modified?: number
 }
 
-export interface NewPart {
+interface NewPart {
   readonly value: string
   /** Without white space and control characters. */
   readonly terms: readonly string[]
@@ -66,14 +66,14 @@ export interface NewPart {
   readonly length: number
 }
 
-export interface TextsQuery {
+interface TextsQuery {
   readonly prefix?: string
   readonly after?: string
   readonly mimeType?: string
   readonly limit: number
 }
 
-export interface ListedText {
+interface ListedText {
   readonly key: string
   readonly version: string
   readonly edition: number
@@ -144,7 +144,7 @@ export interface FoundPart {
   readonly text: string
 }
 
-export interface TextsSize {
+interface TextsSize {
   readonly texts: number
   readonly parts: number
   /** The sum of the lengths of the parts. */
@@ -157,13 +157,19 @@ export interface TextsSize {
   readonly embedded: number
 }
 
-export interface PartVector {
+interface PartVector {
   readonly id: number
   readonly vector: Uint8Array
 }
 
-export interface KeptVector extends PartVector {
+interface KeptVector extends PartVector {
   readonly order: number
   /** The id of the text of the part. */
   readonly text: number
+}
+
+/** Whether a set has the text of an id. */
+export function isInSet({ first, bits }: Pick<TextSet, 'first' | 'bits'>, id: number): boolean {
+  const place = id - first
+  return place >= 0 && (((bits[place >> 3] ?? 0) >> (place & 7)) & 1) === 1
 }

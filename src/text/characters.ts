@@ -3,7 +3,7 @@ export const other = 0
 export const word = 1
 export const han = 2
 /** Kana, Hangul, and the scripts of South East Asia that are written without spaces. */
-export const syllable = 3
+const syllable = 3
 
 type CharacterClass = typeof other | typeof word | typeof han | typeof syllable
 

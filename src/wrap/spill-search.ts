@@ -1,5 +1,6 @@
 import { invalid } from '../core/errors.ts'
 import type { Found, FoundHit } from '../core/found.ts'
+import { fold, wordsOf } from '../core/kit/matching.ts'
 import type { Params } from '../core/provider.ts'
 
 interface SearchedFile {
@@ -80,12 +81,5 @@ function hitIn(
 }
 
 function wordsIn(query: string): readonly string[] {
-  const words = fold(query)
-    .split(/\s+/u)
-    .filter((word) => word !== '')
-  return [...new Set(words)].slice(0, maxWords)
-}
-
-function fold(text: string): string {
-  return text.normalize('NFKC').toLowerCase()
+  return [...new Set(wordsOf(query))].slice(0, maxWords)
 }

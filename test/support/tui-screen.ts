@@ -1,5 +1,5 @@
 import { explain } from '../../src/cli/terminal/exit.ts'
-import { textOf } from '../../src/cli/tui/cells.ts'
+import type { Row } from '../../src/cli/tui/cells.ts'
 import { createInputDecoder } from '../../src/cli/tui/input.ts'
 import { createLoader } from '../../src/cli/tui/loading.ts'
 import { createRunner } from '../../src/cli/tui/runner.ts'
@@ -20,6 +20,11 @@ export interface ShownScreen {
   /** Resolves with the screen once it shows what is looked for. */
   until(pattern: RegExp | ((state: State) => boolean)): Promise<string>
   close(): void
+}
+
+/** The text of a row without styles. */
+export function textOf(row: Row): string {
+  return row.map(({ text }) => text).join('')
 }
 
 export function openScreen(view: View, beginning: Partial<Beginning> = {}): ShownScreen {

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ReadableStream } from 'node:stream/web'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createNames } from '../../src/client/feed.ts'
 import { readEvents } from '../../src/client/http.ts'
+import { createNames } from '../../src/client/listeners.ts'
 import { pause, until } from '../support/live.ts'
 import {
   aged,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { wordsOf } from '../../src/browse/matching.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
+import { wordsOf } from '../../src/core/kit/matching.ts'
 import type { Resource, View } from '../../src/core/view.ts'
 import { shown, tailOf } from '../../src/explorer/web/state/shown.ts'
 import { createColumns, createListed, orderOf, readableUri } from '../../src/explorer/web/tree/columns.ts'

@@ -1,7 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { delimiterOf, formatCsv, numberOf, parseCsv, sortedBy } from '../../src/explorer/web/preview/model/csv.ts'
+import { delimiterOf, numberOf, parseCsv, sortedBy } from '../../src/explorer/web/preview/model/csv.ts'
 
+const formatCsv = (rows: readonly (readonly string[])[]) =>
+  rows.map((row) => `${row.map(quoted).join(',')}\r\n`).join('')
+const quoted = (cell: string) => (/[",\r\n]/.test(cell) || cell === '' ? `"${cell.replaceAll('"', '""')}"` : cell)
 const rowsOf = (text: string, delimiter?: string) => [...parseCsv(text, delimiter)]
 
 describe('rows of comma-separated values', () => {

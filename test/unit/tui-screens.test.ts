@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { columnsOf, textOf } from '../../src/cli/tui/cells.ts'
+import { columnsOf } from '../../src/cli/tui/cells.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { type Found, foundMimeType } from '../../src/core/found.ts'
 import type { View } from '../../src/core/view.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
 import { type MemoryEntry, memory } from '../support/memory.ts'
-import { openScreen, type ShownScreen } from '../support/tui-screen.ts'
+import { openScreen, type ShownScreen, textOf } from '../support/tui-screen.ts'
 
 const me = { id: 'me', roles: [] }
 const open: ShownScreen[] = []

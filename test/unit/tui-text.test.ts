@@ -1,18 +1,9 @@
 import { createRequire } from 'node:module'
 import { describe, expect, test } from 'vitest'
-import {
-  cellsOf,
-  clustersOf,
-  columnsOf,
-  fitted,
-  selected,
-  span,
-  textOf,
-  widthOf,
-  wrap,
-} from '../../src/cli/tui/cells.ts'
+import { cellsOf, clustersOf, columnsOf, fitted, selected, span, wrap } from '../../src/cli/tui/cells.ts'
 import { createInputDecoder, edit, editorOf, type Input, insert } from '../../src/cli/tui/input.ts'
 import { createPainter } from '../../src/cli/tui/screen.ts'
+import { textOf } from '../support/tui-screen.ts'
 
 const xterm = createRequire(import.meta.url)('@xterm/headless') as typeof import('@xterm/headless')
 const family = '👨‍👩‍👧‍👦'
@@ -34,7 +25,7 @@ describe('clusters', () => {
     ['葛\u{e0100}', 2],
     ['…─α', 3],
     ['각', 2],
-  ])('%s takes %i columns', (text, width) => expect(widthOf(text)).toBe(width))
+  ])('%s takes %i columns', (text, width) => expect(columnsOf(cellsOf([span(text)]))).toBe(width))
 
   test('a character with its marks, and an emoji of several parts, are one', () => {
     expect(texts(`a${accented}${family}日`)).toEqual(['a', accented, family, '日'])

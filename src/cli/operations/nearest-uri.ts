@@ -1,3 +1,4 @@
+import { decodeComponent } from '../../core/uri.ts'
 import type { Resource, View } from '../../core/view.ts'
 import { nearest } from '../../schema/refusals.ts'
 import { pagesOf } from '../terminal/pages.ts'
@@ -91,9 +92,5 @@ export function nameOf(uri: string): string {
 }
 
 function decoded(segment: string): string {
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    return segment
-  }
+  return decodeComponent(segment) ?? segment
 }

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { createScrubber, minSecretLength, type Scrubber } from '../../core/scrub.ts'
+import { decodeComponent } from '../../core/uri.ts'
 import { findOwn } from '../../secrets/find.ts'
 import { kindOfKey } from '../../secrets/keys.ts'
 
@@ -95,11 +96,7 @@ function secretsWithin(text: string): readonly string[] {
 }
 
 function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
+  return decodeComponent(text) ?? text
 }
 
 const plainWord = /^(?:[A-Z]?[a-z]+|[A-Z]+)(?:[-_. ]?(?:[A-Z]?[a-z]+|[A-Z]+))?$/

@@ -1,6 +1,7 @@
 import { isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { compileTemplate } from '../../core/template.ts'
+import { decodeComponent } from '../../core/uri.ts'
 import { directoryMimeType, type Resource, type ResourceTemplate, type View } from '../../core/view.ts'
 import { pagesOf } from '../terminal/pages.ts'
 import { lengthOf } from './contents.ts'
@@ -185,11 +186,8 @@ function isSame(a: string, b: string): boolean {
 }
 
 function plain(uri: string): string {
-  try {
-    return decodeURIComponent(uri.replace(/\/+$/, ''))
-  } catch {
-    return uri.replace(/\/+$/, '')
-  }
+  const bare = uri.replace(/\/+$/, '')
+  return decodeComponent(bare) ?? bare
 }
 
 function isAtOrBelow(uri: string, address: string): boolean {

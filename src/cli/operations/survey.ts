@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { type ParseError, parse } from 'jsonc-parser'
 import { type Survey, surveyFolder } from '../../config/survey.ts'
 import { defined } from '../../core/kit/defined.ts'
+import { memberOf, objectOf } from '../../core/kit/object.ts'
 import { redactPhrase } from '../../secrets/find.ts'
 
 /** Findings of `init` in a folder. */
@@ -55,11 +56,10 @@ async function jsonIn(path: string): Promise<unknown> {
 
 function describedBy(description: unknown): Omit<DescribedApi, 'file'> | undefined {
   const [server] = arrayAt(description, 'servers')
-  const url = at(server, 'url')
+  const url = memberOf(server, 'url')
   if (typeof url !== 'string' || !/^https:\/\/[a-z0-9.-]+(?::\d+)?(?:\/[\w.~/-]*)?$/.test(url)) return undefined
-  const paths = at(description, 'paths')
-  const templates = Object.entries(typeof paths === 'object' && paths !== null ? paths : {})
-    .filter(([path, methods]) => /^(?:\/(?:[\w.~-]+|\{\w+\}))+$/.test(path) && isPlainGet(at(methods, 'get')))
+  const templates = Object.entries(objectOf(memberOf(description, 'paths')))
+    .filter(([path, methods]) => /^(?:\/(?:[\w.~-]+|\{\w+\}))+$/.test(path) && isPlainGet(memberOf(methods, 'get')))
     .map(([path]) => path.slice(1))
   return templates.length === 0
     ? undefined
@@ -69,16 +69,13 @@ function describedBy(description: unknown): Omit<DescribedApi, 'file'> | undefin
 /** Whether the request needs only its path. */
 function isPlainGet(operation: unknown): boolean {
   if (typeof operation !== 'object' || operation === null) return false
-  return arrayAt(operation, 'parameters').every((one) => at(one, 'in') === 'path' || at(one, 'required') !== true)
-}
-
-function at(value: unknown, key: string): unknown {
-  const isRecord = typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-  return isRecord ? (value as Readonly<Record<string, unknown>>)[key] : undefined
+  return arrayAt(operation, 'parameters').every(
+    (one) => memberOf(one, 'in') === 'path' || memberOf(one, 'required') !== true,
+  )
 }
 
 function arrayAt(value: unknown, key: string): readonly unknown[] {
-  const found = at(value, key)
+  const found = memberOf(value, key)
   return Array.isArray(found) ? found : []
 }
 
@@ -104,9 +101,9 @@ const maxHostFileBytes = 256 * 1024
 export async function serversIn(folder: string): Promise<readonly DescribedServer[]> {
   const found = new Map<string, DescribedServer>()
   for (const [file, key] of hostFiles) {
-    const servers = recordOf(recordOf(await read(join(folder, file)))[key])
+    const servers = objectOf(objectOf(await read(join(folder, file)))[key])
     for (const [name, value] of Object.entries(servers)) {
-      const mount = mountOf(recordOf(value))
+      const mount = mountOf(objectOf(value))
       // A line end would end the comment around the text.
       if (mount === undefined || /[\p{Cc}\u2028\u2029]/u.test(name + JSON.stringify(mount))) continue
       if (!found.has(name) && found.size < maxServers) found.set(name, { name, file, mount })
@@ -117,7 +114,7 @@ export async function serversIn(folder: string): Promise<readonly DescribedServe
 
 function mountOf({ command, args, env, url, headers }: Readonly<Record<string, unknown>>) {
   if (typeof url === 'string' && /^https?:\/\//.test(url)) {
-    const named = Object.keys(recordOf(headers)).map((name) => [name, { env: variableOf(name) }])
+    const named = Object.keys(objectOf(headers)).map((name) => [name, { env: variableOf(name) }])
     return {
       provider: 'remote',
       url: redactPhrase(url),
@@ -126,7 +123,7 @@ function mountOf({ command, args, env, url, headers }: Readonly<Record<string, u
   }
   const given = Array.isArray(args) ? args.filter((arg) => typeof arg === 'string') : []
   if (typeof command !== 'string' || /hikidashi/.test([command, ...given].join(' '))) return undefined
-  const named = Object.keys(recordOf(env)).map((name) => [name, { env: name }])
+  const named = Object.keys(objectOf(env)).map((name) => [name, { env: name }])
   return {
     provider: 'remote',
     command,
@@ -145,8 +142,4 @@ async function read(file: string): Promise<unknown> {
   const errors: ParseError[] = []
   const value: unknown = parse(text, errors, { allowTrailingComma: true })
   return errors.length === 0 ? value : undefined
-}
-
-function recordOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
 }

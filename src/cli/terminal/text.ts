@@ -1,4 +1,5 @@
 import { patternOf } from '../../core/pattern.ts'
+import { decodeComponent } from '../../core/uri.ts'
 
 /**
  * Characters that would control a terminal, or hide: control characters, the marks that change the direction of text, line
@@ -37,12 +38,8 @@ const readable = patternOf(String.raw`^[\p{L}\p{M}\p{N}\p{S}\p{P}]+$`, 'u')
  */
 export function readableUri(uri: string): string {
   return uri.replace(/(?:%[89A-Fa-f][0-9A-Fa-f])+/g, (escaped) => {
-    try {
-      const decoded = decodeURIComponent(escaped)
-      return readable().test(decoded) ? decoded : escaped
-    } catch {
-      return escaped
-    }
+    const decoded = decodeComponent(escaped)
+    return decoded !== undefined && readable().test(decoded) ? decoded : escaped
   })
 }
 

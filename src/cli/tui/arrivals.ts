@@ -1,11 +1,11 @@
 import { bare, folderAt, withFolder, withListed, withOpen, withPage, withStale } from '../../browse/tree.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { Resource } from '../../core/view.ts'
-import { toggledAll } from './budget.ts'
+import { toggled } from './budget.ts'
 import { previewSize } from './places.ts'
 import { appended, endOf, previewOf, type Shown } from './preview.ts'
 import { unsearchable } from './prompts.ts'
-import { type Event, type FoundList, type Hits, type State, without } from './state.ts'
+import { type Basket, type Counted, type Event, type FoundList, type Hits, type State, without } from './state.ts'
 
 /** A directory with more entries than this is not listed again automatically; `r` lists it. */
 const maxRelisted = 5000
@@ -38,9 +38,9 @@ export function arrived(state: State, event: Event): State {
     case 'meant':
       return { ...without(state, 'visiting'), goal: event.uri, list: 'tree', focus: 'list' }
     case 'counted':
-      return { ...state, basket: { ...state.basket, counts: new Map(state.basket.counts).set(event.key, event.count) } }
+      return { ...state, basket: counted(state.basket, event) }
     case 'gathered':
-      return gathered(state, event.uris, event.isAll)
+      return gathered(state, event.files, event.isAll)
     case 'changed':
       return changed(state, event.uris)
     default:
@@ -116,13 +116,17 @@ function withHits(found: FoundList, { hits, notes, next, isLoose }: Hits, after:
   }
 }
 
-function gathered(state: State, uris: readonly string[], isAll: boolean): State {
+function counted(basket: Basket, { uri, format, cost, frame = basket.frame }: Counted): Basket {
+  return format === basket.format ? { ...basket, costs: new Map(basket.costs).set(uri, cost), frame } : basket
+}
+
+function gathered(state: State, files: readonly Resource[], isAll: boolean): State {
   const notice = isAll
-    ? uris.length === 0
+    ? files.length === 0
       ? { text: 'There is nothing in it.' }
       : undefined
-    : { text: `Only ${uris.length} below it were taken: there are more, or a folder did not answer.` }
-  const basket = toggledAll(state.basket, uris)
+    : { text: `Only ${files.length} below it were taken: there are more, or a folder did not answer.` }
+  const basket = toggled(state.basket, files)
   return { ...state, basket, ...defined({ notice }) }
 }
 
@@ -139,14 +143,12 @@ function changed(state: State, uris: readonly string[]): State {
   }
   for (const uri of uris) if (!state.tree.folders.has(uri)) marks.add(uri)
   const { preview, basket } = state
-  const counts = new Map(
-    [...basket.counts].filter(([key]) => !isIn(key.slice(key.indexOf(' ', key.indexOf(' ') + 1) + 1))),
-  )
+  const costs = new Map([...basket.costs].filter(([uri]) => !isIn(uri)))
   return {
     ...state,
     tree: withStale(state.tree, stale),
     changed: marks,
-    basket: counts.size === basket.counts.size ? basket : { ...basket, counts, round: basket.round + 1 },
+    basket: costs.size === basket.costs.size ? basket : { ...basket, costs, round: basket.round + 1 },
     ...(preview !== undefined && isIn(preview.uri) ? { preview: { ...preview, stale: (preview.stale ?? 0) + 1 } } : {}),
   }
 }

@@ -1,67 +1,56 @@
-import type { Basket, Count, Picked } from './state.ts'
+import {
+  type BasketItem,
+  isIn,
+  type Level,
+  type Plan,
+  planOf,
+  withAdded,
+  withLevel,
+  withoutUris,
+} from '../../browse/basket.ts'
+import type { Resource } from '../../core/view.ts'
+import type { Basket } from './state.ts'
 
-/** The key of a token count. The tokens of a resource depend on the level of detail and on the format of the context. */
-export function countKey({ format }: Basket, { uri, level }: Picked): string {
-  return `${format} ${level} ${uri}`
+/** The items of a basket with their tokens. Nothing is shortened to fit the budget: the person decides. */
+export function planIn({ items, costs, frame }: Basket): Plan {
+  return planOf(items, costs, frame, Number.POSITIVE_INFINITY)
 }
 
-export function countOf(basket: Basket, item: Picked): Count | undefined {
-  return basket.counts.get(countKey(basket, item))
-}
-
-interface Total {
-  readonly tokens: number
-  /** Number of items that are not counted yet. */
-  readonly missing: number
-}
-
-/** The tokens of the whole context, from the parts that are counted so far. The counts of parts add up exactly. */
-export function totalOf(basket: Basket): Total {
-  const counts = basket.items.map((item) => countOf(basket, item))
-  const frame = counts.find((count) => count !== undefined && count.failure === undefined)?.frame ?? 0
-  return {
-    tokens: counts.reduce((sum, count) => sum + (count?.tokens ?? 0), frame),
-    missing: counts.filter((count) => count === undefined).length,
-  }
-}
-
-export function isPicked({ items }: Basket, uri: string): boolean {
-  return items.some((item) => item.uri === uri)
-}
-
-export function toggled(basket: Basket, uri: string): Basket {
-  const items = isPicked(basket, uri)
-    ? basket.items.filter((item) => item.uri !== uri)
-    : [...basket.items, { uri, level: 'full' as const }]
+/** Picks resources in full; if all of them are picked, removes them. */
+export function toggled(basket: Basket, resources: readonly Resource[]): Basket {
+  const isNew = resources.some(({ uri }) => !isIn(basket.items, uri))
+  const items = isNew
+    ? withAdded(
+        basket.items,
+        resources.map((resource) => ({ resource, level: 'full' })),
+      )
+    : withoutUris(basket.items, new Set(resources.map(({ uri }) => uri)))
   return { ...basket, items, at: Math.max(0, Math.min(basket.at, items.length - 1)) }
 }
 
-/** Adds the resources that are missing; removes all of them if none is missing. */
-export function toggledAll(basket: Basket, uris: readonly string[]): Basket {
-  const missing = uris.filter((uri) => !isPicked(basket, uri))
-  if (missing.length > 0)
-    return { ...basket, items: [...basket.items, ...missing.map((uri) => ({ uri, level: 'full' as const }))] }
-  const all = new Set(uris)
-  const items = basket.items.filter(({ uri }) => !all.has(uri))
-  return { ...basket, items, at: Math.max(0, Math.min(basket.at, items.length - 1)) }
+/** The level of an item in a request. */
+export function levelOf({ level }: BasketItem): Level {
+  return level === 'auto' ? 'full' : level
 }
 
-const levels = ['link', 'outline', 'full'] as const
+/** The levels that a key steps through. */
+const steps: readonly Level[] = ['link', 'outline', 'full']
 
-/** How much of the chosen resource is taken: a step more, or less. */
+/** Takes a step more, or less, of the selected item. */
 export function levelled(basket: Basket, by: 1 | -1): Basket {
-  const items = basket.items.map((item, index) => {
-    const at = levels.indexOf(item.level === 'windows' ? 'outline' : item.level)
-    const level = levels[Math.max(0, Math.min(levels.length - 1, at + by))]
-    return index === basket.at && level !== undefined ? { ...item, level } : item
-  })
-  return { ...basket, items }
+  const item = basket.items[basket.at]
+  if (item === undefined) return basket
+  const now = steps.indexOf(levelOf(item))
+  const level = steps[Math.max(0, Math.min(steps.length - 1, now + by))]
+  return level === undefined ? basket : { ...basket, items: withLevel(basket.items, item.resource.uri, level) }
 }
 
 const formats = ['markdown', 'xml', 'json'] as const
 
+/** Changes the format. Each has other tokens, so they are counted again. */
 export function reformatted(basket: Basket): Basket {
-  return { ...basket, format: formats[(formats.indexOf(basket.format) + 1) % formats.length] ?? 'markdown' }
+  const format = formats[(formats.indexOf(basket.format) + 1) % formats.length] ?? 'markdown'
+  return { ...basket, format, costs: new Map(), frame: 0 }
 }
 
 export const endings = { markdown: 'md', xml: 'xml', json: 'json' } as const

@@ -108,11 +108,6 @@ export function wrap(cells: Row, columns: number): readonly Row[] {
   return [...rows, row]
 }
 
-/** Returns the text of a row without styles. */
-export function textOf(row: Row): string {
-  return row.map(({ text }) => text).join('')
-}
-
 /** A grapheme cluster, drawn by a terminal as one character: a base with its marks, or an emoji of several parts. */
 interface Cluster {
   readonly text: string
@@ -229,9 +224,4 @@ function grows(open: Open, character: string): boolean {
 
 function closed({ text, width }: Open): Cluster {
   return { text, width, sure: agreed.test(text) }
-}
-
-/** How many columns a line takes, as it is drawn here. */
-export function widthOf(text: string): number {
-  return plain.test(text) ? text.length : clustersOf(text).reduce((sum, { width }) => sum + width, 0)
 }

@@ -2,10 +2,9 @@ import { folderAt, withStale } from '../../browse/tree.ts'
 import { endings, levelled, reformatted, toggled } from './budget.ts'
 import type { Key } from './input.ts'
 import { closed, moved, movedToEnd, opened, pageOf, scrolledBy, toggledFolder } from './moves.ts'
-import { chosen, chosenRow } from './places.ts'
+import { chosen, chosenRow, isFolder } from './places.ts'
 import { asking } from './prompts.ts'
 import { type State, type Step, without } from './state.ts'
-import { isFolder } from './tree.ts'
 
 const stay = (state: State): Step => ({ state })
 
@@ -65,7 +64,7 @@ const pick: Command = (state) => {
   const isLine = state.list === 'tree' && state.visiting === undefined && chosenRow(state)?.says !== undefined
   if (isLine) return stay(state)
   if (isFolder(resource)) return { state, effect: { kind: 'gather', uri: resource.uri } }
-  const basket = toggled(state.basket, resource.uri)
+  const basket = toggled(state.basket, [resource])
   // After a pick the next line is chosen, so that the same key picks the next resource. In the basket the next resource moves up
   // by itself.
   const isNext = state.focus === 'list' && state.visiting === undefined && state.list !== 'basket'

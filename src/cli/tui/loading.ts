@@ -1,15 +1,16 @@
+import type { Cost } from '../../browse/basket.ts'
 import { listAgain, walkBelow } from '../../browse/folders.ts'
 import { searchesOf } from '../../config/searches.ts'
-import { assemble } from '../../context/index.ts'
+import { assemble, measure } from '../../context/index.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import { parseFound, type SearchPlace } from '../../core/found.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { Resource, View } from '../../core/view.ts'
 import { placesOf, textAt } from '../commands/search.ts'
-import { countKey } from './budget.ts'
+import { levelOf } from './budget.ts'
+import { isFolder } from './places.ts'
 import { readPart, readShown } from './reading.ts'
-import type { Basket, Count, Event, State } from './state.ts'
-import { isFolder } from './tree.ts'
+import type { Basket, Counted, Event, State } from './state.ts'
 import type { Want } from './wants.ts'
 
 /** Fetches the contents, pages and counts that the state wants. */
@@ -26,7 +27,6 @@ export interface Loader {
 
 /** Maximum number of resources of a directory that go into the basket at once. */
 const maxGathered = 500
-const enough = 100_000_000
 
 interface LoaderOptions {
   /** Catalog of a local source. */
@@ -90,8 +90,7 @@ export function createLoader(view: View, { catalog, at, reasonOf }: LoaderOption
       case 'search':
         return search(want.query, want.after)
       case 'count': {
-        const count = await countOne(view, state.basket, want.item, signal)
-        return [{ kind: 'counted', key: countKey(state.basket, want.item), count }]
+        return [{ kind: 'counted', ...(await countOne(view, want.item.resource, want.format, signal)) }]
       }
     }
   }
@@ -103,19 +102,20 @@ export function createLoader(view: View, { catalog, at, reasonOf }: LoaderOption
         return await fetched(want, state, signal)
       } catch (error) {
         if (signal.aborted) return []
-        return [failureOf(want, state, reasonOf(error))]
+        return [failureOf(want, reasonOf(error))]
       }
     },
     gather: (uri) => gather(view, uri),
     context: async ({ items, budget, format }) => {
-      const options = { pins: items, pinsOnly: true, budget, reserve: 0, format, now: Date.now() } as const
+      const pins = items.map((item) => ({ uri: item.resource.uri, level: levelOf(item) }))
+      const options = { pins, pinsOnly: true, budget, reserve: 0, format, now: Date.now() } as const
       const { text, tokens } = await assemble(view, options)
       return { text, tokens }
     },
   }
 }
 
-function failureOf(want: Want, { basket }: State, message: string): Event {
+function failureOf(want: Want, message: string): Event {
   switch (want.kind) {
     case 'mounts':
       return { kind: 'notice', text: message, isError: true }
@@ -128,23 +128,29 @@ function failureOf(want: Want, { basket }: State, message: string): Event {
     case 'search':
       return { kind: 'unsearched', query: want.query, message }
     case 'count': {
-      const none = { tokens: 0, frame: 0, level: want.item.level, notes: [], failure: message }
-      return { kind: 'counted', key: countKey(basket, want.item), count: none }
+      const { format, item } = want
+      return { kind: 'counted', uri: item.resource.uri, format, cost: uncounted(message) }
     }
   }
 }
 
+function uncounted(failure: string): Cost {
+  return { levels: {}, missing: false, notes: [], failure }
+}
+
+/** Counts a resource at each level, as it would be in a context. */
 async function countOne(
   view: View,
-  { format }: Basket,
-  pin: Basket['items'][number],
+  { uri }: Resource,
+  format: Basket['format'],
   signal: AbortSignal,
-): Promise<Count> {
-  const options = { pins: [pin], pinsOnly: true, budget: enough, reserve: 0, format, now: 0, signal } as const
-  const { tokens, items } = await assemble(view, options)
+): Promise<Counted> {
+  const { items, frame } = await measure(view, { pins: [uri], format, now: 0, signal })
   const [item] = items
-  if (item === undefined) return { tokens: 0, frame: 0, level: pin.level, notes: [], failure: 'It is left out.' }
-  return { tokens: item.tokens, frame: tokens - item.tokens, level: item.level, notes: item.notes }
+  if (item === undefined) return { uri, format, cost: uncounted('It is left out.') }
+  if (item.missing) return { uri, format, cost: uncounted('It is not there, or must not be read.') }
+  const { levels, missing, notes } = item
+  return { uri, format, cost: { levels, missing, notes }, frame }
 }
 
 /** Lists a directory again, with at least as many entries as were listed before. */
@@ -156,8 +162,8 @@ async function relist(view: View, uri: string, least: number, signal: AbortSigna
 async function gather(view: View, top: string): Promise<Event> {
   // One more than there is room for tells that there is more.
   const { files, isPart } = await walkBelow(view, top, { files: maxGathered + 1, isFolder })
-  const uris = files.slice(0, maxGathered).map(({ uri }) => uri)
-  return { kind: 'gathered', uris, isAll: !isPart && files.length === uris.length }
+  const taken = files.slice(0, maxGathered)
+  return { kind: 'gathered', files: taken, isAll: !isPart && files.length === taken.length }
 }
 
 /** Returns the facts of a URI from the listings. */

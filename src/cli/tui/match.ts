@@ -1,4 +1,4 @@
-import { fold, wordsOf } from '../../browse/matching.ts'
+import { fold, wordsOf } from '../../core/kit/matching.ts'
 import type { Resource } from '../../core/view.ts'
 import { type Cell, cellsOf, type Row, span } from './cells.ts'
 

@@ -1,14 +1,14 @@
+import { isIn, type PlannedItem } from '../../browse/basket.ts'
 import { lastSegment } from '../../client/wire.ts'
 import { piecesOf } from '../../core/found.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { formatSize } from '../terminal/format.ts'
 import { readableUri } from '../terminal/text.ts'
-import { countOf, isPicked } from './budget.ts'
+import { planIn } from './budget.ts'
 import { blanks, type Cell, cellsOf, columnsOf, fitted, line, type Row, selected, sides, span } from './cells.ts'
 import { markedText, needleOf } from './match.ts'
-import { hitRows, treeRows } from './places.ts'
-import type { Picked, State } from './state.ts'
-import { isFolder, type TreeRow } from './tree.ts'
+import { hitRows, isFolder, type TreeRow, treeRows } from './places.ts'
+import type { State } from './state.ts'
 
 /** The left part of the screen: the tree, the search results, or the basket. */
 export function listPane(state: State, columns: number, height: number): readonly Row[] {
@@ -41,7 +41,7 @@ function treeRow(state: State, { resource, depth, says }: TreeRow, columns: numb
   const isOpen = state.tree.folders.get(resource.uri)?.isOpen === true
   const arrow = isFolder(resource) ? (isOpen ? '▾ ' : '▸ ') : '  '
   const mark = state.changed.has(resource.uri) ? span('● ', 'changed') : span('  ')
-  const pick = isPicked(state.basket, resource.uri) ? span('✓ ', 'picked') : span('')
+  const pick = isIn(state.basket.items, resource.uri) ? span('✓ ', 'picked') : span('')
   const name = markedText(nameOf(resource, depth), needleOf(state.filter))
   const styled = isFolder(resource) ? name.map((cell) => inFolder(cell)) : name
   const { size } = resource
@@ -75,7 +75,7 @@ function foundPane(state: State, columns: number, height: number): readonly Row[
   const head = line(columns, span(` ${about}: `, 'dim'), span(query, 'bold'))
   const rows = hits.slice(top).flatMap((hit, index): readonly Row[] => {
     const isChosen = top + index === at
-    const pick = isPicked(state.basket, hit.uri) ? span('✓ ', 'picked') : span('')
+    const pick = isIn(state.basket.items, hit.uri) ? span('✓ ', 'picked') : span('')
     const titles = [...new Set([hit.title, hit.heading])].filter((text) => text !== undefined && text !== '')
     const name = `${lastSegment(hit.document)}:${hit.lines.start}`
     const first = line(
@@ -112,21 +112,22 @@ function basketPane(state: State, columns: number, height: number): readonly Row
   if (basket.items.length === 0)
     return [head, line(columns, span(' Empty. Space in the tree puts a resource into it.', 'dim'))]
   const room = Math.max(1, height - 2)
-  const rows = basket.items
+  const { items } = planIn(basket)
+  const rows = items
     .slice(basket.top, basket.top + room)
     .map((item, index) => chosenAs(basketRow(state, item, columns), basket.top + index === basket.at, state))
-  const item = basket.items[basket.at]
-  const count = item === undefined ? undefined : countOf(basket, item)
-  const says = count?.failure ?? count?.notes.join('; ') ?? ''
+  const cost = basket.costs.get(basket.items[basket.at]?.resource.uri ?? '')
+  const says = cost?.failure ?? cost?.notes.join('; ') ?? ''
   const last = says === '' ? span(' ←→ how much of it   f format   e export', 'dim') : span(` ${says}`, 'changed')
   return [head, ...rows, line(columns, last)].slice(0, height)
 }
 
-function basketRow({ basket, changed }: State, item: Picked, columns: number): Row {
-  const count = countOf(basket, item)
-  const level = count === undefined || count.failure !== undefined ? item.level : count.level
-  const tokens = count === undefined ? '…' : count.failure === undefined ? count.tokens.toLocaleString('en') : 'fails'
+function basketRow({ basket, changed }: State, item: PlannedItem, columns: number): Row {
+  const { uri } = item.resource
+  const isFailed = basket.costs.get(uri)?.failure !== undefined
+  const level = isFailed ? item.level : item.taken
+  const tokens = isFailed ? 'fails' : (item.tokens?.toLocaleString('en') ?? '…')
   const end = [span(` ${level.padEnd(7)} `, level === item.level ? 'dim' : 'changed'), span(`${tokens.padStart(8)} `)]
-  const mark = changed.has(item.uri) ? span('● ', 'changed') : span('  ')
-  return sides(columns, [mark, span(lastSegment(item.uri))], end)
+  const mark = changed.has(uri) ? span('● ', 'changed') : span('  ')
+  return sides(columns, [mark, span(lastSegment(uri))], end)
 }

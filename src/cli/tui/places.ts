@@ -1,13 +1,13 @@
+import { type Folder, shownFolder, type Tree } from '../../browse/tree.ts'
 import { lastSegment } from '../../client/wire.ts'
 import { defined } from '../../core/kit/defined.ts'
-import type { Resource } from '../../core/view.ts'
+import { directoryMimeType, type Resource } from '../../core/view.ts'
 import { formatSize } from '../terminal/format.ts'
 import { readableUri } from '../terminal/text.ts'
 import { cellsOf, fitted, type Row, type Span, span } from './cells.ts'
-import { needleOf } from './match.ts'
+import { matches, type Needle, needleOf } from './match.ts'
 import { gutterOf } from './preview.ts'
 import type { State } from './state.ts'
-import { isFolder, rowsOf, type TreeRow } from './tree.ts'
 
 /** How the screen is divided. No columns: that part is not on it. */
 interface Layout {
@@ -51,10 +51,7 @@ export function chosen(state: State): Resource | undefined {
   const { visiting, list, found, basket } = state
   if (visiting !== undefined) return { uri: visiting, name: lastSegment(visiting) }
   if (list === 'tree') return chosenRow(state)?.resource
-  if (list === 'basket') {
-    const item = basket.items[basket.at]
-    return item === undefined ? undefined : resourceAt(state, item.uri)
-  }
+  if (list === 'basket') return basket.items[basket.at]?.resource
   const hit = found?.hits[found.at]
   if (hit === undefined) return undefined
   const { uri, title, mimeType, modified, priority, audience } = hit
@@ -66,19 +63,6 @@ export function chosen(state: State): Resource | undefined {
     ...(Number.isNaN(time) ? {} : { modified: time }),
     ...defined({ priority, audience }),
   }
-}
-
-const listed = new WeakMap<object, Map<string, Resource>>()
-
-/** Returns the resource of a URI from the listings, or one with the URI alone. */
-function resourceAt({ tree }: State, uri: string): Resource {
-  let known = listed.get(tree)
-  if (known === undefined) {
-    known = new Map()
-    for (const { items } of tree.folders.values()) for (const item of items) known.set(item.uri, item)
-    listed.set(tree, known)
-  }
-  return known.get(uri) ?? { uri, name: lastSegment(uri) }
 }
 
 /** Returns the rows with facts of the selected resource, above its preview. Small screens have fewer of them. */
@@ -128,4 +112,55 @@ export function previewSize(state: State): { readonly columns: number; readonly 
 export function topFor(top: number, at: number, count: number, height: number): number {
   const highest = Math.max(0, count - height)
   return Math.max(0, Math.min(highest, at < top ? at : at >= top + height ? at - height + 1 : top))
+}
+
+/** A line of the tree: a resource, or a message about the directory above it. */
+export interface TreeRow {
+  readonly resource: Resource
+  readonly depth: number
+  /** The directory that contains the line; a mount has none. */
+  readonly parent: string | undefined
+  /** Instead of the resource: it is being listed, is empty, or cannot be listed. */
+  readonly says?: string
+}
+
+export function isFolder({ mimeType }: Resource): boolean {
+  return mimeType === directoryMimeType
+}
+
+const known = new WeakMap<Tree<string>, Map<string, readonly TreeRow[]>>()
+
+/** The lines of open directories; with a filter, the matching entries and their directories. Computed once for each tree. */
+function rowsOf(tree: Tree<string>, needle: Needle | undefined): readonly TreeRow[] {
+  const made = known.get(tree) ?? new Map<string, readonly TreeRow[]>()
+  known.set(tree, made)
+  const key = needle?.key ?? ''
+  const found = made.get(key)
+  if (found !== undefined) return found
+  const rows: TreeRow[] = []
+  const walk = (items: readonly Resource[], parent: string | undefined, above: readonly string[]): void => {
+    for (const resource of items) {
+      const at = rows.length
+      rows.push({ resource, depth: above.length, parent })
+      const folder = isFolder(resource) ? shownFolder(tree, resource.uri, above) : undefined
+      if (folder !== undefined) {
+        walk(folder.items, resource.uri, [...above, resource.uri])
+        const says = sayingOf(folder)
+        if (says !== undefined && (needle === undefined || folder.next !== undefined))
+          rows.push({ resource, depth: above.length + 1, parent: resource.uri, says })
+      }
+      // No entry in the directory matched, so it is shown only if its own name matches.
+      if (needle !== undefined && rows.length === at + 1 && !matches(resource, needle)) rows.pop()
+    }
+  }
+  walk(tree.roots ?? [], undefined, [])
+  made.clear()
+  made.set(key, rows)
+  return rows
+}
+
+function sayingOf({ items, next, failure }: Folder<string>): string | undefined {
+  if (failure !== undefined) return failure
+  if (next === undefined) return items.length === 0 ? 'empty' : undefined
+  return items.length === 0 ? 'listing …' : `more than ${items.length.toLocaleString('en')} …`
 }

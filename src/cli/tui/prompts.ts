@@ -1,9 +1,9 @@
 import { edit, editorOf, escapedless, type Input, insert } from './input.ts'
 import { matches, needleOf } from './match.ts'
 import { moved, movedTo } from './moves.ts'
+import type { TreeRow } from './places.ts'
 import { chosenRow, treeRows } from './places.ts'
 import { type Prompt, type State, type Step, without } from './state.ts'
-import type { TreeRow } from './tree.ts'
 
 /** Begins to ask for a line. */
 export function asking(state: State, kind: Prompt['kind'], text = ''): State {

@@ -1,4 +1,4 @@
-import { totalOf } from './budget.ts'
+import { planIn } from './budget.ts'
 import {
   blanks,
   type Cell,
@@ -76,8 +76,8 @@ function helpRows(columns: number, from: number): readonly Row[] {
 function firstRow(state: State): Row {
   const { basket, size, title } = state
   const left = [span(' hikidashi ', 'title'), span(` ${title}`, 'bar')]
-  const { tokens, missing } = totalOf(basket)
-  const number = `${missing > 0 ? '≥' : ''}${tokens.toLocaleString('en')}`
+  const { tokens, isWhole } = planIn(basket)
+  const number = `${isWhole ? '' : '≥'}${tokens.toLocaleString('en')}`
   const budget = basket.budget.toLocaleString('en')
   const room =
     size.columns < 50 ? `${number} tokens ` : `${number} of ${budget} tokens ${gauge(tokens / basket.budget)} `

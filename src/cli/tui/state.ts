@@ -1,5 +1,6 @@
+import type { BasketItems, Cost } from '../../browse/basket.ts'
 import { emptyTree, type Tree } from '../../browse/tree.ts'
-import type { Format, Level } from '../../context/index.ts'
+import type { Format } from '../../context/index.ts'
 import type { FoundHit } from '../../core/found.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { Page, Resource } from '../../core/view.ts'
@@ -77,8 +78,11 @@ export interface FoundList {
 }
 
 export interface Basket {
-  readonly items: readonly Picked[]
-  readonly counts: ReadonlyMap<string, Count>
+  readonly items: BasketItems
+  /** Tokens of the items in this format, by URI, as far as they are counted. */
+  readonly costs: ReadonlyMap<string, Cost>
+  /** Tokens of the note around them. */
+  readonly frame: number
   readonly budget: number
   readonly format: Exclude<Format, 'mcp'>
   /** How often something in it has changed. */
@@ -87,19 +91,13 @@ export interface Basket {
   readonly top: number
 }
 
-export interface Picked {
+/** Tokens of one resource in a context of a format. */
+export interface Counted {
   readonly uri: string
-  readonly level: Level
-}
-
-/** Tokens of a resource in the context. `frame`: tokens around all of them. */
-export interface Count {
-  readonly tokens: number
-  readonly frame: number
-  /** Its actual level: binary content is a link alone. */
-  readonly level: Level
-  readonly notes: readonly string[]
-  readonly failure?: string
+  readonly format: Basket['format']
+  readonly cost: Cost
+  /** Tokens of the note around all resources. */
+  readonly frame?: number
 }
 
 /** An event: an input of a person, or a result. */
@@ -119,8 +117,8 @@ export type Event =
   | { readonly kind: 'unsearched'; readonly query: string; readonly message: string }
   | { readonly kind: 'indexed' }
   | { readonly kind: 'meant'; readonly uri: string }
-  | { readonly kind: 'counted'; readonly key: string; readonly count: Count }
-  | { readonly kind: 'gathered'; readonly uris: readonly string[]; readonly isAll: boolean }
+  | ({ readonly kind: 'counted' } & Counted)
+  | { readonly kind: 'gathered'; readonly files: readonly Resource[]; readonly isAll: boolean }
   | { readonly kind: 'changed'; readonly uris: readonly string[] }
 
 export interface Hits {
@@ -166,7 +164,7 @@ export function begin({ title, size, budget, format, isPiped, goal }: Beginning)
     top: 0,
     list: 'tree',
     focus: 'list',
-    basket: { items: [], counts: new Map(), budget, format, round: 0, at: 0, top: 0 },
+    basket: { items: [], costs: new Map(), frame: 0, budget, format, round: 0, at: 0, top: 0 },
     changed: new Set(),
     searches: 'unknown',
     isPiped,

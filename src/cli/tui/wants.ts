@@ -1,10 +1,9 @@
+import type { BasketItem } from '../../browse/basket.ts'
 import { folderAt } from '../../browse/tree.ts'
 import type { View } from '../../core/view.ts'
-import { countOf } from './budget.ts'
 import { soughtIn } from './moves.ts'
-import { layoutOf, previewSize, treeRows } from './places.ts'
-import type { Picked, State } from './state.ts'
-import { isFolder } from './tree.ts'
+import { isFolder, layoutOf, previewSize, treeRows } from './places.ts'
+import type { Basket, State } from './state.ts'
 
 /** Data that the screen needs. Fetches that are no longer wanted are aborted. */
 export type Want = { readonly key: string } & (
@@ -14,7 +13,7 @@ export type Want = { readonly key: string } & (
   | { readonly kind: 'preview'; readonly uri: string }
   | { readonly kind: 'part'; readonly uri: string; readonly part: string }
   | { readonly kind: 'search'; readonly query: string; readonly after?: string }
-  | { readonly kind: 'count'; readonly item: Picked }
+  | { readonly kind: 'count'; readonly item: BasketItem; readonly format: Basket['format'] }
 )
 
 /** All that a state wants: the same state wants the same. */
@@ -69,9 +68,11 @@ function searchWants({ found }: State): readonly Want[] {
 
 /** Resources are counted one after the other, so that the first count is shown without waiting for the rest. */
 function countWants({ basket }: State): readonly Want[] {
-  const item = basket.items.find((one) => countOf(basket, one) === undefined)
-  if (item === undefined) return []
-  return [{ key: `count ${basket.round} ${basket.format} ${item.level} ${item.uri}`, kind: 'count', item }]
+  const { items, costs, format, round } = basket
+  const item = items.find(({ resource }) => !costs.has(resource.uri))
+  return item === undefined
+    ? []
+    : [{ key: `count ${round} ${format} ${item.resource.uri}`, kind: 'count', item, format }]
 }
 
 /** Maximum number of URIs that are watched at the same time. */
@@ -83,7 +84,7 @@ export function watchedBy(state: State): readonly string[] {
   const { height } = layoutOf(state)
   const uris = new Set<string>()
   if (preview !== undefined) uris.add(preview.uri)
-  for (const { uri } of basket.items) uris.add(uri)
+  for (const { resource } of basket.items) uris.add(resource.uri)
   if (list === 'found') for (const { document } of found?.hits ?? []) uris.add(document)
   for (const [uri, { isOpen }] of tree.folders) if (isOpen) uris.add(uri)
   for (const { resource, says } of treeRows(state).slice(top, top + height))

@@ -1,5 +1,5 @@
 /** An LRU cache: it removes the least recently used values when the total weight exceeds its limit. */
-export interface Recent<V> {
+interface Recent<V> {
   get(key: string): V | undefined
   set(key: string, value: V): void
   delete(key: string): void

@@ -25,7 +25,7 @@ interface Launch {
 }
 
 /** The output of a process. `cut`: the output was longer than the limit, and the process was ended. */
-export interface Output {
+interface Output {
   readonly bytes: Buffer
   readonly code: number
   readonly cut: boolean

@@ -11,7 +11,7 @@ import { createSlices } from './slices.ts'
 import { cutMark, oneLine, type Page, shortId } from './text.ts'
 
 /** Reader of the state of the working tree compared with the index and `HEAD`. */
-export interface Status {
+interface Status {
   read(table: RefTable, signal: AbortSignal): Promise<Page>
 }
 

@@ -8,7 +8,7 @@ import { type HttpUrl, originOf, resolveHttpUrl } from '../../core/http-url.ts'
 import { followFor } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/defined.ts'
 
-export interface ClientOptions {
+interface ClientOptions {
   readonly guard: Guard
   /** Time-out of one answer, with all redirects and the whole body, in milliseconds. */
   readonly timeoutMs: number

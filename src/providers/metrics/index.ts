@@ -1,25 +1,28 @@
 import { createHash } from 'node:crypto'
+import type { ServiceNetwork } from '../../core/address-guard.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { firstIndex } from '../../core/kit/first-index.ts'
 import { requireKeys } from '../../core/kit/required.ts'
+import type { Log } from '../../core/log.ts'
+import type { Measurements } from '../../core/measurements.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Change, Content, Context, Params, Provider } from '../../core/provider.ts'
+import type { Store } from '../../store/store.ts'
 import { createLooking, type Looking } from '../looking.ts'
 import { formatChart } from './chart.ts'
 import { completeMetrics, templates, type Wanted, wantedIn } from './complete.ts'
 import { formatCsv, formatJson } from './data.ts'
 import { createDirectories, type Directories, jsonType, metricAt, segmentOf, seriesFolder } from './directory.ts'
-import { bounded, defaults, type MetricsOptions } from './options.ts'
 import { prometheus } from './prometheus.ts'
 import { maxQueryLength, parseQuery } from './promql.ts'
+import type { Credentials } from './request.ts'
 import { formatSelector, parseMatchers } from './selector.ts'
 import { self } from './self.ts'
 import { type Shown, thinned } from './shown.ts'
 import { type Answer, type Metric, pageNames, type Source } from './source.ts'
 
-export type { MetricsOptions, PrometheusMount, SelfMount } from './options.ts'
 export { measureProcess } from './own.ts'
 export type { Credentials } from './request.ts'
 
@@ -240,4 +243,58 @@ function allowed(source: Source, allow: readonly string[]): Source {
     },
     ...defined({ close }),
   }
+}
+
+interface CommonOptions {
+  /**
+   * Interval of the samples, in milliseconds: the finest automatic step, and the interval of polls for new samples. For the process itself:
+   * the interval of measurements. Default 15,000.
+   */
+  readonly interval?: number
+  /** Maximum number of series shown of an answer. Default 100. */
+  readonly maxSeries?: number
+  /** Maximum number of points shown of a series. Default 240. */
+  readonly maxPoints?: number
+  readonly log?: Log
+}
+
+export interface PrometheusMount extends CommonOptions, ServiceNetwork {
+  readonly source?: 'prometheus'
+  /** Address of the HTTP API, without `/api/v1`: `http://127.0.0.1:9090`, `https://example.org/prometheus`. */
+  readonly url: string
+  readonly credentials?: Credentials | undefined
+  /** Allow list of globs over the names of metrics, as paths have them: every other metric is absent, for queries too. Default: all metrics. */
+  readonly allow?: readonly string[]
+  /** Time-out of an answer, in milliseconds. Default 20,000. */
+  readonly timeoutMs?: number
+  /** Maximum size of an answer, in bytes. Default 64 MiB. */
+  readonly maxBytes?: number
+}
+
+export interface SelfMount extends CommonOptions {
+  readonly source: 'self'
+  /** The measurements to serve. Default: those of this process. */
+  readonly measurements?: Measurements
+  /** Retention time of measurements, in milliseconds. Default a day. */
+  readonly keep?: number
+  /** Store that keeps them beyond the process, under a name. Default: none. */
+  readonly store?: Store
+  readonly name?: string
+}
+
+export type MetricsOptions = PrometheusMount | SelfMount
+
+const defaults = {
+  interval: 15_000,
+  maxSeries: 100,
+  maxPoints: 240,
+  timeoutMs: 20_000,
+  maxBytes: 64 * 1024 * 1024,
+  keep: 24 * 3_600_000,
+} as const
+
+/** @throws ResourceError `invalid` (reason `limit`) unless the value is a whole number within the bounds. */
+function bounded(name: string, value: number, least: number, most: number): number {
+  if (Number.isSafeInteger(value) && value >= least && value <= most) return value
+  throw invalid(`${name} must be a whole number from ${least} to ${most}.`, 'limit')
 }

@@ -1,4 +1,5 @@
 import { defined } from '../../core/kit/defined.ts'
+import { isObject } from '../../core/kit/object.ts'
 import { noAnswer } from './request.ts'
 import type { PageName } from './source.ts'
 
@@ -96,13 +97,9 @@ function page(name: string, items: readonly unknown[]): Told {
 }
 
 function listIn(value: unknown, key: string): readonly Told[] {
-  const list = isRecord(value) ? value[key] : undefined
+  const list = isObject(value) ? value[key] : undefined
   if (!Array.isArray(list)) throw noAnswer()
-  return (list as readonly unknown[]).filter(isRecord)
-}
-
-function isRecord(value: unknown): value is Told {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return (list as readonly unknown[]).filter(isObject)
 }
 
 /** Picks the texts and numbers among some members. */
@@ -116,7 +113,7 @@ function told<K extends string>(value: Told, keys: readonly K[]): { readonly [ke
 }
 
 function textsOf(value: unknown): Readonly<Record<string, string>> {
-  if (!isRecord(value)) return {}
+  if (!isObject(value)) return {}
   const texts = Object.entries(value).slice(0, 100)
   return Object.fromEntries(texts.map(([name, text]) => [name.toWellFormed(), bounded(String(text))]))
 }

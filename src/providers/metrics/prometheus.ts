@@ -1,4 +1,5 @@
 import { ResourceError } from '../../core/errors.ts'
+import { memberOf } from '../../core/kit/object.ts'
 import { createElementReader, pageOf } from './pages.ts'
 import { type ApiError, type Ask, type ClientOptions, createClient, type Fields, faultOf, noAnswer } from './request.ts'
 import { formatLabel, formatSelector, type Selector } from './selector.ts'
@@ -142,11 +143,6 @@ function parsed(bytes: Uint8Array | string): unknown {
   } catch {
     return undefined
   }
-}
-
-function memberOf(value: unknown, key: string): unknown {
-  const isRecord = typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-  return isRecord ? (value as Record<string, unknown>)[key] : undefined
 }
 
 function successOf(status: number, body: unknown, query: string | undefined) {

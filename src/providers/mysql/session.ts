@@ -3,6 +3,7 @@ import { type Connection, type ConnectionOptions, createConnection } from 'mysql
 import { invalid } from '../../core/errors.ts'
 import { isLoopback } from '../../core/host.ts'
 import { defined } from '../../core/kit/defined.ts'
+import { decodeComponent } from '../../core/uri.ts'
 import type { ServerSettings, TlsOptions } from '../relational/open.ts'
 import { type Facts, readFacts, requireHarmless } from './account.ts'
 import { connectError, endedError, lateError, openingError, refused, statementError } from './errors.ts'
@@ -253,12 +254,8 @@ export function targetOf(url: string, tls: TlsOptions | undefined): Target {
 }
 
 function decoded(text: string): string | undefined {
-  try {
-    const plain = decodeURIComponent(text)
-    return plain.includes('\0') ? undefined : plain
-  } catch {
-    return undefined
-  }
+  const plain = decodeComponent(text)
+  return plain?.includes('\0') ? undefined : plain
 }
 
 /** Returns the name to verify in the certificate. The client cannot verify addresses. */

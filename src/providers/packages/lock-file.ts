@@ -1,4 +1,5 @@
 import { ResourceError } from '../../core/errors.ts'
+import { objectOf } from '../../core/kit/object.ts'
 
 /** A package at one version, as a lock file names it. */
 export interface LockedPackage {
@@ -62,14 +63,14 @@ function isName(text: string): boolean {
 async function addNpm(text: string, add: Add, rest: () => Promise<void>): Promise<void> {
   let packages: Readonly<Record<string, unknown>>
   try {
-    packages = membersOf(membersOf(JSON.parse(text)).packages)
+    packages = objectOf(objectOf(JSON.parse(text)).packages)
   } catch {
     throw faulty('is not JSON')
   }
   const folder = new RegExp(`^(?:node_modules/${namePattern}/)*node_modules/(${namePattern})$`)
   for (const [index, [key, value]] of Object.entries(packages).entries()) {
     const packageName = key.length <= 4096 ? folder.exec(key)?.[1] : undefined
-    const { version: found, link } = membersOf(value)
+    const { version: found, link } = objectOf(value)
     if (packageName !== undefined && typeof found === 'string' && link !== true) add(packageName, found, [key])
     if (index % linesPerRest === 0) await rest()
   }
@@ -121,10 +122,6 @@ async function* linesOf(text: string, rest: () => Promise<void>): AsyncGenerator
     at = end + 1
     if (count % linesPerRest === 0) await rest()
   }
-}
-
-function membersOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {}
 }
 
 function faulty(what: string): ResourceError {

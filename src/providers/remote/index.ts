@@ -9,6 +9,7 @@ import type { Log } from '../../core/log.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Completion, CompletionRequest, Content, Context, Entry, Provider } from '../../core/provider.ts'
 import { compileTemplate } from '../../core/template.ts'
+import { decodeComponent } from '../../core/uri.ts'
 import { directoryMimeType, type ResourceContent, type ViewCompletionRequest } from '../../core/view.ts'
 import { fetchTemplates, type Known, relayed, withFound } from './entries.ts'
 import { faultOf, listFaultOf, readFaultOf } from './faults.ts'
@@ -253,11 +254,7 @@ function isSame(told: string, asked: string): boolean {
 
 function plain(uri: string): string {
   const bare = uri.replace(/\/$/, '')
-  try {
-    return decodeURIComponent(bare)
-  } catch {
-    return bare
-  }
+  return decodeComponent(bare) ?? bare
 }
 
 function* entries(known: Iterable<Known>): Generator<Entry> {

@@ -5,6 +5,7 @@ import { defined } from '../../core/kit/defined.ts'
 import type { MountReader } from '../../core/mount-reader.ts'
 import type { Principal } from '../../core/provider.ts'
 import { compileTemplate } from '../../core/template.ts'
+import { decodeComponent } from '../../core/uri.ts'
 import { hasTextForm } from '../../search/feed-document.ts'
 import type { Allows, MountVisibility, SearchHit, SearchIndex } from '../../search/search-index.ts'
 import type { Asked } from './query.ts'
@@ -86,11 +87,7 @@ function escapeMarkdown(text: string): string {
 
 function nameOf(uri: string): string {
   const last = uri.slice(uri.lastIndexOf('/') + 1)
-  try {
-    return decodeURIComponent(last)
-  } catch {
-    return last
-  }
+  return decodeComponent(last) ?? last
 }
 
 interface Finding {

@@ -21,7 +21,7 @@ export function alwaysCaller(principal: Principal): Caller {
 }
 
 /** A signal that aborts when a caller's credentials end, or when another signal does. */
-export interface Lifetime {
+interface Lifetime {
   readonly signal: AbortSignal
   /** Removes the listeners from both. */
   release(): void

@@ -8,7 +8,7 @@ export interface Refusal {
 }
 
 /** The refusals of a resource server (RFC 6750, section 3, and RFC 9728, section 5.1), for one resource. */
-export interface Challenges {
+interface Challenges {
   /** The request has no token: the answer names the required scopes, and no error. */
   readonly missing: Refusal
   readonly malformed: Refusal

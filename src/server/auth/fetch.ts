@@ -10,14 +10,14 @@ const timeoutMs = 3000
 /** Maximum length of its answer, in bytes. */
 const maxBytes = 256 * 1024
 
-export interface Fetched {
+interface Fetched {
   readonly value: unknown
   /** How much the clock of the answering server is ahead of this machine's, in milliseconds; undefined without a date. */
   readonly ahead: number | undefined
 }
 
 /** Additions to the request, and its network settings. */
-export interface FetchOptions extends ServiceNetwork {
+interface FetchOptions extends ServiceNetwork {
   /** Form to send by POST. Without it, the request is a GET. */
   readonly body?: string
   readonly authorization?: string

@@ -28,7 +28,7 @@ export interface Authorizer {
   refusalOf(caller: Caller, body: unknown): Refusal | undefined
 }
 
-export interface AuthorizerOptions extends AuthorizationOptions {
+interface AuthorizerOptions extends AuthorizationOptions {
   /** URL of the server, if all clients reach it there: on the loopback. */
   readonly url?: string
   readonly path: string

@@ -6,7 +6,7 @@ import { refuse, replyEmpty, replyJson } from '../http/reply.ts'
 const wellKnown = '/.well-known/oauth-protected-resource'
 
 /** The metadata of a protected resource (RFC 9728): the issuers whose tokens this server accepts. */
-export interface Metadata {
+interface Metadata {
   readonly url: string
   /** Answers a request for it. Returns false for any other request. */
   serve(request: IncomingMessage, response: ServerResponse): boolean

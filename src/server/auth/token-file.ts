@@ -115,7 +115,7 @@ function isStoredToken(value: unknown): value is StoredToken {
 const isWord = (value: unknown) => typeof value === 'string' && value !== ''
 const isTime = (value: unknown) => typeof value === 'string' && !Number.isNaN(Date.parse(value))
 
-export interface NewToken {
+interface NewToken {
   readonly roles: readonly string[]
   readonly name?: string
   /** Time of expiry, in milliseconds since 1970. Default never. */

@@ -46,14 +46,14 @@ export interface Identity {
 }
 
 /** Objects that are bound together with a view. */
-export interface Bound {
+interface Bound {
   /** The subscription of the one client of a pipe or session, in the revisions that have sessions. */
   readonly subscription?: Subscription | undefined
   readonly toolbox?: Toolbox | undefined
 }
 
 /** Returns the capabilities for a view: `subscribe` and `listChanged` when some source can notify. */
-export function capabilitiesOf(view: View) {
+function capabilitiesOf(view: View) {
   return {
     resources: view.live === true ? { subscribe: true, listChanged: true } : {},
     completions: {},

@@ -43,7 +43,7 @@ export function cancelRequest(cancellation: Cancellation): void {
   cancellation.onCancel?.()
 }
 
-export interface RequestOptions {
+interface RequestOptions {
   /** Aborts when the request is cancelled; then it has no answer. */
   readonly signal?: AbortSignal
   /** Cancels the request in the same way as the signal. */
@@ -92,7 +92,7 @@ export interface Served extends Introduction {
   readonly onInitialized?: () => void
 }
 
-export interface ChannelOptions {
+interface ChannelOptions {
   readonly era: Era
   readonly view: View
   /** Returns the view for a client, by its declared name. Default `view`. */

@@ -31,14 +31,14 @@ export function clientIn(meta: unknown): ClientName | undefined {
 }
 
 /** The views, tools and notes for the clients of one principal, each by its profile. */
-export interface Given {
+interface Given {
   view(client: ClientName | undefined): View
   tools(client: ClientName | undefined): readonly Tool[]
   /** Returns the text after the instructions of the server. */
   note(client: ClientName | undefined): string | undefined
 }
 
-export interface Giving {
+interface Giving {
   readonly profileOf: (client: ClientName | undefined) => ClientProfile
   readonly principal: Principal
   readonly whole: View

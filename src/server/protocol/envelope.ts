@@ -34,7 +34,7 @@ export function envelopeFault(
 }
 
 /** The capabilities that a server declares, by name, each with its supported features. */
-export type Capabilities = Readonly<Record<string, Readonly<Record<string, unknown>>>>
+type Capabilities = Readonly<Record<string, Readonly<Record<string, unknown>>>>
 
 /** The contents of the results of `initialize` and `server/discover`. */
 export interface Introduction {
@@ -105,7 +105,7 @@ function badMeta(key: string, fault: string): WireError {
   return invalidParams(`In the _meta of the params, ${key} ${fault}.`)
 }
 
-export function unsupported(requested: string, offered: readonly Revision[] = revisions): WireError {
+function unsupported(requested: string, offered: readonly Revision[] = revisions): WireError {
   return {
     code: codes.unsupportedVersion,
     message: 'Unsupported protocol version',

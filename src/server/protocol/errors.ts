@@ -43,7 +43,7 @@ export class ProtocolError extends Error {
 const maxEcho = 1024
 
 /** The message for missing and denied resources, and for nothing else. */
-export const notFoundMessage = 'Resource not found'
+const notFoundMessage = 'Resource not found'
 
 /**
  * Converts any failure to its form for clients (error firewall). Missing and denied give the same bytes; for `unavailable`,

@@ -33,7 +33,7 @@ export function isBlobStream(value: unknown): value is BlobStream {
 const blobBytesKey = Symbol('bytes')
 
 /** The member `blob` of a content before it is base64: a long one is encoded right into the answer, without a string of all of it. */
-export interface BlobBytes {
+interface BlobBytes {
   readonly [blobBytesKey]: Uint8Array
   /** Returns it in base64. */
   toJSON(): string

@@ -8,7 +8,7 @@ import { failure, isObject, type Notification, type Request, type Response } fro
 import { createOutbox } from './outbox.ts'
 import { modern } from './revisions.ts'
 
-export interface ListenOptions {
+interface ListenOptions {
   readonly view: View
   readonly server: { readonly name: string; readonly version: string }
   /** Writes one message on the stream; resolves when there is room for the next. */

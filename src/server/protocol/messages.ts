@@ -24,7 +24,7 @@ export type Response =
   | { readonly jsonrpc: '2.0'; readonly id: RequestId | null; readonly error: WireError }
 
 /** A JSON value classified as a JSON-RPC 2.0 message, or the answer to an invalid one. */
-export type Inbound =
+type Inbound =
   | { readonly kind: 'request'; readonly message: Request }
   | { readonly kind: 'notification'; readonly message: Notification }
   | { readonly kind: 'response' }

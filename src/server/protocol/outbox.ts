@@ -15,7 +15,7 @@ export interface Outbox {
   close(): void
 }
 
-export interface OutboxOptions {
+interface OutboxOptions {
   /** Writes one notification; resolves when there is room for the next. Rejects when the client is gone. */
   readonly write: (notification: Notification) => Promise<void>
   /** Id of the client's `subscriptions/listen` (2026-07-28). */

@@ -43,7 +43,7 @@ function describedResource(resource: Resource, revision: Revision, untrusted: re
   return wire
 }
 
-export function templateToWire(template: ResourceTemplate, revision: Revision): Wire {
+function templateToWire(template: ResourceTemplate, revision: Revision): Wire {
   const wire: Wire = { uriTemplate: template.uriTemplate, name: printable(template.name) }
   describe(wire, template, revision, undefined)
   addMeta(wire, template, undefined, revision, isRelayed(template) ? textsIn(template) : [])

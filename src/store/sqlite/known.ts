@@ -1,5 +1,5 @@
-import { isInSet } from '../text-set.ts'
 import type { TextSet } from '../texts.ts'
+import { isInSet } from '../texts.ts'
 
 /** Cache of look-ups in texts, valid until the texts change: common terms are queried repeatedly. */
 interface Known {

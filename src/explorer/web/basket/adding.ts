@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals'
+import { estimateOf } from '../../../browse/basket.ts'
 import { type Below, isFolder, walkBelow } from '../../../browse/folders.ts'
 import type { Resource } from '../../../core/view.ts'
 import { announce } from '../state/announce.ts'
 import { add, basket, isPicked, markOf, mostPicked, rememberWholes, removeBelow, toggle } from '../state/basket.ts'
 import { connected } from '../state/session.ts'
-import { estimateOf } from './plan.ts'
 import { t } from './words.ts'
 
 /** Maximum number of pages of folders that are loaded before the dialog shows the number of files. */

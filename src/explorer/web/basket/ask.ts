@@ -1,9 +1,9 @@
-import { isObject, objectOf, resourcesOf, type Wire } from '../../../client/wire.ts'
+import { type BasketItem, type Cost, type Level, levels, type Plan } from '../../../browse/basket.ts'
+import { resourcesOf, type Wire } from '../../../client/wire.ts'
+import { isObject, objectOf } from '../../../core/kit/object.ts'
 import type { Resource } from '../../../core/view.ts'
 import type { Connection } from '../mcp/connect.ts'
-import { type BasketItem, type Level, levels } from '../state/basket.ts'
 import { readableUri } from '../tree/columns.ts'
-import type { Cost, Plan } from './plan.ts'
 
 /** The tool that counts, suggests and assembles. */
 export const tool = 'assemble_context'

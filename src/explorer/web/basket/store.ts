@@ -1,12 +1,13 @@
 import { computed, effect, signal } from '@preact/signals'
-import { lastSegment, objectOf, resourcesOf } from '../../../client/wire.ts'
-import { add, type BasketItem, type BasketLevel, basket, levels } from '../state/basket.ts'
+import { type BasketItem, type BasketLevel, type Cost, levels, planOf, usableOf } from '../../../browse/basket.ts'
+import { lastSegment, resourcesOf } from '../../../client/wire.ts'
+import { objectOf } from '../../../core/kit/object.ts'
+import { add, basket } from '../state/basket.ts'
 import { keep, readKept } from '../state/kept.ts'
 import { onChange } from '../state/live.ts'
 import { go, place } from '../state/place.ts'
 import { connection } from '../state/session.ts'
 import { type Encoding, encodings, type Format, formats, measure, type Settings, tool } from './ask.ts'
-import { type Cost, planOf, usableOf } from './plan.ts'
 
 const settingsKey = 'hikidashi.basket.settings'
 /** Servers at one origin share the storage of the browser, so each has its own basket, by its name. */
@@ -127,9 +128,7 @@ function forget(uri: string): void {
 function readSettings(): Settings {
   const otherwise: Settings = { budget: 32_000, encoding: 'o200k_base', format: 'xml', purpose: '' }
   try {
-    const kept: unknown = JSON.parse(readKept(settingsKey) ?? 'null')
-    if (typeof kept !== 'object' || kept === null) return otherwise
-    const { budget, encoding, format } = kept as Readonly<Record<string, unknown>>
+    const { budget, encoding, format } = objectOf(JSON.parse(readKept(settingsKey) ?? 'null'))
     return {
       budget: typeof budget === 'number' && Number.isSafeInteger(budget) && budget > 0 ? budget : otherwise.budget,
       encoding: encodings.find((one): one is Encoding => one === encoding) ?? otherwise.encoding,

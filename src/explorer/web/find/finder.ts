@@ -13,9 +13,9 @@ import { defined } from '../../../core/kit/defined.ts'
 import type { View } from '../../../core/view.ts'
 import { type Growth, growthOf } from '../home/survey.ts'
 import { healed } from '../state/healing.ts'
+import { places, templates } from '../state/offers.ts'
 import { type Place, place } from '../state/place.ts'
 import { connected } from '../state/session.ts'
-import { places, templates } from '../state/templates.ts'
 
 /** Merged results of several searches: hits best first, and the cursor of each search. */
 export interface Results {

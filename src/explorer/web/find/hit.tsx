@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact'
-import { fold } from '../../../browse/matching.ts'
 import { type FoundHit, piecesOf } from '../../../core/found.ts'
 import { defined } from '../../../core/kit/defined.ts'
+import { fold } from '../../../core/kit/matching.ts'
+import { decodeComponent } from '../../../core/uri.ts'
 import type { Resource } from '../../../core/view.ts'
 import { languageOf, mediaTypeOf } from '../preview/model/kind.ts'
 import { matchesIn } from '../preview/model/lines.ts'
@@ -217,12 +218,7 @@ export function nameMarks(name: string, query: string) {
 }
 
 function decodedPath(uri: string): string {
-  if (!uri.includes('%')) return uri
-  try {
-    return decodeURIComponent(uri)
-  } catch {
-    return uri
-  }
+  return uri.includes('%') ? (decodeComponent(uri) ?? uri) : uri
 }
 
 /** The hits of one document. */

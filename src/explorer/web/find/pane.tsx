@@ -1,12 +1,12 @@
 import './find.css'
 import { useEffect } from 'preact/hooks'
+import { followPrompts } from '../state/live.ts'
+import { loadTemplates, prompts, templates } from '../state/offers.ts'
 import { go, linkTo, place } from '../state/place.ts'
-import { loadPrompts, prompts } from '../state/prompts.ts'
-import { loadTemplates, templates } from '../state/templates.ts'
 import { SearchPane } from './search-pane.tsx'
 import './prompts.css'
 import { useSignal } from '@preact/signals'
-import { fold } from '../../../browse/matching.ts'
+import { fold } from '../../../core/kit/matching.ts'
 import type { ResourceTemplate } from '../../../core/view.ts'
 import { copy, reasonOf } from '../state/announce.ts'
 import { connected } from '../state/session.ts'
@@ -45,7 +45,7 @@ function PromptsPane() {
   const { state, items, isPart, error } = prompts.value
   const isLoading = state === 'loading'
   useEffect(() => {
-    if (prompts.value.state !== 'loaded') void loadPrompts()
+    if (prompts.value.state !== 'loaded') void followPrompts()
   }, [])
   const { prompt } = place.value
   const chosen = items.find(({ name }) => name === prompt)
@@ -55,7 +55,7 @@ function PromptsPane() {
       {state !== 'failed' ? null : (
         <p class="find-note find-bad">
           {reasonOf(error)}{' '}
-          <button type="button" class="button" onClick={() => void loadPrompts()}>
+          <button type="button" class="button" onClick={() => void followPrompts()}>
             {t('retry')}
           </button>
         </p>

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
-import { isObject, type Wire } from '../../../client/wire.ts'
+import type { Wire } from '../../../client/wire.ts'
 import { ResourceError } from '../../../core/errors.ts'
+import { isObject } from '../../../core/kit/object.ts'
 import { errorOf } from '../mcp/request.ts'
 
 /** Facts about the host around the page (MCP Apps, `HostContext`) that the page uses. */

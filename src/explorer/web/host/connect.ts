@@ -1,14 +1,7 @@
-import {
-  cacheOf,
-  contentsOf,
-  cursorOf,
-  isObject,
-  resourcesOf,
-  templatePageOf,
-  type Wire,
-} from '../../../client/wire.ts'
+import { cacheOf, contentsOf, cursorOf, resourcesOf, templatePageOf, type Wire } from '../../../client/wire.ts'
 import { ResourceError } from '../../../core/errors.ts'
 import { defined } from '../../../core/kit/defined.ts'
+import { isObject } from '../../../core/kit/object.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../../core/view.ts'
 import type { Changes, PageChange } from '../mcp/changes.ts'

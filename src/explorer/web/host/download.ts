@@ -1,4 +1,4 @@
-import { isObject } from '../../../client/wire.ts'
+import { isObject } from '../../../core/kit/object.ts'
 import { announce, reasonOf } from '../state/announce.ts'
 import { fileNameOf } from '../state/content-link.ts'
 import { ask, hostCapabilities } from './bridge.ts'

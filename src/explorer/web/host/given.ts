@@ -1,5 +1,5 @@
 import { effect, signal } from '@preact/signals'
-import { isObject } from '../../../client/wire.ts'
+import { isObject } from '../../../core/kit/object.ts'
 import { assemble } from '../basket/ask.ts'
 import { plan, settings } from '../basket/store.ts'
 import { reasonOf } from '../state/announce.ts'

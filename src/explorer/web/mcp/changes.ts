@@ -1,6 +1,6 @@
-import { invalid } from '../../../core/errors.ts'
+import { createListeners, type Told } from '../../../client/listeners.ts'
 import type { Subscription, ViewChange } from '../../../core/view.ts'
-import { type Listening, listen, type Wanted } from './listen.ts'
+import { type Listening, listen } from './listen.ts'
 import type { Endpoint } from './request.ts'
 
 /** A change. `missed`: the stream was interrupted, so everything may have changed. */
@@ -40,94 +40,7 @@ interface ChangesOptions {
 /** Maximum number of URIs that our server accepts in one subscription. */
 const maxUris = 1000
 
-interface Listener {
-  readonly tell: (change: PageChange) => void
-  readonly uris: Set<string>
-  list: boolean
-  prompts: boolean
-}
-
-/** The listeners, each with the changes that it asked for. */
-interface Listeners {
-  open(tell: (change: PageChange) => void): Subscription
-  /** Returns the union of the changes that all listeners asked for. */
-  wanted(): Wanted
-  /** Tells a change to the listeners that asked for it. */
-  readonly heard: Parameters<typeof listen>[2]
-  /** Tells each that everything that it listens to may have changed. */
-  tellMissed(): void
-  clear(): void
-}
-
-/**
- * @param asked Called when the wanted URIs have changed. Resolves once the stream is open for them.
- * @param told Returns what the server has accepted to tell.
- */
-function createListeners(asked: () => Promise<void>, told: () => Listening['told'] | undefined): Listeners {
-  const listeners = new Set<Listener>()
-  const wanted = (): Wanted => ({
-    uris: new Set([...listeners].flatMap(({ uris }) => [...uris])),
-    list: [...listeners].some(({ list }) => list),
-    prompts: [...listeners].some(({ prompts }) => prompts),
-  })
-  const tellAll = (changeFor: (listener: Listener) => PageChange | undefined) => {
-    for (const listener of [...listeners]) {
-      const change = changeFor(listener)
-      // One listener that fails does not keep the others from hearing.
-      if (change !== undefined) queueMicrotask(() => listeners.has(listener) && listener.tell(change))
-    }
-  }
-  const heard = {
-    onUpdated: (uri: string) => tellAll(({ uris }) => (uris.has(uri) ? { uris: [uri], listed: false } : undefined)),
-    onListed: () => tellAll(({ list }) => (list ? { uris: [], listed: true } : undefined)),
-    onPrompts: () => tellAll(({ prompts }) => (prompts ? { uris: [], listed: false, prompts } : undefined)),
-  }
-  return {
-    wanted,
-    heard,
-    tellMissed: () =>
-      tellAll(({ uris, list, prompts }) => ({
-        uris: [...uris],
-        listed: list,
-        ...(prompts ? { prompts } : {}),
-        missed: true,
-      })),
-    clear: () => listeners.clear(),
-    open: (tell) => {
-      const own: Listener = { tell, uris: new Set(), list: false, prompts: false }
-      listeners.add(own)
-      return {
-        get uris() {
-          return [...own.uris].filter((uri) => told()?.uris.has(uri))
-        },
-        add: async (added) => {
-          const fresh = added.filter((uri) => !own.uris.has(uri))
-          if (new Set([...wanted().uris, ...fresh]).size > maxUris)
-            throw invalid(`There may be no more than ${maxUris} URIs.`, 'too-many-subscriptions', { limit: maxUris })
-          for (const uri of fresh) own.uris.add(uri)
-          if (fresh.length > 0) await asked()
-          return added.filter((uri) => told()?.uris.has(uri))
-        },
-        addList: async () => {
-          own.list = true
-          await asked()
-          return told()?.list ?? false
-        },
-        addPrompts: async () => {
-          own.prompts = true
-          await asked()
-          return told()?.prompts ?? false
-        },
-        remove: (uri) => {
-          if (own.uris.delete(uri)) void asked()
-        },
-        close: () => {
-          if (listeners.delete(own)) void asked()
-        },
-      }
-    },
-  }
-}
+const none: Told = { uris: new Set(), list: false, prompts: false, tools: false }
 
 /** Returns a function that runs the work. Calls during a run cause one further run after it, until `isOver`. */
 function oneAtATime(work: () => Promise<void>, isOver: () => boolean): () => Promise<void> {
@@ -150,15 +63,58 @@ function oneAtATime(work: () => Promise<void>, isOver: () => boolean): () => Pro
   }
 }
 
-export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}): Changes {
-  const { onState = () => {}, waits = [500, 1000, 2000, 4000], joining = 50 } = options
-  /** Callers that wait until the latest additions are subscribed. */
-  let waiting: (() => void)[] = []
-  let current: Listening | undefined
+/** The timer of the next attempt. */
+interface Timer {
+  /** Whether a retry is waiting. New listeners do not shorten the delay. */
+  readonly isBackingOff: boolean
+  plan(wait: number): void
+  /** Plans a retry, later after each failure. */
+  backOff(): void
+  /** Forgets the failures. */
+  reset(): void
+  cancel(): void
+}
+
+function createTimer(run: () => void, waits: readonly number[]): Timer {
   let timer: ReturnType<typeof setTimeout> | undefined
   let failures = 0
-  /** Whether a retry is waiting. New listeners do not shorten the delay. */
   let isBackingOff = false
+  const plan = (wait: number) => {
+    clearTimeout(timer)
+    timer = setTimeout(() => {
+      isBackingOff = false
+      run()
+    }, wait)
+  }
+  return {
+    get isBackingOff() {
+      return isBackingOff
+    },
+    plan,
+    backOff: () => {
+      isBackingOff = true
+      failures++
+      plan(waits[Math.min(failures, waits.length) - 1] ?? 4000)
+    },
+    reset: () => {
+      failures = 0
+    },
+    cancel: () => clearTimeout(timer),
+  }
+}
+
+/** Throws an error where the page reports it, so that it stops nothing else. */
+function throwLater(error: unknown): void {
+  queueMicrotask(() => {
+    throw error
+  })
+}
+
+export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}): Changes {
+  const { onState = () => {}, waits = [500, 1000, 2000, 4000], joining = 50 } = options
+  /** Callers that wait until the latest additions are subscribed, to learn what the server agreed to. */
+  let waiting: ((told: Told) => void)[] = []
+  let current: Listening | undefined
   let isPaused = false
   let isClosed = false
   /** Whether something may have changed that nobody was told of. */
@@ -170,24 +126,12 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
     state = next
     onState(next)
   }
-  const plan = (wait: number) => {
-    clearTimeout(timer)
-    if (isClosed) return
-    timer = setTimeout(() => {
-      isBackingOff = false
-      void settle()
-    }, wait)
-  }
+  const timer = createTimer(() => void settle(), waits)
   const backOff = () => {
-    isBackingOff = true
-    failures++
-    plan(waits[Math.min(failures, waits.length) - 1] ?? 4000)
+    if (!isClosed) timer.backOff()
     if (current !== undefined) return
     isGap = true
     setState('lost')
-  }
-  const release = (those: readonly (() => void)[]) => {
-    for (const resolve of those) resolve()
   }
   const drop = () => {
     const last = current
@@ -200,28 +144,37 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
     const those = waiting
     waiting = []
     const want = listeners.wanted()
+    // A stream that is lost is opened again: until then, everything counts as agreed.
+    let told = want
+    const release = () => {
+      for (const resolve of those) resolve(told)
+    }
     if (want.uris.size === 0 && !want.list && !want.prompts) {
       drop()
       setState('off')
-      return release(those)
+      return release()
     }
-    if (current !== undefined && suffices(current, want)) return release(those)
+    if (current !== undefined && suffices(current, want)) {
+      told = current.told
+      return release()
+    }
     if (state !== 'lost' && current === undefined) setState('opening')
     try {
-      const next = await listen(endpoint, want, listeners.heard)
+      const next = await listen(endpoint, want, listeners)
       // The old stream ran until the new one was open, so no change is missed.
       drop()
       if (isPaused || isClosed) return next.close()
       current = next
-      failures = 0
+      told = next.told
+      timer.reset()
       void next.ended.then(() => void (current === next && lose()))
       setState('live')
-      if (isGap) listeners.tellMissed()
+      if (isGap) listeners.tell({ uris: [...want.uris], listed: true, prompts: true, missed: true })
       isGap = false
     } catch {
       if (!isPaused) backOff()
     } finally {
-      release(those)
+      release()
     }
   }
   const lose = () => {
@@ -232,19 +185,25 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
   /** Opens a stream for the wanted URIs. Additions meanwhile are handled right after. */
   const settle = oneAtATime(reopen, () => isClosed)
 
-  const asked = (): Promise<void> => {
-    const settled = new Promise<void>((resolve) => waiting.push(resolve))
-    if (!isBackingOff && !isPaused) plan(joining)
+  const ask = (): Promise<Told> => {
+    const settled = new Promise<Told>((resolve) => waiting.push(resolve))
+    if (!timer.isBackingOff && !isPaused && !isClosed) timer.plan(joining)
     return settled
   }
-  const listeners = createListeners(asked, () => current?.told)
+  const listeners = createListeners({
+    ask,
+    agreed: () => current?.told ?? none,
+    shrink: () => void ask(),
+    maxUris,
+    onFault: throwLater,
+  })
 
   return {
     open: listeners.open,
     pause: () => {
       isPaused = true
       isGap = isGap || current !== undefined
-      clearTimeout(timer)
+      timer.cancel()
       drop()
       setState('paused')
     },
@@ -252,23 +211,23 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
       if (!isPaused) return
       isPaused = false
       setState('opening')
-      plan(0)
+      timer.plan(0)
     },
     retry: () => {
-      if (isBackingOff) plan(0)
+      if (timer.isBackingOff) timer.plan(0)
     },
     close: () => {
       isClosed = true
-      clearTimeout(timer)
+      timer.cancel()
       drop()
       listeners.clear()
-      release(waiting)
+      for (const resolve of waiting) resolve(none)
     },
   }
 }
 
 /** Whether a stream tells enough. One that tells of a little too much costs less than another one. */
-function suffices({ asked }: Listening, { uris, list, prompts }: Wanted): boolean {
+function suffices({ asked }: Listening, { uris, list, prompts }: Told): boolean {
   if ((list && !asked.list) || (prompts && !asked.prompts)) return false
   if (asked.uris.size > 2 * uris.size + 50) return false
   return [...uris].every((uri) => asked.uris.has(uri))

@@ -1,28 +1,17 @@
-import { objectOf, type Wire } from '../../../client/wire.ts'
+import type { Listeners, Told } from '../../../client/listeners.ts'
+import type { Wire } from '../../../client/wire.ts'
 import { ResourceError } from '../../../core/errors.ts'
+import { objectOf } from '../../../core/kit/object.ts'
 import { type Endpoint, stream } from './request.ts'
-
-/** A subscription: requested, or acknowledged by the server. */
-export interface Wanted {
-  readonly uris: ReadonlySet<string>
-  readonly list: boolean
-  readonly prompts: boolean
-}
 
 /** One `subscriptions/listen` (2026-07-28) that the server has acknowledged. */
 export interface Listening {
   /** The requested subscription, of which the server may acknowledge less. */
-  readonly asked: Wanted
-  readonly told: Wanted
+  readonly asked: Told
+  readonly told: Told
   /** Resolves when it ends, for any reason. */
   readonly ended: Promise<void>
   close(): void
-}
-
-interface Heard {
-  onUpdated(uri: string): void
-  onListed(): void
-  onPrompts(): void
 }
 
 /** The server sends a heartbeat every 15 seconds. A stream without one for this long, in milliseconds, is dead. */
@@ -33,11 +22,7 @@ const silence = 50_000
  *
  * @throws ResourceError if the stream is refused, or ends before that.
  */
-export function listen(
-  endpoint: Endpoint,
-  asked: Wanted,
-  { onUpdated, onListed, onPrompts }: Heard,
-): Promise<Listening> {
+export function listen(endpoint: Endpoint, asked: Told, { tell }: Pick<Listeners, 'tell'>): Promise<Listening> {
   const controller = new AbortController()
   const { signal } = controller
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -63,9 +48,10 @@ export function listen(
             const told = agreedOf(objectOf(params.notifications))
             acknowledge({ asked, told, ended, close: () => controller.abort() })
           } else if (message.method === 'notifications/resources/updated' && typeof params.uri === 'string')
-            onUpdated(params.uri)
-          else if (message.method === 'notifications/resources/list_changed') onListed()
-          else if (message.method === 'notifications/prompts/list_changed') onPrompts()
+            tell({ uris: [params.uri], listed: false })
+          else if (message.method === 'notifications/resources/list_changed') tell({ uris: [], listed: true })
+          else if (message.method === 'notifications/prompts/list_changed')
+            tell({ uris: [], listed: false, prompts: true })
         }
         refuse(new ResourceError('unavailable', 'The server does not tell of changes just now.'))
       } catch (error) {
@@ -84,11 +70,12 @@ export function listen(
   })
 }
 
-function agreedOf({ resourceSubscriptions, resourcesListChanged, promptsListChanged }: Wire): Wanted {
+function agreedOf({ resourceSubscriptions, resourcesListChanged, promptsListChanged }: Wire): Told {
   const uris = Array.isArray(resourceSubscriptions) ? resourceSubscriptions : []
   return {
     uris: new Set(uris.filter((uri) => typeof uri === 'string')),
     list: resourcesListChanged === true,
     prompts: promptsListChanged === true,
+    tools: false,
   }
 }

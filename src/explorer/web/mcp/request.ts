@@ -1,7 +1,8 @@
 import { type ByteStream, eventsOf } from '../../../client/events.ts'
-import { isObject, malformed, type Wire } from '../../../client/wire.ts'
+import { malformed, type Wire } from '../../../client/wire.ts'
 import { type ErrorDetail, type ErrorKind, ResourceError } from '../../../core/errors.ts'
 import { untilAborted } from '../../../core/kit/abort.ts'
+import { isObject } from '../../../core/kit/object.ts'
 
 /** The only revision that the page speaks, because its server is always hikidashi. */
 const revision = '2026-07-28'

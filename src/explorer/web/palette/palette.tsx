@@ -5,10 +5,10 @@ import type { Resource } from '../../../core/view.ts'
 import { find } from '../find/finder.ts'
 import { groupsOf, resourceOf } from '../find/hit.tsx'
 import { loadNames, names } from '../state/known.ts'
-import { loadPrompts, prompts } from '../state/prompts.ts'
+import { followPrompts } from '../state/live.ts'
+import { loadTemplates, places, prompts, templates } from '../state/offers.ts'
 import { connected } from '../state/session.ts'
 import { shown, tailOf } from '../state/shown.ts'
-import { loadTemplates, places, templates } from '../state/templates.ts'
 import { readableUri } from '../tree/columns.ts'
 import { commandKey, hasSingleKeys, open, takeTypedAhead } from './keys.ts'
 import { actions, promptOptions, resourceOption, templateOptions, typedOptions } from './options.ts'
@@ -32,7 +32,7 @@ function CommandPalette() {
     dialog.current?.showModal()
     query.value = takeTypedAhead()
     if (templates.value.state !== 'loaded') void loadTemplates()
-    if (prompts.value.state !== 'loaded') void loadPrompts()
+    if (prompts.value.state !== 'loaded') void followPrompts()
     loadNames(connected().view).catch(() => {})
   }, [])
   useAsking(query, asked, isAsking)

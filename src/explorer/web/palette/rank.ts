@@ -1,4 +1,4 @@
-import { fold } from '../../../browse/matching.ts'
+import { fold } from '../../../core/kit/matching.ts'
 
 /** An action or a resource of the palette. */
 export interface Option {

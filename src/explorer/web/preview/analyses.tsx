@@ -1,5 +1,6 @@
+import { isObject } from '../../../core/kit/object.ts'
 import './schema.css'
-import { isObject, type Wire } from '../../../client/wire.ts'
+import type { Wire } from '../../../client/wire.ts'
 import { linkTo } from '../state/place.ts'
 import { langOf, shown } from '../state/shown.ts'
 import { formatNumber, formatTime, language } from '../words/language.ts'

@@ -1,4 +1,4 @@
-import { isObject } from '../../../client/wire.ts'
+import { isObject } from '../../../core/kit/object.ts'
 import { linkTo } from '../state/place.ts'
 import { stepBack } from '../state/steps.ts'
 import { DataTable } from './data-table.tsx'

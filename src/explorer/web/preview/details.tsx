@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { isObject } from '../../../client/wire.ts'
+import { isObject } from '../../../core/kit/object.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { originIn } from '../../../core/origin.ts'
 import { linkTo } from '../state/place.ts'

@@ -1,3 +1,4 @@
+import { decodeComponent } from '../../../core/uri.ts'
 import { linkTo } from '../state/place.ts'
 import { connected } from '../state/session.ts'
 import { shown } from '../state/shown.ts'
@@ -235,9 +236,5 @@ function nodesOf(lines: readonly TokenLine[]): readonly Node[] {
 }
 
 function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text).toLowerCase()
-  } catch {
-    return text.toLowerCase()
-  }
+  return (decodeComponent(text) ?? text).toLowerCase()
 }

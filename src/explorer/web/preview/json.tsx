@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks'
-import { isObject } from '../../../client/wire.ts'
 import { parseFound } from '../../../core/found.ts'
+import { isObject } from '../../../core/kit/object.ts'
 import { lazily } from '../shell/panes.tsx'
 import { JsonTree } from './json-tree.tsx'
 import { analysesOf } from './model/analyses.ts'

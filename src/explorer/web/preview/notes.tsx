@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
-import { isObject } from '../../../client/wire.ts'
 import { isResourceError } from '../../../core/errors.ts'
+import { isObject } from '../../../core/kit/object.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { reasonOf } from '../state/announce.ts'
 import { addressOf, linkTo, place } from '../state/place.ts'

@@ -1,6 +1,7 @@
+import { isObject } from '../../../core/kit/object.ts'
 import './schema.css'
 import type { ComponentChildren } from 'preact'
-import { isObject, type Wire } from '../../../client/wire.ts'
+import type { Wire } from '../../../client/wire.ts'
 import { linkTo } from '../state/place.ts'
 import { langOf, shown } from '../state/shown.ts'
 import { Region } from './controls.tsx'

@@ -1,21 +1,18 @@
 import { computed, signal } from '@preact/signals'
+import {
+  type BasketItems,
+  type BasketLevel,
+  isIn,
+  withAdded,
+  withLevel,
+  withMoved,
+  withoutUris,
+} from '../../../browse/basket.ts'
 import { foldersOf, isFolder } from '../../../browse/folders.ts'
 import type { Resource } from '../../../core/view.ts'
 
-/** The levels of a resource, as in `assemble_context`, the largest first. */
-export const levels = ['full', 'windows', 'outline', 'link'] as const
-export type Level = (typeof levels)[number]
-
-/** `auto`: the largest level that fits. */
-export type BasketLevel = 'auto' | Level
-
-export interface BasketItem {
-  readonly resource: Resource
-  readonly level: BasketLevel
-}
-
 /** Picked items, in the order of picking. */
-export const basket = signal<readonly BasketItem[]>([])
+export const basket = signal<BasketItems>([])
 
 /** Maximum number of items, as in `assemble_context`. */
 export const mostPicked = 500
@@ -53,7 +50,7 @@ export function removeBelow(folder: string): void {
 }
 
 export function isPicked(uri: string): boolean {
-  return basket.value.some(({ resource }) => resource.uri === uri)
+  return isIn(basket.value, uri)
 }
 
 /** Adds a resource to the basket, or removes it. Folders are ignored: `pick` adds the files below them. */
@@ -63,26 +60,20 @@ export function toggle(resource: Resource): void {
 }
 
 /** Adds the new resources, up to the limit of the basket. */
-export function add(items: readonly BasketItem[]): void {
-  const picked = new Set(basket.value.map(({ resource }) => resource.uri))
-  const fresh = items.filter(({ resource }) => !isFolder(resource) && !picked.has(resource.uri))
-  if (fresh.length > 0) basket.value = [...basket.value, ...fresh].slice(0, mostPicked)
+export function add(items: BasketItems): void {
+  const files = items.filter(({ resource }) => !isFolder(resource))
+  basket.value = withAdded(basket.value, files, mostPicked)
 }
 
 export function remove(uri: string): void {
-  basket.value = basket.value.filter(({ resource }) => resource.uri !== uri)
+  basket.value = withoutUris(basket.value, new Set([uri]))
 }
 
 export function setLevel(uri: string, level: BasketLevel): void {
-  basket.value = basket.value.map((item) => (item.resource.uri === uri ? { ...item, level } : item))
+  basket.value = withLevel(basket.value, uri, level)
 }
 
 /** Moves an item by a number of places. */
 export function move(uri: string, by: number): void {
-  const items = [...basket.value]
-  const at = items.findIndex(({ resource }) => resource.uri === uri)
-  const [item] = items.splice(at, 1)
-  if (at === -1 || item === undefined) return
-  items.splice(Math.max(0, Math.min(items.length, at + by)), 0, item)
-  basket.value = items
+  basket.value = withMoved(basket.value, uri, by)
 }

@@ -8,9 +8,9 @@ import { announce } from './announce.ts'
 import { arranged, isSearchMount, kindOf, noteMounts } from './kinds.ts'
 import { remember } from './known.ts'
 import { markChanged, markSeen, onListChange } from './live.ts'
+import { loadTemplates } from './offers.ts'
 import { go, place } from './place.ts'
 import { connection } from './session.ts'
-import { loadTemplates } from './templates.ts'
 
 /** Data to browse: the tree, and the list of everything, each loaded at its first use. */
 interface Browse {

@@ -1,4 +1,5 @@
 import { isBelow } from '../../../browse/folders.ts'
+import { decodeComponent } from '../../../core/uri.ts'
 import { browse, treeState } from './browse.ts'
 import { titleOfMount } from './kinds.ts'
 
@@ -33,9 +34,5 @@ export function crumbsOf(uri: string): readonly Crumb[] {
 
 /** Returns a decoded part of a URI. Invalid encodings stay as they are. */
 function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
+  return decodeComponent(text) ?? text
 }

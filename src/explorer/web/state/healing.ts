@@ -1,7 +1,7 @@
 import { effect, signal, untracked } from '@preact/signals'
 import { browse } from './browse.ts'
+import { loadTemplates, templates } from './offers.ts'
 import { liveness } from './session.ts'
-import { loadTemplates, templates } from './templates.ts'
 
 /** How often the connection came back. A pane that shows a failure retries when this number grows. */
 export const healed = signal(0)

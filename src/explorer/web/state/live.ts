@@ -3,6 +3,7 @@ import type { Subscription } from '../../../core/view.ts'
 import type { PageChange } from '../mcp/changes.ts'
 import { kindOf } from './kinds.ts'
 import { knownOf } from './known.ts'
+import { loadPrompts } from './offers.ts'
 import { connection } from './session.ts'
 
 /** The resources that have changed since the reader last viewed them. */
@@ -35,7 +36,7 @@ type ListListener = (change: { readonly missed: boolean }) => void
 
 const ofUri = new Map<string, Set<(missed: boolean) => void>>()
 const ofList = new Set<ListListener>()
-const ofPrompts = new Set<() => void>()
+let hearsPrompts = false
 let subscription: Subscription | undefined
 
 /**
@@ -63,20 +64,18 @@ export function onListChange(listener: ListListener): () => void {
   return () => ofList.delete(listener)
 }
 
-/**
- * Notifies a listener when prompts come, go or change, and once when the subscription begins, because earlier changes were not
- * notified.
- */
-export function onPromptsChange(listener: () => void): () => void {
-  ofPrompts.add(listener)
-  if (ofPrompts.size === 1) addPrompts(subscription)
-  return () => ofPrompts.delete(listener)
+/** Loads the prompts, and loads them again whenever they come, go or change. */
+export function followPrompts(): Promise<void> {
+  if (!hearsPrompts) addPrompts(subscription)
+  hearsPrompts = true
+  return loadPrompts()
 }
 
+/** Changes before the subscription were not notified, so the prompts are loaded again when it begins. */
 function addPrompts(opened: Subscription | undefined): void {
   opened?.addPrompts?.().then(
     (isTold) => {
-      if (isTold) for (const listener of [...ofPrompts]) listener()
+      if (isTold) void loadPrompts()
     },
     () => {},
   )
@@ -86,7 +85,7 @@ function hear({ uris, listed, prompts, missed: isMissed }: PageChange): void {
   const missed = isMissed === true
   for (const uri of uris) for (const listener of [...(ofUri.get(uri) ?? [])]) listener(missed)
   if (listed) for (const listener of [...ofList]) listener({ missed })
-  if (prompts === true) for (const listener of [...ofPrompts]) listener()
+  if (prompts === true) void loadPrompts()
 }
 
 /** Opens the one subscription of the page, once there is a connection. */
@@ -98,7 +97,7 @@ export function followChanges(): void {
     subscription = opened
     if (ofUri.size > 0) opened.add([...ofUri.keys()]).catch(() => {})
     if (ofList.size > 0) opened.addList().catch(() => {})
-    if (ofPrompts.size > 0) addPrompts(opened)
+    if (hearsPrompts) addPrompts(opened)
     return () => opened.close()
   })
 }

@@ -1,4 +1,5 @@
 import { effect, signal } from '@preact/signals'
+import { objectOf } from '../../../core/kit/object.ts'
 import { language } from '../words/language.ts'
 import { keep, readKept } from './kept.ts'
 
@@ -38,8 +39,7 @@ function widthOf(side: 'left' | 'right', value: unknown): { readonly left?: numb
 
 function stored(): Readonly<Record<string, unknown>> {
   try {
-    const value: unknown = JSON.parse(readKept(key) ?? '{}')
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+    return objectOf(JSON.parse(readKept(key) ?? '{}'))
   } catch {
     return {}
   }

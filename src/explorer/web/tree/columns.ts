@@ -1,6 +1,7 @@
 import { isBelow, isFolder } from '../../../browse/folders.ts'
-import { fold } from '../../../browse/matching.ts'
 import { isResourceError } from '../../../core/errors.ts'
+import { fold } from '../../../core/kit/matching.ts'
+import { decodeComponent } from '../../../core/uri.ts'
 import type { Page, Resource, View } from '../../../core/view.ts'
 
 /**
@@ -77,13 +78,7 @@ function textOf({ uri, name, title }: Resource): string {
 /** A URI with its valid escapes of non-ASCII characters and of spaces decoded. */
 export function readableUri(uri: string): string {
   if (!uri.includes('%')) return uri
-  return uri.replace(/(?:%20|%[89A-Fa-f][0-9A-Fa-f])+/g, (escaped) => {
-    try {
-      return decodeURIComponent(escaped)
-    } catch {
-      return escaped
-    }
-  })
+  return uri.replace(/(?:%20|%[89A-Fa-f][0-9A-Fa-f])+/g, (escaped) => decodeComponent(escaped) ?? escaped)
 }
 
 export const sorts = ['name', 'type', 'size', 'modified', 'priority'] as const

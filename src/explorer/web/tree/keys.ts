@@ -1,5 +1,5 @@
 import { isFolder } from '../../../browse/folders.ts'
-import { fold } from '../../../browse/matching.ts'
+import { fold } from '../../../core/kit/matching.ts'
 import type { Resource } from '../../../core/view.ts'
 import { addFolder } from '../basket/adding.ts'
 import { basket, remove, toggle } from '../state/basket.ts'

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { wordsOf } from '../../../browse/matching.ts'
+import { wordsOf } from '../../../core/kit/matching.ts'
 import type { Resource } from '../../../core/view.ts'
 import { typeName } from '../preview/model/kind.ts'
 import { iconOf, Shape } from '../shell/icons.tsx'

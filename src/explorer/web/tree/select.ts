@@ -1,6 +1,6 @@
 import { isBelow } from '../../../browse/folders.ts'
-import { wordsOf } from '../../../browse/matching.ts'
 import { lastSegment } from '../../../client/wire.ts'
+import { wordsOf } from '../../../core/kit/matching.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import type { Columns } from './columns.ts'
 import type { TreeRow } from './rows.ts'

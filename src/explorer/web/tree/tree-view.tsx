@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { type Below, isBelow, isFolder } from '../../../browse/folders.ts'
-import { wordsOf } from '../../../browse/matching.ts'
+import { wordsOf } from '../../../core/kit/matching.ts'
 import { askFor, pick } from '../basket/adding.ts'
 import { focusSearch } from '../palette/keys.ts'
 import { markOf, mostPicked } from '../state/basket.ts'

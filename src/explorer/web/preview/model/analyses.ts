@@ -1,4 +1,4 @@
-import { isObject } from '../../../../client/wire.ts'
+import { isObject } from '../../../../core/kit/object.ts'
 import { encodePath, encodeSegment } from '../../../../core/uri.ts'
 
 /** An analysis in a list of a results mount (`recent`, `by-tag/…`). */

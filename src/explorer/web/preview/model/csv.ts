@@ -83,15 +83,6 @@ export function delimiterOf(text: string, mediaType: string | undefined): string
   return scored.reduce((best, one) => (one.score > best.score + 0.001 ? one : best)).delimiter
 }
 
-/** Writes cells as comma-separated values that {@link parseCsv} reads back, and makes formulas harmless for spreadsheets. */
-export function formatCsv(rows: Rows): string {
-  return rows.map((row) => `${row.map(cellText).join(',')}\r\n`).join('')
-}
-
-function cellText(cell: string): string {
-  return /[",\r\n]/.test(cell) || cell === '' ? `"${cell.replaceAll('"', '""')}"` : cell
-}
-
 /** Parses a number as people write it into tables; `undefined` if the text is not a number. */
 export function numberOf(cell: string): number | undefined {
   const text = cell

@@ -1,4 +1,4 @@
-import { fold } from '../../../../browse/matching.ts'
+import { fold } from '../../../../core/kit/matching.ts'
 
 /** The lines of a text. A newline at its end does not begin another line. */
 export function linesOf(text: string): readonly string[] {

@@ -1,4 +1,4 @@
-import { isObject } from '../../../../client/wire.ts'
+import { isObject } from '../../../../core/kit/object.ts'
 
 /** Maximum number of cells and outputs that a preview draws. */
 export const maxCells = 500

@@ -1,3 +1,5 @@
+import { decodeComponent } from '../../../../core/uri.ts'
+
 /** The pieces of a URI reference (RFC 3986, appendix B). */
 interface Pieces {
   readonly scheme: string | undefined
@@ -107,12 +109,7 @@ export function withParameter(uri: string, name: string, value: string): string 
 export function parameterOf(uri: string, name: string): string | undefined {
   const { rest = '' } = splitQuery(uri)
   const value = rest.split('&').find((pair) => pair.startsWith(`${name}=`))
-  if (value === undefined) return undefined
-  try {
-    return decodeURIComponent(value.slice(name.length + 1))
-  } catch {
-    return undefined
-  }
+  return value === undefined ? undefined : decodeComponent(value.slice(name.length + 1))
 }
 
 /** The lines that a URI selects, from 1, both inclusive. */

@@ -1,4 +1,4 @@
-import { isObject } from '../../../../client/wire.ts'
+import { isObject } from '../../../../core/kit/object.ts'
 import { encodeSegment } from '../../../../core/uri.ts'
 
 /** A table, as in the overview of a database (docs/providers/sqlite.md). */

@@ -1,5 +1,5 @@
 /** A piece of a line: text, and its highlighting class, if any. */
-export type Token = readonly [text: string, style: string]
+type Token = readonly [text: string, style: string]
 export type TokenLine = readonly Token[]
 
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#x27': "'" }

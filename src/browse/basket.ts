@@ -1,12 +1,57 @@
-import type { Resource } from '../../../core/view.ts'
-import { type BasketItem, type Level, levels } from '../state/basket.ts'
+import type { Resource } from '../core/view.ts'
 
-/** Tokens of a resource at each level that it has, counted by the server. */
+/** The levels of a resource, as in `assemble_context`, the largest first. */
+export const levels = ['full', 'windows', 'outline', 'link'] as const
+export type Level = (typeof levels)[number]
+
+/** `auto`: the largest level that fits. */
+export type BasketLevel = 'auto' | Level
+
+export interface BasketItem {
+  readonly resource: Resource
+  readonly level: BasketLevel
+}
+
+/** Picked items, in the order of picking. It is immutable: each change returns new items. */
+export type BasketItems = readonly BasketItem[]
+
+export function isIn(items: BasketItems, uri: string): boolean {
+  return items.some(({ resource }) => resource.uri === uri)
+}
+
+/** Adds the items that are not there yet, up to `most` in all. */
+export function withAdded(items: BasketItems, added: BasketItems, most = Number.POSITIVE_INFINITY): BasketItems {
+  const there = new Set(items.map(({ resource }) => resource.uri))
+  const fresh = added.filter(({ resource }) => !there.has(resource.uri))
+  return fresh.length === 0 ? items : [...items, ...fresh].slice(0, most)
+}
+
+export function withoutUris(items: BasketItems, uris: ReadonlySet<string>): BasketItems {
+  return items.filter(({ resource }) => !uris.has(resource.uri))
+}
+
+export function withLevel(items: BasketItems, uri: string, level: BasketLevel): BasketItems {
+  return items.map((item) => (item.resource.uri === uri ? { ...item, level } : item))
+}
+
+/** Moves an item by a number of places. */
+export function withMoved(items: BasketItems, uri: string, by: number): BasketItems {
+  const rest = [...items]
+  const at = rest.findIndex(({ resource }) => resource.uri === uri)
+  const [item] = rest.splice(at, 1)
+  if (at === -1 || item === undefined) return items
+  rest.splice(Math.max(0, Math.min(rest.length, at + by)), 0, item)
+  return rest
+}
+
+/** Tokens of a resource at each level that it has. */
 export interface Cost {
   readonly levels: Readonly<Partial<Record<Level, number>>>
   /** The resource does not exist, or is denied. */
   readonly missing: boolean
   readonly notes: readonly string[]
+  /** Why it could not be counted. */
+  readonly failure?: string
 }
 
 export interface PlannedItem extends BasketItem {
@@ -43,12 +88,7 @@ export function levelsOf(cost: Cost | undefined): readonly Level[] {
  * Decides the level of each item. Chosen levels stay; items with `auto` begin in full, and are lowered while the budget is exceeded,
  * each time by the step that saves most.
  */
-export function planOf(
-  items: readonly BasketItem[],
-  costs: ReadonlyMap<string, Cost>,
-  frame: number,
-  usable: number,
-): Plan {
+export function planOf(items: BasketItems, costs: ReadonlyMap<string, Cost>, frame: number, usable: number): Plan {
   const costOf = (item: BasketItem) => costs.get(item.resource.uri)
   const taken = items.map((item) => {
     const there = levelsOf(costOf(item))

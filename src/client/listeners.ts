@@ -1,0 +1,215 @@
+import { invalid } from '../core/errors.ts'
+import { untilAborted } from '../core/kit/abort.ts'
+import { decodeComponent } from '../core/uri.ts'
+import type { CallOptions, Subscription, ViewChange } from '../core/view.ts'
+
+/** A set of changes: those that a listener wants, or those that a server agreed to notify about. */
+export interface Told {
+  readonly uris: ReadonlySet<string>
+  readonly list: boolean
+  readonly prompts: boolean
+  readonly tools: boolean
+}
+
+/** Changes that were notified within a short time. */
+export interface Batch {
+  readonly uris: readonly string[]
+  readonly listed: boolean
+  readonly prompts?: boolean
+  readonly tools?: boolean
+  /** Notifications were missed, so everything in the batch may have changed. */
+  readonly missed?: true
+}
+
+/** The listeners of one server, each with the changes that it asked for. */
+export interface Listeners {
+  open(listener: (change: ViewChange & Pick<Batch, 'missed'>) => void): Subscription
+  /** Returns the union of the changes that all listeners asked for. */
+  wanted(): Told
+  /** Returns the listened URIs that a change of `uri` concerns: its own spellings, and those of the directories above it. */
+  concernedBy(uri: string): Iterable<string>
+  /** Tells each listener the part of a batch that it asked for. */
+  tell(batch: Batch): void
+  clear(): void
+}
+
+interface ListenersOptions {
+  /** Asks the server for what is wanted now. Resolves to what it agreed to. */
+  ask(): Promise<Told>
+  /** Returns what the server has agreed to so far. */
+  agreed(): Told
+  /** Asks the server to stop notifying about what nobody listens to any more. */
+  shrink(): void
+  /** Maximum number of URIs of all listeners together. */
+  readonly maxUris: number
+  /** Called with the error of a listener. The other listeners are told all the same. */
+  onFault(error: unknown): void
+}
+
+interface Listening {
+  readonly listener: Parameters<Listeners['open']>[0]
+  readonly uris: Set<string>
+  list: boolean
+  prompts: boolean
+  tools: boolean
+}
+
+export function createListeners({ ask, agreed, shrink, maxUris, onFault }: ListenersOptions): Listeners {
+  const all = new Set<Listening>()
+  const names = createNames()
+
+  const open: Listeners['open'] = (listener) => {
+    const own: Listening = { listener, uris: new Set(), list: false, prompts: false, tools: false }
+    all.add(own)
+    const drop = (uri: string): boolean => {
+      if (!own.uris.delete(uri)) return false
+      names.remove(uri)
+      return true
+    }
+    const addKind = async (kind: 'list' | 'prompts' | 'tools', options: CallOptions | undefined): Promise<boolean> => {
+      options?.signal?.throwIfAborted()
+      if (!all.has(own)) return false
+      const before = own[kind]
+      own[kind] = true
+      try {
+        const told = await untilAborted(ask(), options?.signal)
+        own[kind] = told[kind]
+        return told[kind]
+      } catch (error) {
+        own[kind] = before
+        throw error
+      }
+    }
+    return {
+      get uris() {
+        return [...own.uris].filter((uri) => agreed().uris.has(uri))
+      },
+      add: async (given, options) => {
+        options?.signal?.throwIfAborted()
+        if (!all.has(own)) return []
+        const uris = [...new Set(given)]
+        const fresh = uris.filter((uri) => !own.uris.has(uri))
+        if (names.size + fresh.length > maxUris)
+          throw invalid(`There may be at most ${maxUris} URIs in all.`, 'too-many-subscriptions', { limit: maxUris })
+        // Count the URIs as wanted from now on: if the connection is lost meanwhile, the new one subscribes to them too.
+        for (const uri of fresh) {
+          own.uris.add(uri)
+          names.add(uri)
+        }
+        try {
+          // The agreed set can be trusted only for URIs that were wanted all along: others may be unsubscribed at this moment.
+          const isAgreed = fresh.length === 0 && uris.every((uri) => agreed().uris.has(uri))
+          const told = isAgreed ? agreed() : await untilAborted(ask(), options?.signal)
+          for (const uri of fresh) if (!told.uris.has(uri)) drop(uri)
+          return uris.filter((uri) => own.uris.has(uri) && told.uris.has(uri))
+        } catch (error) {
+          for (const uri of fresh) drop(uri)
+          throw error
+        }
+      },
+      addList: (options) => addKind('list', options),
+      addPrompts: (options) => addKind('prompts', options),
+      addTools: (options) => addKind('tools', options),
+      remove: (uri) => {
+        if (drop(uri)) shrink()
+      },
+      close: () => {
+        if (!all.delete(own)) return
+        for (const uri of [...own.uris]) drop(uri)
+        shrink()
+      },
+    }
+  }
+
+  return {
+    open,
+    wanted: () => ({
+      uris: new Set(names.all()),
+      list: [...all].some(({ list }) => list),
+      prompts: [...all].some(({ prompts }) => prompts),
+      tools: [...all].some(({ tools }) => tools),
+    }),
+    concernedBy: names.of,
+    tell: (batch) => {
+      for (const listening of [...all]) {
+        const change = changeFor(listening, batch)
+        if (change === undefined || !all.has(listening)) continue
+        try {
+          listening.listener(change)
+        } catch (error) {
+          onFault(error)
+        }
+      }
+    },
+    clear: () => all.clear(),
+  }
+}
+
+/** The part of a batch that a listener asked for; undefined if there is none. */
+function changeFor({ uris, list, prompts, tools }: Listening, batch: Batch) {
+  const told = { uris: batch.uris.filter((uri) => uris.has(uri)), listed: batch.listed && list }
+  const ofPrompts = batch.prompts === true && prompts
+  const ofTools = batch.tools === true && tools
+  if (told.uris.length === 0 && !told.listed && !ofPrompts && !ofTools) return undefined
+  return {
+    ...told,
+    ...(ofPrompts ? { prompts: true } : {}),
+    ...(ofTools ? { tools: true } : {}),
+    ...(batch.missed ? { missed: true as const } : {}),
+  }
+}
+
+/**
+ * The URIs that are listened to, each with the number of its listeners. The URIs belong to the server: they are never parsed or
+ * rewritten, only compared as text and split at slashes.
+ */
+interface Names {
+  readonly size: number
+  all(): Iterable<string>
+  /** Counts one more listener of a URI. */
+  add(uri: string): void
+  /** Counts one listener less. */
+  remove(uri: string): void
+  /** Returns the URIs that a change of `uri` concerns: its own spellings, and those of the directories above it. */
+  of(uri: string): Iterable<string>
+}
+
+export function createNames(): Names {
+  const counts = new Map<string, number>()
+  const spellings = new Map<string, Set<string>>()
+  return {
+    get size() {
+      return counts.size
+    },
+    all: () => counts.keys(),
+    add: (uri) => {
+      counts.set(uri, (counts.get(uri) ?? 0) + 1)
+      const key = keyOf(uri)
+      const known = spellings.get(key) ?? new Set<string>()
+      spellings.set(key, known.add(uri))
+    },
+    remove: (uri) => {
+      const left = (counts.get(uri) ?? 0) - 1
+      if (left > 0) return void counts.set(uri, left)
+      counts.delete(uri)
+      const key = keyOf(uri)
+      const known = spellings.get(key)
+      known?.delete(uri)
+      if (known?.size === 0) spellings.delete(key)
+    },
+    of: function* (uri) {
+      for (let key = keyOf(uri); ; key = key.slice(0, key.lastIndexOf('/'))) {
+        yield* spellings.get(key) ?? []
+        if (!key.includes('/')) return
+      }
+    },
+  }
+}
+
+/** Returns a key that all spellings of a URI share: servers that parse URIs escape them in their own way. */
+export function keyOf(uri: string): string {
+  const bare = uri.endsWith('/') ? uri.slice(0, -1) : uri
+  return bare
+    .replace(/^[^:/?#]+:(?:\/\/[^/?#]*)?/, (start) => start.toLowerCase())
+    .replace(/(?:%[0-9A-Fa-f]{2})+/g, (escaped) => decodeComponent(escaped) ?? escaped.toUpperCase())
+}
