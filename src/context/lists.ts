@@ -17,7 +17,7 @@ import type { Limits } from './types.ts'
  */
 const weights = {
   search: 0.25,
-  name: 0.4,
+  name: 0.3,
   label: 0.2,
   words: 0.3,
   section: 0.3,

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { ResourceError } from '../core/errors.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import { createHeap } from './heap.ts'
-import { bytesOf, type Ranks, ranksOf } from './ranks.ts'
+import type { Ranks } from './ranks.ts'
 
 /** A tokenizer of models. */
 export type Encoding = 'o200k_base' | 'cl100k_base'
@@ -35,6 +35,8 @@ export const maxCounted = 4_000_000
 interface Vocabulary {
   readonly pattern: RegExp
   readonly ranks: Ranks
+  /** The bytes of a text in UTF-8, as characters from 0 to 255. */
+  readonly bytesOf: (text: string) => string
 }
 
 /** Maximum length of cached pieces, and their maximum number. */
@@ -52,21 +54,23 @@ export function openCounter(encoding: Encoding): Promise<Counter> {
 }
 
 async function load(encoding: Encoding): Promise<Vocabulary> {
+  // A server starts with this module, and counts tokens later.
+  const { bytesOf, ranksOf } = await import('./ranks.ts')
   if (encoding === 'o200k_base') {
     const [{ O200KBase }, { default: tokens }] = await Promise.all([
       import('gpt-tokenizer/encodingParams/o200k_base'),
       import('gpt-tokenizer/bpeRanks/o200k_base'),
     ])
-    return { pattern: O200KBase(tokens).tokenSplitRegex, ranks: await ranksOf(tokens) }
+    return { pattern: O200KBase(tokens).tokenSplitRegex, ranks: await ranksOf(tokens), bytesOf }
   }
   const [{ Cl100KBase }, { default: tokens }] = await Promise.all([
     import('gpt-tokenizer/encodingParams/cl100k_base'),
     import('gpt-tokenizer/bpeRanks/cl100k_base'),
   ])
-  return { pattern: Cl100KBase(tokens).tokenSplitRegex, ranks: await ranksOf(tokens) }
+  return { pattern: Cl100KBase(tokens).tokenSplitRegex, ranks: await ranksOf(tokens), bytesOf }
 }
 
-function createCounter(encoding: Encoding, { pattern, ranks }: Vocabulary): Counter {
+function createCounter(encoding: Encoding, { pattern, ranks, bytesOf }: Vocabulary): Counter {
   const pieces = new Map<string, number>()
   const texts = createRecent<number>(20_000)
 

@@ -56,6 +56,11 @@ export function documentWords(
   return words.length < long.words.least ? [] : words
 }
 
+/** Whether a query that ranks documents is long, such as the text of an issue. */
+export function isLong(words: readonly RatedTerm[]): boolean {
+  return words.length >= long.words.long
+}
+
 /**
  * Returns the documents with the best score for all of their words, with the passages of each that have most of the terms.
  *
@@ -72,16 +77,16 @@ export async function documentsOf(
   labelScore: ((path: string) => number) | undefined,
 ): Promise<Documents> {
   const terms = await rated(texts, words, size, filter.among)
-  const isLong = words.length >= long.words.long
+  const isOfIssue = isLong(words)
   const wanted = Math.ceil(block * long.perBlock)
-  const most = isLong && labelScore === undefined ? wanted : long.compared * wanted
+  const most = isOfIssue && labelScore === undefined ? wanted : long.compared * wanted
   const [heads, passages] = await Promise.all([
     texts.weigh({ terms, ...filter, limit: most }),
     texts.find({ terms: passageTerms, ...filter, limit: long.among * block }),
   ])
   const weights = new Map(heads.map(({ id, weight }) => [id, weight / unit]))
   const found = (await texts.read(heads.map(({ id }) => id))).map((part) => foundOf(part))
-  const paths = pathShares(found, isLong ? [] : words, labelScore)
+  const paths = pathShares(found, isOfIssue ? [] : words, labelScore)
   const best = heads.reduce((most, { weight }) => Math.max(most, weight), 0) / unit
   const chosen = found
     .map(({ id, facts: { uri }, passages: count = 1 }) => ({ uri, first: id, count, score: weights.get(id) ?? 0 }))
@@ -99,7 +104,7 @@ export async function documentsOf(
   return {
     ids: documents.flatMap(({ first, ids }) => (ids.length === 0 ? [first] : ids)),
     scores,
-    passageShare: isLong ? long.passageShare : 1,
+    passageShare: isOfIssue ? long.passageShare : 1,
     paths,
   }
 }

@@ -2,7 +2,7 @@ import { defined } from '../core/kit/defined.ts'
 import type { TextFilter, TextSet, Texts, WeightedTerm } from '../store/index.ts'
 import { fold } from '../text/fold.ts'
 import { createLabelScore } from '../text/labels.ts'
-import { type Documents, documentsOf, documentWords } from './documents.ts'
+import { type Documents, documentsOf, documentWords, isLong } from './documents.ts'
 import { rarityOf, withForms } from './forms.ts'
 import { type Found, strong } from './part.ts'
 import { parseQuery, type Query } from './query.ts'
@@ -118,7 +118,9 @@ async function ask(texts: Texts, text: string, visible: Visible | undefined): Pr
     return { ...term, weight: term.weight * rarity, share: term.weight * (1 + Math.log(times)) }
   })
   const counted = known.map(({ count }) => count)
-  const formed = await withForms(texts, rated, counted, size.parts, visible?.set)
+  // A long query has enough words.
+  const hasForms = !isLong(documentWords(rated, size))
+  const formed = hasForms ? await withForms(texts, rated, counted, size.parts, visible?.set) : rated
   const averageLength = size.length / Math.max(1, size.parts)
   const averageDocumentLength = size.length / Math.max(1, size.texts)
   const among = visible === undefined ? {} : { among: visible.set }
