@@ -24,6 +24,8 @@ import type {
 
 /** Maximum share of the budget for one resource while others fit. Figures: decision 21. */
 const capShare = 0.6
+/** Number of candidates whose forms are made, for each resource that the answer may have. */
+const formedPerItem = 2
 
 /**
  * Chooses the resources of a view that help with a query, and puts them into one text within a budget of tokens: first the
@@ -60,8 +62,15 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
   const formed: Formed[] = []
   const duplicates: OmittedItem[] = []
   const collapse = createCollapse()
+  // Links to worse candidates would seldom be chosen, and thousands of them take long to count.
+  const mostFormed = required.length + Math.max(limits.detailed, formedPerItem * limits.items)
+  const late: OmittedItem[] = []
   for (const [index, candidate] of candidates.entries()) {
     const reading = readings.get(candidate)
+    if (index >= mostFormed && !before.has(candidate.resource.uri)) {
+      late.push({ uri: candidate.resource.uri, reason: 'count', explanation: candidate.explanation })
+      continue
+    }
     if (index % 256 === 255 || reading !== undefined) await turn()
     signal?.throwIfAborted()
     const same = reading !== undefined && 'text' in reading ? await twinOf(candidate, reading, collapse) : undefined
@@ -101,7 +110,7 @@ export async function assemble(view: View, options: AssembleOptions): Promise<As
     encoding,
     format,
     items: await Promise.all(chosen.map(itemOf)),
-    omitted: [...duplicates, ...omittedOf(packing, limits)],
+    omitted: [...duplicates, ...omittedOf(packing, limits), ...late],
     manifest,
     ...(options.earlier === undefined ? {} : { reusedPrefixTokens: reusedOf(manifest, earlier, headTokens) }),
     notes,

@@ -12,12 +12,13 @@ import { bestSection, type Section, sectionsOf } from './sections.ts'
 import type { Limits } from './types.ts'
 
 /**
- * Weights of the lists: names; texts as a whole; the best section of the leading texts. For resources that a search covers, the
- * search has 0.25 of the 0.6 of the texts. Figures: decision 21.
+ * Weights of the lists: names; folders and names that a label of the query names; texts as a whole; the best section of the
+ * leading texts. For resources that a search covers, the search has 0.25 of the 0.6 of the texts. Figures: decision 21.
  */
 const weights = {
   search: 0.25,
-  name: 0.4,
+  name: 0.3,
+  label: 0.2,
   words: 0.3,
   section: 0.3,
   wordsBesideSearch: 0.175,
@@ -38,6 +39,8 @@ const outside = { weight: 0.5, minTerms: 2 }
 
 interface Looked {
   readonly terms: ReadonlySet<string>
+  /** Tells how well a path fits the labels of the query. `undefined`: it has none. */
+  readonly labelScore: ((path: string) => number) | undefined
   readonly searched: Searched
   /** Whether a search covers at least one of the resources; `isCovered`: whether one covers this resource. */
   readonly isSearched: boolean
@@ -54,7 +57,7 @@ interface Looked {
 /** Searches resources in all ways except by their neighbours. */
 export async function lookedFor(
   known: ReadonlyMap<string, Resource>,
-  { terms, searched, isSearched, isCovered, isRead, isDouble, reader, limits, memory }: Looked,
+  { terms, labelScore, searched, isSearched, isCovered, isRead, isDouble, reader, limits, memory }: Looked,
 ): Promise<{ readonly lists: readonly RankedList[]; readonly notes: readonly string[] }> {
   const found = searched.lists.map((entries): RankedList => {
     return { name: 'search', entries: entries.filter(({ uri }) => known.has(uri)), weight: weights.search }
@@ -76,10 +79,18 @@ export async function lookedFor(
   }
   const names: RankedList = { name: 'name', entries: lessOutside(words.names), weight: weights.name }
   const contents: RankedList = { name: 'words', entries: lessOutside(words.contents), weight: weights.words }
+  const byLabels: RankedList = {
+    name: 'label',
+    entries:
+      labelScore === undefined
+        ? []
+        : lessOutside(scaled(resources.map(({ uri }) => [uri, labelScore(pathOf(uri))] as const))),
+    weight: weights.label,
+  }
   const sections = await bySection(known, names, contents, words, terms, reader)
   const bySections: RankedList = { name: 'section', entries: lessOutside(sections), weight: weights.section }
-  const again = await besideSearch(known, [...found, names], isCovered, terms, reader, limits, memory)
-  return { lists: [...found, names, contents, bySections, ...again], notes: words.notes }
+  const again = await besideSearch(known, [...found, names, byLabels], isCovered, terms, reader, limits, memory)
+  return { lists: [...found, names, byLabels, contents, bySections, ...again], notes: words.notes }
 }
 
 /**

@@ -4,6 +4,7 @@ import { searchStatusMimeType } from '../core/found.ts'
 import { requiredPriority } from '../core/priority.ts'
 import type { Resource, View } from '../core/view.ts'
 import { queryTerms } from '../text/bm25.ts'
+import { createLabelScore } from '../text/labels.ts'
 import { lookedFor, neighboursOf } from './lists.ts'
 import { canonical, folderOf, isHistory, matcherOf, withinOf } from './places.ts'
 import type { Reader } from './reader.ts'
@@ -116,7 +117,8 @@ export async function rankAll(view: View, options: AssembleOptions, limits: Limi
   }
   const isCovered = ({ uri }: Resource) => coveredBy(uri) !== undefined
   const { memory } = options
-  const looking = { terms, searched, isSearched, isCovered, isRead, isDouble, reader, limits, memory }
+  const labelScore = createLabelScore(query)
+  const looking = { terms, labelScore, searched, isSearched, isCovered, isRead, isDouble, reader, limits, memory }
   const { lists, notes: said } = await lookedFor(known, looking)
   const near = await neighboursOf([...required.keys()], sumsOf(lists), known, reader)
   const fused = fuse([...lists, ...near])

@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { ResourceError } from '../core/errors.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import { createHeap } from './heap.ts'
+import type { Ranks } from './ranks.ts'
 
 /** A tokenizer of models. */
 export type Encoding = 'o200k_base' | 'cl100k_base'
@@ -34,6 +35,8 @@ export const maxCounted = 4_000_000
 interface Vocabulary {
   readonly pattern: RegExp
   readonly ranks: Ranks
+  /** The bytes of a text in UTF-8, as characters from 0 to 255. */
+  readonly bytesOf: (text: string) => string
 }
 
 /** Maximum length of cached pieces, and their maximum number. */
@@ -51,41 +54,23 @@ export function openCounter(encoding: Encoding): Promise<Counter> {
 }
 
 async function load(encoding: Encoding): Promise<Vocabulary> {
+  // A server starts with this module, and counts tokens later.
+  const { bytesOf, ranksOf } = await import('./ranks.ts')
   if (encoding === 'o200k_base') {
     const [{ O200KBase }, { default: tokens }] = await Promise.all([
       import('gpt-tokenizer/encodingParams/o200k_base'),
       import('gpt-tokenizer/bpeRanks/o200k_base'),
     ])
-    return { pattern: O200KBase(tokens).tokenSplitRegex, ranks: await ranksOf(tokens) }
+    return { pattern: O200KBase(tokens).tokenSplitRegex, ranks: await ranksOf(tokens), bytesOf }
   }
   const [{ Cl100KBase }, { default: tokens }] = await Promise.all([
     import('gpt-tokenizer/encodingParams/cl100k_base'),
     import('gpt-tokenizer/bpeRanks/cl100k_base'),
   ])
-  return { pattern: Cl100KBase(tokens).tokenSplitRegex, ranks: await ranksOf(tokens) }
+  return { pattern: Cl100KBase(tokens).tokenSplitRegex, ranks: await ranksOf(tokens), bytesOf }
 }
 
-/** Number of tokens loaded before the task yields to the event loop. */
-const loaded = 16_384
-
-async function ranksOf(tokens: readonly (string | readonly number[])[]): Promise<Ranks> {
-  const ranks = new Map<string, number>()
-  // An unused token is a hole, which `entries` would not skip.
-  for (let rank = 0; rank < tokens.length; rank++) {
-    const token = tokens[rank]
-    if (rank % loaded === loaded - 1) await turn()
-    if (token !== undefined) ranks.set(typeof token === 'string' ? bytesOf(token) : String.fromCharCode(...token), rank)
-  }
-  return ranks
-}
-
-/** The bytes of a text in UTF-8, as characters from 0 to 255. */
-function bytesOf(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: what is ASCII is its own bytes
-  return /^[\x00-\x7f]*$/.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1')
-}
-
-function createCounter(encoding: Encoding, { pattern, ranks }: Vocabulary): Counter {
+function createCounter(encoding: Encoding, { pattern, ranks, bytesOf }: Vocabulary): Counter {
   const pieces = new Map<string, number>()
   const texts = createRecent<number>(20_000)
 
@@ -131,9 +116,6 @@ function createCounter(encoding: Encoding, { pattern, ranks }: Vocabulary): Coun
   }
 }
 
-/** Rank of each token in the order of merging, by its bytes as characters from 0 to 255. */
-type Ranks = ReadonlyMap<string, number>
-
 /** Upper bound of positions in a piece. */
 const span = 2 ** 24
 
@@ -146,7 +128,7 @@ const span = 2 ** 24
  * It yields now and then, so that the caller can continue it later.
  */
 export function* mergeSteps(piece: string, ranks: Ranks): Generator<void, number> {
-  if (ranks.has(piece)) return 1
+  if (ranks.get(piece) !== undefined) return 1
   const size = piece.length
   const next = new Int32Array(size)
   const before = new Int32Array(size)

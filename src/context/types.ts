@@ -141,12 +141,12 @@ export interface AssembledItem {
 export interface OmittedItem {
   readonly uri: string
   /**
-   * `budget`: it did not fit; `count`: the maximum number was reached; `duplicate`: `of` has the same text; `unreadable`: it
+   * `budget`: it did not fit; `count`: the maximum number was reached, or it is behind twice that number; `duplicate`: `of` has the same text; `unreadable`: it
    * could not be read, and a link did not fit either.
    */
   readonly reason: 'budget' | 'count' | 'duplicate' | 'unreadable'
   readonly of?: string
-  /** Tokens of its smallest form. */
+  /** Tokens of its smallest form, if any was made. */
   readonly tokens?: number
   readonly explanation: Explanation
 }

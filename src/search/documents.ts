@@ -2,7 +2,7 @@ import type { PartQuery, TextSet, Texts, WeightedTerm } from '../store/index.ts'
 import { classOf, word } from '../text/characters.ts'
 import { fold } from '../text/fold.ts'
 import { tokenize } from '../text/tokenizer.ts'
-import { documentForms, foundOf } from './part.ts'
+import { documentForms, type Found, foundOf } from './part.ts'
 import type { RatedTerm } from './rank.ts'
 
 /**
@@ -18,6 +18,8 @@ const long = {
   passageShare: 0.3,
   /** Number of documents that are ranked, as a share of the number of ranked passages. */
   perBlock: 1 / 3,
+  /** Number of documents whose paths are compared to choose those, for each of them. */
+  compared: 3,
   /** Number of ranked passages of each document. */
   passages: 3,
   /** Maximum number of occurrences of words in documents that are looked up; the rarest words come first. */
@@ -25,8 +27,11 @@ const long = {
   /** Number of the best passages in which those of the documents are searched, for each ranked passage. */
   among: 10,
 }
-/** BM25 of paths among the ranked documents; the average length is a fixed number of terms. Figures: decision 12. */
-const ofPath = { k1: 1.2, b: 0.75, averageLength: 8 }
+/**
+ * BM25 of paths among the ranked documents; the average length is a fixed number of terms. Weight of the path of a document, and
+ * of how well it fits the labels of the query, as shares of the best score. Figures: decision 12.
+ */
+const ofPath = { k1: 1.2, b: 0.75, averageLength: 8, share: 0.25, labelShare: 0.6 }
 /** Weights are stored as integers: multiples of 1/1000. */
 const unit = 1000
 
@@ -37,7 +42,7 @@ export interface Documents {
   readonly scores: ReadonlyMap<string, number>
   /** Weight of the score of a passage beside it. */
   readonly passageShare: number
-  /** The score of the path of each document, from 0 to 1, by its URI; empty for a long query. */
+  /** Score of the path of each document, as a share of the best score, by its URI. */
   readonly paths: ReadonlyMap<string, number>
 }
 
@@ -51,10 +56,16 @@ export function documentWords(
   return words.length < long.words.least ? [] : words
 }
 
+/** Whether a query that ranks documents is long, such as the text of an issue. */
+export function isLong(words: readonly RatedTerm[]): boolean {
+  return words.length >= long.words.long
+}
+
 /**
  * Returns the documents with the best score for all of their words, with the passages of each that have most of the terms.
  *
  * @param passageTerms The terms by which passages are found.
+ * @param labelScore Tells how well a path fits the labels of the query. `undefined`: it has none.
  */
 export async function documentsOf(
   texts: Texts,
@@ -63,23 +74,27 @@ export async function documentsOf(
   filter: Pick<PartQuery, 'where' | 'among'>,
   block: number,
   size: number,
+  labelScore: ((path: string) => number) | undefined,
 ): Promise<Documents> {
   const terms = await rated(texts, words, size, filter.among)
+  const isOfIssue = isLong(words)
+  const wanted = Math.ceil(block * long.perBlock)
+  const most = isOfIssue && labelScore === undefined ? wanted : long.compared * wanted
   const [heads, passages] = await Promise.all([
-    texts.weigh({ terms, ...filter, limit: Math.ceil(block * long.perBlock) }),
+    texts.weigh({ terms, ...filter, limit: most }),
     texts.find({ terms: passageTerms, ...filter, limit: long.among * block }),
   ])
   const weights = new Map(heads.map(({ id, weight }) => [id, weight / unit]))
-  const scores = new Map<string, number>()
-  const isLong = words.length >= long.words.long
-  const paths = new Map<string, number>()
-  const documents: { readonly first: number; readonly count: number; readonly ids: number[] }[] = []
-  for (const part of await texts.read(heads.map(({ id }) => id))) {
-    const { id, facts, path, passages: count = 1 } = foundOf(part)
-    scores.set(facts.uri, weights.get(id) ?? 0)
-    if (!isLong) paths.set(facts.uri, pathScore(path, words))
-    documents.push({ first: id, count, ids: [] })
-  }
+  const found = (await texts.read(heads.map(({ id }) => id))).map((part) => foundOf(part))
+  const paths = pathShares(found, isOfIssue ? [] : words, labelScore)
+  const best = heads.reduce((most, { weight }) => Math.max(most, weight), 0) / unit
+  const chosen = found
+    .map(({ id, facts: { uri }, passages: count = 1 }) => ({ uri, first: id, count, score: weights.get(id) ?? 0 }))
+    .map((document) => ({ ...document, total: document.score + best * (paths.get(document.uri) ?? 0) }))
+    .sort((a, b) => b.total - a.total || a.first - b.first)
+    .slice(0, wanted)
+  const scores = new Map(chosen.map(({ uri, score }) => [uri, score]))
+  const documents = chosen.map(({ first, count }) => ({ first, count, ids: [] as number[] }))
   documents.sort((a, b) => a.first - b.first)
   for (const id of passages) {
     const document = documents[lastNotAfter(documents, id)]
@@ -89,9 +104,24 @@ export async function documentsOf(
   return {
     ids: documents.flatMap(({ first, ids }) => (ids.length === 0 ? [first] : ids)),
     scores,
-    passageShare: isLong ? long.passageShare : 1,
-    paths: besideBest(paths),
+    passageShare: isOfIssue ? long.passageShare : 1,
+    paths,
   }
+}
+
+/** Score of the path of each document, as a share of the best score, by its URI. */
+function pathShares(
+  found: readonly Found[],
+  words: readonly RatedTerm[],
+  labelScore: ((path: string) => number) | undefined,
+): ReadonlyMap<string, number> {
+  const byWords = besideBest(found.map(({ path }) => (words.length === 0 ? 0 : pathScore(path, words))))
+  return new Map(
+    found.map(({ facts, path }, index) => [
+      facts.uri,
+      ofPath.share * (byWords[index] ?? 0) + ofPath.labelShare * (labelScore?.(path) ?? 0),
+    ]),
+  )
 }
 
 function pathScore(path: string, words: readonly RatedTerm[]): number {
@@ -110,9 +140,10 @@ function pathScore(path: string, words: readonly RatedTerm[]): number {
   }, 0)
 }
 
-function besideBest(scores: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
-  const best = [...scores.values()].reduce((most, score) => Math.max(most, score), 0) || 1
-  return new Map([...scores].map(([uri, score]) => [uri, score / best]))
+/** Scores relative to the best of them. */
+function besideBest(scores: readonly number[]): readonly number[] {
+  const best = scores.reduce((most, score) => Math.max(most, score), 0) || 1
+  return scores.map((score) => score / best)
 }
 
 /** The number of documents with each word, and so its rarity: the rarest words, up to the limit. */

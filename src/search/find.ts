@@ -1,7 +1,9 @@
 import { defined } from '../core/kit/defined.ts'
 import type { TextFilter, TextSet, Texts, WeightedTerm } from '../store/index.ts'
 import { fold } from '../text/fold.ts'
-import { type Documents, documentsOf, documentWords } from './documents.ts'
+import { createLabelScore } from '../text/labels.ts'
+import { type Documents, documentsOf, documentWords, isLong } from './documents.ts'
+import { rarityOf, withForms } from './forms.ts'
 import { type Found, strong } from './part.ts'
 import { parseQuery, type Query } from './query.ts'
 import { createRanker, type Ranker, type RatedTerm } from './rank.ts'
@@ -21,6 +23,8 @@ const ofOneDocument = 3
 const occurrences = 20_000
 /** Number of terms with too many occurrences that are looked up beside the others. */
 const besides = 2
+/** Maximum number of occurrences of another form of a word that are looked up. */
+const mostOfForm = 5000
 /** Number of rare terms that suffice without others. */
 const enoughRare = 6
 /** Maximum number of passages that one search examines, if the caller continues. */
@@ -37,6 +41,8 @@ interface Asked extends Query, Ranking {
   readonly counts: readonly number[]
   /** The number of documents and of passages. */
   readonly size: { readonly texts: number; readonly parts: number }
+  /** Tells how well a path fits the labels of the query. Undefined: it has none. */
+  readonly labelScore: ((path: string) => number) | undefined
   /** The number of passages that are ranked together. */
   readonly block: number
   /** Documents that the caller may see. Others are neither counted nor found. Undefined: all. */
@@ -108,14 +114,19 @@ async function ask(texts: Texts, text: string, visible: Visible | undefined): Pr
     return count === 0 && !term.prefix ? [] : [{ ...term, count }]
   })
   const rated = known.map(({ count, times, ...term }): RatedTerm => {
-    const rarity = Math.log(1 + (Math.max(0, size.parts - count) + 0.5) / (count + 0.5))
+    const rarity = rarityOf(count, size.parts)
     return { ...term, weight: term.weight * rarity, share: term.weight * (1 + Math.log(times)) }
   })
+  const counted = known.map(({ count }) => count)
+  // A long query has enough words.
+  const hasForms = !isLong(documentWords(rated, size))
+  const formed = hasForms ? await withForms(texts, rated, counted, size.parts, visible?.set) : rated
   const averageLength = size.length / Math.max(1, size.parts)
   const averageDocumentLength = size.length / Math.max(1, size.texts)
   const among = visible === undefined ? {} : { among: visible.set }
   const averages = { averageLength, averageDocumentLength, size: { texts: size.texts, parts: size.parts } }
-  return { ...query, ranker: createRanker(rated), counts: known.map(({ count }) => count), ...averages, ...among }
+  const labelScore = createLabelScore(text)
+  return { ...query, labelScore, ranker: createRanker(formed), counts: counted, ...averages, ...among }
 }
 
 /**
@@ -132,7 +143,7 @@ async function* pages(
   const filter = { ...defined({ where, among }) }
   const terms = await firstTerms(texts, asked)
   const words = documentWords(asked.ranker.terms, asked.size)
-  if (words.length > 0) yield await documentsOf(texts, words, terms, filter, block, asked.size.texts)
+  if (words.length > 0) yield await documentsOf(texts, words, terms, filter, block, asked.size.texts, asked.labelScore)
   const first = await texts.find({ terms, ...filter, limit: block })
   // The store's filter has not been applied to near passages yet; it is applied when one is chosen.
   yield { ids: [...new Set([...first, ...near])] }
@@ -166,7 +177,12 @@ async function firstTerms(texts: Texts, { ranker, counts, among, block }: Asked)
     .map((term) => ({ ...weighed(term), beside: true }))
   if (few.length > 0) {
     const rare = few.map(({ term }) => term)
-    return [...rare.map((term) => weighed(term)), ...aboutThem(rare, 0.5), ...beside, ...loose]
+    const forms = rare.flatMap((term) =>
+      (term.forms ?? [])
+        .filter(({ count }) => count <= mostOfForm)
+        .map((form) => weighed({ ...term, term: form.term }, form.share)),
+    )
+    return [...rare.map((term) => weighed(term)), ...aboutThem(rare, 0.5), ...forms, ...beside, ...loose]
   }
   // All terms have too many occurrences: passages that are about one of them come first.
   const whole = many.filter(({ prefix }) => !prefix)

@@ -8,10 +8,6 @@ const inOneTurn = 25
 /** The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009). */
 const fusion = 60
 /**
- * Weight of the path of a document beside its words, if documents are ranked, as a share of the best score. Figures: decision 12.
- */
-const pathShare = 0.25
-/**
  * Number of best documents whose other passages are judged too, and number of those passages, because the score of a document
  * depends on all its text. Figures: decision 12.
  */
@@ -132,13 +128,10 @@ async function othersOf(
   return others
 }
 
-/** Adds the score of the path of the document, as a share of the best score. */
+/** Adds the score of the path of the document, which is a share of the best score. */
 function withPaths(scored: readonly Scored[], paths: ReadonlyMap<string, number> | undefined): Scored[] {
   const most = scored.reduce((best, { score }) => Math.max(best, score), 0)
-  return scored.map(({ found, score }) => ({
-    found,
-    score: score + pathShare * most * (paths?.get(found.facts.uri) ?? 0),
-  }))
+  return scored.map(({ found, score }) => ({ found, score: score + most * (paths?.get(found.facts.uri) ?? 0) }))
 }
 
 /** Equal scores are ordered by URI, then by position. */

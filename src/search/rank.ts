@@ -3,6 +3,15 @@ import { type Folded, fold } from '../text/fold.ts'
 import { type Beginnings, beginningsOf, tokenize } from '../text/tokenizer.ts'
 import type { Found } from './part.ts'
 
+/** A word that is derived like a word of a query. */
+export interface WordForm {
+  readonly term: string
+  /** How much of an occurrence of the word of the query one of it is. */
+  readonly share: number
+  /** The number of passages with it. */
+  readonly count: number
+}
+
 /** A term of a query, with its weight. */
 export interface RatedTerm {
   readonly term: string
@@ -13,6 +22,8 @@ export interface RatedTerm {
   readonly share: number
   /** As in `QueryTerm`: it only ranks, and finds nothing by itself while there are better matches. */
   readonly loose: boolean
+  /** Other forms of the word, if it is rare. */
+  readonly forms?: readonly WordForm[]
 }
 
 /**
@@ -41,6 +52,8 @@ interface Match {
   readonly term: number
   readonly start: number
   readonly end: number
+  /** How much of an occurrence it is: less than 1 for another form of the word. */
+  readonly share: number
 }
 
 /** Scores passages by the terms of a query. */
@@ -66,9 +79,12 @@ export interface Judged {
 }
 
 export function createRanker(terms: readonly RatedTerm[]): Ranker {
-  const complete = new Map(terms.flatMap(({ term, prefix }, index) => (prefix ? [] : [[term, index] as const])))
+  const complete = new Map<string, Meant>()
+  for (const [index, { term, prefix }] of terms.entries()) if (!prefix) complete.set(term, { index, share: 1 })
+  for (const [index, { forms = [] }] of terms.entries())
+    for (const { term, share } of forms) if (!complete.has(term)) complete.set(term, { index, share })
   const beginning = new Map(terms.flatMap(({ term, prefix }, index) => (prefix ? [[term, index] as const] : [])))
-  const wanted = beginningsOf(terms.map(({ term }) => term))
+  const wanted = beginningsOf([...complete.keys(), ...beginning.keys()])
   const matchesOf = (text: string) => findMatches(text, complete, beginning, wanted)
   const areWords = terms.map(({ term }) => classOf(term.codePointAt(0) ?? 0) === word)
   const together = areWords.includes(false) ? nearness.characters : nearness.words
@@ -80,9 +96,9 @@ export function createRanker(terms: readonly RatedTerm[]): Ranker {
     judge: ({ passage, place, length, path, title }, averageLength) => {
       const counts = new Float64Array(terms.length)
       let near = 0
-      const count = (text: string, share: number) => {
+      const count = (text: string, times: number) => {
         const found = matchesOf(fold(text).text)
-        for (const { term } of found) counts[term] = (counts[term] ?? 0) + share
+        for (const { term, share } of found) counts[term] = (counts[term] ?? 0) + times * share
         near = Math.max(near, closest(found, terms, together.units))
       }
       count(passage.text, 1)
@@ -95,8 +111,8 @@ export function createRanker(terms: readonly RatedTerm[]): Ranker {
         const units = isOfWords ? beginningUnits.words : beginningUnits.characters
         const opening = matchesOf(fold(passage.text.slice(0, units)).text)
         const isAbout = !isOfWords || new Set(opening.map(({ term }) => term)).size >= Math.min(2, terms.length)
-        for (const { term } of isAbout ? opening : [])
-          if (areWords[term] === isOfWords) counts[term] = (counts[term] ?? 0) + bm25.beginning
+        for (const { term, share } of isAbout ? opening : [])
+          if (areWords[term] === isOfWords) counts[term] = (counts[term] ?? 0) + bm25.beginning * share
       }
       const norm = 1 - bm25.b + (bm25.b * length) / Math.max(1, averageLength)
       let score = together.share * near
@@ -123,9 +139,15 @@ export function createRanker(terms: readonly RatedTerm[]): Ranker {
   }
 }
 
+/** The term of the query that a term of a text stands for. */
+interface Meant {
+  readonly index: number
+  readonly share: number
+}
+
 function findMatches(
   text: string,
-  complete: ReadonlyMap<string, number>,
+  complete: ReadonlyMap<string, Meant>,
   beginning: ReadonlyMap<string, number>,
   wanted: Beginnings,
 ): readonly Match[] {
@@ -134,11 +156,11 @@ function findMatches(
     text,
     (found, start, end, kind) => {
       const term = complete.get(found)
-      if (term !== undefined && kind !== 'tail') matches.push({ term, start, end })
+      if (term !== undefined && kind !== 'tail') matches.push({ term: term.index, start, end, share: term.share })
       if (beginning.size === 0 || (kind !== 'bigram' && kind !== 'tail')) return
       const first = String.fromCodePoint(found.codePointAt(0) ?? 0)
       const begun = beginning.get(first)
-      if (begun !== undefined) matches.push({ term: begun, start, end: start + first.length })
+      if (begun !== undefined) matches.push({ term: begun, start, end: start + first.length, share: 1 })
     },
     wanted,
   )

@@ -6,6 +6,7 @@ import { countTokens as countO200k } from 'gpt-tokenizer/encoding/o200k_base'
 import { describe, expect, test } from 'vitest'
 import { longestToken } from '../../src/context/forms.ts'
 import { formats, openCounter } from '../../src/context/index.ts'
+import { bytesOf, ranksOf } from '../../src/context/ranks.ts'
 import { rendererOf } from '../../src/context/render.ts'
 import { maxCounted, mergeSteps } from '../../src/context/tokens.ts'
 import { awkwardText } from '../support/awkward-text.ts'
@@ -55,6 +56,20 @@ describe.each(both)('the tokens of $encoding', ({ encoding, plain }) => {
       expect(counts.size).toBe(1)
     }
   })
+})
+
+test.each([
+  ['o200k_base', o200k],
+  ['cl100k_base', cl100k],
+] as const)('each token of %s has its rank, and no other bytes have one', async (_, tokens) => {
+  const ranks = await ranksOf(tokens as readonly (string | readonly number[] | undefined)[])
+  let wrong = 0
+  for (const [rank, token] of tokens.entries()) {
+    if (token === undefined) continue
+    const bytes = typeof token === 'string' ? bytesOf(token) : String.fromCharCode(...(token as readonly number[]))
+    if (ranks.get(bytes) !== rank || ranks.get(`${bytes}\u0000\u0001`) !== undefined) wrong++
+  }
+  expect(wrong).toBe(0)
 })
 
 test('no token is longer than what is taken for the longest', () => {

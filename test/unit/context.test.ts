@@ -112,6 +112,30 @@ describe('what is chosen', () => {
   })
 })
 
+describe('many candidates', () => {
+  test('are links or omitted: of those behind twice the number of the answer no form is made', async () => {
+    const entries = Object.fromEntries(
+      Array.from({ length: 60 }, (_, n) => [`${String(n).padStart(2, '0')}.md`, `word ${'filler '.repeat(n)}`]),
+    )
+    const view = viewOf(entries)
+    const limits = { items: 10, detailed: 5 }
+    const { items, omitted } = await assemble(view, { query: 'word', budget: 100_000, now, limits })
+    expect(items).toHaveLength(10)
+    expect(items.length + omitted.length).toBe(60)
+    const behind = omitted.filter(({ reason, tokens }) => reason === 'count' && tokens === undefined)
+    expect(behind).toHaveLength(40)
+    const worst = Math.min(...items.map(({ explanation }) => explanation.score))
+    for (const { explanation } of behind) expect(explanation.score).toBeLessThanOrEqual(worst)
+  })
+
+  test('of the folder that a label of the query names come first', async () => {
+    const text = 'rows are written at once'
+    const view = viewOf({ 'cli/a.md': `${text} 1`, 'store/b.md': `${text} 2`, 'view/c.md': `${text} 3` })
+    const { items } = await assemble(view, { query: 'store: rows are written', budget: 2000, now })
+    expect(items[0]?.uri).toMatch(/store\/b\.md$/)
+  })
+})
+
 describe('the explanation', () => {
   test('names every factor, and what is not known is none', async () => {
     const view = viewOf({

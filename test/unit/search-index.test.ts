@@ -75,6 +75,32 @@ describe('a search', () => {
     expect(pathsOf(await find(index, issue))[0]).toBe('spread.txt')
   })
 
+  test('prefers the folder that a label of the question names', async () => {
+    const index = await begin()
+    const text = '# Rows\n\nrows are written at once\n'.repeat(60)
+    await index.put(
+      ['cli', 'server', 'store', 'view'].map((folder) => documentOf(`src/${folder}/rows.ts`, `${text}${folder}`)),
+    )
+    const [first] = pathsOf(await find(index, 'store: rows are written at once'))
+    expect(first).toBe('src/store/rows.ts')
+    const [other] = pathsOf(await find(index, 'fix(view): rows are written at once'))
+    expect(other).toBe('src/view/rows.ts')
+    await index.close()
+  })
+
+  test('finds other forms of a rare word after the word itself, and marks them', async () => {
+    const index = await begin()
+    await index.put([
+      documentOf('a.md', 'the validation of a field'),
+      documentOf('b.md', 'the validator of a field'),
+      documentOf('c.md', 'the colour of a field'),
+    ])
+    const hits = await find(index, 'validator')
+    expect(pathsOf(hits)).toEqual(['b.md', 'a.md'])
+    expect(hits.map(marked)).toEqual([['validator'], ['validation']])
+    await index.close()
+  })
+
   test('keeps the lines of what it shows, and no other control character', async () => {
     const index = await begin()
     await index.put([documentOf('a.ts', 'export function brew() {\r\n\tkettle.boil()\u0007\n}\n')])

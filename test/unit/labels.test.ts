@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'vitest'
+import { createLabelScore, labelsIn } from '../../src/text/labels.ts'
+
+const labelsOf = (text: string) => labelsIn(text).map(([start, end]) => text.slice(start, end).trim())
+
+describe('the labels of a subject', () => {
+  test.each([
+    ['store: rows are written at once', ['store:']],
+    ['explorer, tui: one tree for both', ['explorer, tui:']],
+    ['store: rows at once; docs: what it saves', ['store:', 'docs:']],
+    ['fix(client/auth): a token is saved', ['(client/auth):']],
+    ['feat(ui)!: another panel', ['(ui)!:']],
+    ['[jsonpath] filters', ['[jsonpath]']],
+    ['fix: a crash', [':']],
+  ])('%s', (text, expected) => {
+    expect(labelsOf(text)).toEqual(expected)
+  })
+
+  test.each([
+    'where are rows written',
+    'see https://example.org/a',
+    'a thing of many words: and its reason',
+    '12:30',
+    '',
+  ])('none in: %s', (text) => {
+    expect(labelsOf(text)).toEqual([])
+  })
+
+  test('are found in a long text in time that grows with its length', () => {
+    for (const unit of [';', 'a,', 'a, ', ';a,b', 'a:', '[', '; a(', 'a/'])
+      expect(labelsIn(unit.repeat(50_000))).toBeDefined()
+  })
+})
+
+describe('how well a path fits the labels', () => {
+  const scoreOf = (query: string) => createLabelScore(query)
+
+  test('a folder before a name, and a name before a part', () => {
+    const score = scoreOf('search: words of a path') ?? (() => 0)
+    const order = ['src/search/rank.ts', 'docs/search.md', 'test/unit/search-index.test.ts', 'src/store/index.ts']
+    const scores = order.map(score)
+    expect(scores).toEqual([...scores].sort((a, b) => b - a))
+    expect(new Set(scores).size).toBe(4)
+    expect(scores.at(-1)).toBe(0)
+    expect(scores[0]).toBe(1)
+  })
+
+  test('identifiers as a whole', () => {
+    const score = scoreOf('fix(reg-exp-router): wildcards') ?? (() => 0)
+    expect(score('src/router/reg-exp-router/router.ts')).toBe(1)
+    expect(score('src/router/smart-router/router.ts')).toBeLessThan(0.5)
+  })
+
+  test('of other scripts', () => {
+    const score = scoreOf('検索: 語の順') ?? (() => 0)
+    expect(score('src/検索/順.ts')).toBeGreaterThan(score('src/保存/順.ts'))
+  })
+
+  test('without a label there is none, and a type of change is none', () => {
+    expect(scoreOf('words of a path')).toBeUndefined()
+    expect(scoreOf('fix: words of a path')).toBeUndefined()
+  })
+})
