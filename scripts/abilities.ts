@@ -87,32 +87,31 @@ const parameters: readonly (readonly [parameter: string, meaning: string])[] = [
   ['pointer', 'one value'],
 ]
 
-/** The tables, as Markdown. */
-export function abilityTables(): Promise<string> {
-  return withSamples(async (opened) => tablesOf(opened))
+/** The facts about all providers. */
+export interface Abilities {
+  /** The tables, as Markdown. */
+  readonly tables: string
+  /**
+   * The variables of templates that complete from nothing, though they are not declared free: none, as it should be. Of what is
+   * away, and of what lists nothing, nothing can be told.
+   */
+  readonly uncompleted: readonly string[]
+  /** The providers of which the configuration alone says something else about `watch` than the open provider. */
+  readonly misjudged: readonly string[]
 }
 
-/**
- * The variables of templates that complete from nothing, though they are not declared free: none, as it should be. Of what is
- * away, and of what lists nothing, nothing can be told.
- */
-export function uncompletedVariables(): Promise<readonly string[]> {
+/** Opens the sample of each provider once, and finds out all about it. */
+export function findAbilities(): Promise<Abilities> {
   return withSamples(async (opened) => {
-    const found: string[] = []
+    const misjudged = opened
+      .filter(({ config, provider }) => tellsOfChanges(config) !== (provider.watch !== undefined))
+      .map(({ name }) => name)
+    const uncompleted: string[] = []
     for (const sample of opened)
       if (!away.has(sample.name) && !unfed.has(sample.name) && sample.entries.length > 0)
-        found.push(...(await uncompletedIn(sample)))
-    return found
+        uncompleted.push(...(await uncompletedIn(sample)))
+    return { tables: tablesOf(opened), uncompleted, misjudged }
   })
-}
-
-/** The providers of which the configuration alone says something else about `watch` than the open provider. */
-export function misjudgedWatches(): Promise<readonly string[]> {
-  return withSamples(async (opened) =>
-    opened
-      .filter(({ config, provider }) => tellsOfChanges(config) !== (provider.watch !== undefined))
-      .map(({ name }) => name),
-  )
 }
 
 /** What an index that nobody feeds cannot complete from. */
@@ -162,10 +161,9 @@ async function withSamples<T>(work: (opened: readonly Found[]) => Promise<T>): P
 }
 
 /** Puts the tables into their place: between `<!-- abilities -->` and `<!-- /abilities -->`. */
-export async function withAbilities(page: string): Promise<string> {
+export function withAbilities(page: string, { tables }: Pick<Abilities, 'tables'>): string {
   const place = /(<!-- abilities -->\n).*?(<!-- \/abilities -->)/s
   if (!place.test(page)) throw new Error('docs/providers/README.md has no place for the abilities: <!-- abilities -->')
-  const tables = await abilityTables()
   return page.replace(place, (_, start: string, end: string) => `${start}\n${tables}\n${end}`)
 }
 

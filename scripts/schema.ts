@@ -4,11 +4,11 @@
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { formatConfigSchema } from '../src/config/explain.ts'
-import { withAbilities } from './abilities.ts'
+import { findAbilities, withAbilities } from './abilities.ts'
 import { withKeyTables } from './keys.ts'
 
 const page = new URL('../docs/configuration.md', import.meta.url)
 await writeFile(new URL('../config.schema.json', import.meta.url), await formatConfigSchema())
 await writeFile(page, withKeyTables(await readFile(page, 'utf8')))
 const providers = new URL('../docs/providers/README.md', import.meta.url)
-await writeFile(providers, await withAbilities(await readFile(providers, 'utf8')))
+await writeFile(providers, withAbilities(await readFile(providers, 'utf8'), await findAbilities()))

@@ -111,8 +111,8 @@ function checkLiteral(literal: string, start: number): string {
 
 function isDecodable(text: string): boolean {
   try {
-    decodeURIComponent(text)
-    return true
+    // The bundler drops a call of this function whose result nothing uses.
+    return decodeURIComponent(text).isWellFormed()
   } catch {
     return false
   }

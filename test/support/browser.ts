@@ -11,11 +11,11 @@ import {
   type Page,
   type Request,
 } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { afterEach, beforeAll, expect } from 'vitest'
 import { type Running, type RunOptions, start } from './cli.ts'
-import { type Listening, listening } from './listening.ts'
+import { listening } from './listening.ts'
 
-// A real Chromium for tests of the explorer: one per file, with a fresh profile for each page that is opened.
+// A real Chromium for tests of the explorer: one for all files of a process, with a fresh profile for each page that is opened.
 
 const found = findChromium()
 
@@ -61,43 +61,57 @@ export interface Tabs {
   complaints(): readonly string[]
 }
 
+let launched: Promise<Browser> | undefined
+/** What browsers ask of other machines is told to the file that uses them. */
+let tellFault = (_: string) => {}
+
+/** The browser of this process, which ends with the process: starting one takes more than a second of processor time. */
+async function browserHere(executablePath: string): Promise<Browser> {
+  const before = await launched?.catch(() => undefined)
+  if (before?.isConnected()) return before
+  launched = launch(executablePath)
+  return launched
+}
+
+async function launch(executablePath: string): Promise<Browser> {
+  // Every other machine is this server, so that whatever leaves the browser arrives, if only as a connection. What Chromium
+  // itself asks its makers, of updates and accounts, finds nobody.
+  const world = createServer((request, response) => {
+    tellFault(`asked elsewhere: ${request.headers.host}${request.url}`)
+    response.end()
+  })
+  world.on('connection', () => tellFault('connected elsewhere'))
+  const elsewhere = await listening(world)
+  const rules = [
+    ...['*.google.com', '*.googleapis.com', '*.gvt1.com'].map((name) => `MAP ${name} ~NOTFOUND`),
+    `MAP * 127.0.0.1:${elsewhere.port}`,
+    ...['127.0.0.1', 'localhost'].map((name) => `EXCLUDE ${name}`),
+  ]
+  const args = [`--host-resolver-rules=${rules.join(', ')}`, `--disable-features=${disabledFeatures.join()}`]
+  // Chromium does not run its own sandbox as root, as which containers run.
+  if (process.getuid?.() === 0) args.push('--no-sandbox')
+  const browser = await chromium.launch({ executablePath, args })
+  browser.once('disconnected', () => void elsewhere.close())
+  return browser
+}
+
 /**
  * A browser for the tests of a file. A test fails if a page of it throws, writes an error to the console, opens a dialog,
  * breaks its Content-Security-Policy, or asks any other server for anything.
  */
 export function useBrowser(): Tabs {
   let browser: Browser | undefined
-  let elsewhere: Listening | undefined
   const contexts: BrowserContext[] = []
   const faults: string[] = []
 
   beforeAll(async () => {
     if (found === undefined) return
-    // Every other machine is this server, so that whatever leaves the browser arrives, if only as a connection. What Chromium
-    // itself asks its makers, of updates and accounts, finds nobody.
-    const world = createServer((request, response) => {
-      faults.push(`asked elsewhere: ${request.headers.host}${request.url}`)
-      response.end()
-    })
-    world.on('connection', () => faults.push('connected elsewhere'))
-    elsewhere = await listening(world)
-    const rules = [
-      ...['*.google.com', '*.googleapis.com', '*.gvt1.com'].map((name) => `MAP ${name} ~NOTFOUND`),
-      `MAP * 127.0.0.1:${elsewhere.port}`,
-      ...['127.0.0.1', 'localhost'].map((name) => `EXCLUDE ${name}`),
-    ]
-    const args = [`--host-resolver-rules=${rules.join(', ')}`, `--disable-features=${disabledFeatures.join()}`]
-    // Chromium does not run its own sandbox as root, as which containers run.
-    if (process.getuid?.() === 0) args.push('--no-sandbox')
-    browser = await chromium.launch({ executablePath: found, args })
+    tellFault = (fault) => void faults.push(fault)
+    browser = await browserHere(found)
   })
   afterEach(async () => {
     await Promise.all(contexts.splice(0).map((context) => context.close()))
     expect(faults.splice(0), 'what the browser complained of').toEqual([])
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await elsewhere?.close()
   })
 
   const profile = async ({ allowed = [], ...options }: OpenOptions = {}): Promise<BrowserContext> => {

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { bundle } from '../../scripts/bundle.ts'
 import { bundlesFolder, home, runFolderOf, temporaryFolderOf } from './bundle-folder.ts'
+import { compileSource } from './compiled-source.ts'
 
 /** The programs that tests start: each is an entry `tests/NAME` of the bundle. */
 const programs = [
@@ -36,7 +37,7 @@ async function make(target: string, { vitest }: TestProject): Promise<void> {
   // The bundle reads these beside its own folder.
   for (const name of ['package.json', 'config.schema.json']) copyFileSync(join(home, name), join(root, name))
   const more = programs.map((path) => [`tests/${path.replace(/^.*\//, '')}`, join(home, `test/${path}.ts`)])
-  await bundle({ target, more: Object.fromEntries(more) })
+  await Promise.all([bundle({ target, more: Object.fromEntries(more) }), compileSource()])
 }
 
 /** Removes what a run has left, by the folder of its bundle. The next run removes what is still written to. */

@@ -1,13 +1,15 @@
-import { afterAll, afterEach } from 'vitest'
+import { afterAll, afterEach, vi } from 'vitest'
 import { seedVariable } from './again.ts'
 import { endAll } from './endings.ts'
 import { countProcessors } from './processor-time.ts'
+import { endTurn, takeTurn } from './turns.ts'
 
 // Before each file of tests. Most files share their process with others: each leaves it as it was.
 
 /** What vitest sets for each file, and what `providers/s3` sets when it is loaded. */
 const setByOthers = /^(?:VITEST_.*|AWS_EC2_METADATA_DISABLED)$/
 
+await takeTurn()
 const folder = process.cwd()
 const environment = environmentNow()
 
@@ -15,10 +17,13 @@ const environment = environmentNow()
 // biome-ignore lint/correctness/noEmptyPattern: vitest reads the parameter, and takes a name in it for a fixture.
 afterAll(({}, file) => {
   countProcessors(file)
+  endTurn()
   const changed = changesOf(environment)
   if (process.cwd() !== folder) changed.push('the current folder')
+  if (vi.isFakeTimers()) changed.push('the clock')
   if (changed.length === 0) return
   // The files that come after it have nothing to do with this.
+  vi.useRealTimers()
   process.chdir(folder)
   for (const name of Object.keys(process.env))
     if (!environment.has(name) && !setByOthers.test(name)) delete process.env[name]

@@ -1,31 +1,35 @@
 import { readFile } from 'node:fs/promises'
-import { expect, test } from 'vitest'
-import { abilityTables, misjudgedWatches, uncompletedVariables, withAbilities } from '../../scripts/abilities.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { type Abilities, findAbilities, withAbilities } from '../../scripts/abilities.ts'
 import { sources } from '../../src/providers/index.ts'
 
+let abilities: Abilities
+beforeAll(async () => {
+  abilities = await findAbilities()
+})
 const page = await readFile(new URL('../../docs/providers/README.md', import.meta.url), 'utf8')
 
-test('the tables in docs/providers/README.md are what the providers can do: if not, npm run schema', async () => {
-  expect(page).toBe(await withAbilities(page))
+test('the tables in docs/providers/README.md are what the providers can do: if not, npm run schema', () => {
+  expect(page).toBe(withAbilities(page, abilities))
 })
 
-test('every provider is in them, with its page', async () => {
-  const tables = await abilityTables()
+test('every provider is in them, with its page', () => {
+  const { tables } = abilities
   for (const name of Object.keys(sources)) {
     expect(tables).toContain(`[${name}](${name}.md)`)
     expect(page).toContain(`| [${name}](${name}.md) |`)
   }
 })
 
-test('every variable of every template completes from what is there, or is declared free', async () => {
+test('every variable of every template completes from what is there, or is declared free', () => {
   // What a process that has served nobody measures of itself has no labels, and only a spreadsheet has sheets.
   const bare = [
     'gdrive: {+path}{?form,sheet,lines,bytes}: sheet',
     'metrics: series/{metric}{?match,start,end,step,as}: match',
   ]
-  expect((await uncompletedVariables()).filter((variable) => !bare.includes(variable))).toEqual([])
+  expect(abilities.uncompleted.filter((variable) => !bare.includes(variable))).toEqual([])
 })
 
-test('whether a mount tells of changes is known from its configuration, before it is open', async () => {
-  expect(await misjudgedWatches()).toEqual([])
+test('whether a mount tells of changes is known from its configuration, before it is open', () => {
+  expect(abilities.misjudged).toEqual([])
 })

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { openSchema, type SchemaRevision, schemaRevisions } from '../support/wire-schema.ts'
+import { metaFaults, openSchema, type SchemaRevision, schemaRevisions } from '../support/wire-schema.ts'
 
 type Json = Record<string, unknown>
 
@@ -59,6 +59,10 @@ describe.each(schemaRevisions)('the validator of %s', (revision) => {
   const right = rightOn(revision)
   const open = openSchema(revision)
   const closed = openSchema(revision, { closed: true })
+
+  test('judges by a schema that is one', () => {
+    expect(metaFaults(revision)).toEqual([])
+  })
 
   test.each(Object.keys(methods) as Kind[])('accepts a right message: %s', (kind) => {
     expect(open.faults(right[kind], methods[kind])).toEqual([])
