@@ -103,7 +103,7 @@ export class CallContext extends WithLateSignal implements Context {
 /**
  * Things of a moment, such as the requests in flight, in no order. A `Set` makes a new table after some additions and removals, and each old one still points
  * to its members and to the next table. Once one of them is in the old generation of the heap, everything that was in any of them stays there until
- * the next full garbage collection: a third of all memory that small reads used. An array leaves nothing behind.
+ * the next full garbage collection: a quarter of what small reads left there. An array leaves nothing behind.
  */
 export class Bag<T extends Member> implements Iterable<T> {
   readonly #members: T[] = []

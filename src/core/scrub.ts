@@ -148,7 +148,8 @@ function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean
       spans.filter((span) => span.end <= to),
       to,
     )
-    held = held.subarray(to)
+    // A copy: the caller may use its buffer again, and a few bytes must not keep a whole piece in memory.
+    held = Buffer.from(held.subarray(to))
     spans = spans.filter((span) => span.end > to).map(({ start, end }) => ({ start: start - to, end: end - to }))
     return given
   }

@@ -52,13 +52,14 @@ export function createFolderNames(list: Provider['list']): FolderNames {
       known.asked++
       if (known.asked <= patience) return undefined
       if (known.paths !== undefined) return known.paths
-      const paths = read(folder, context)
-      known.paths = paths
-      // The list of a caller who is gone is no list for the others.
-      return paths.catch((error: unknown) => {
-        known.paths = undefined
+      const asking = known
+      asking.paths = read(folder, context).catch((error: unknown) => {
+        asking.paths = undefined
+        // Others wait for this list too: they look for each path by itself if its caller has gone.
+        if (context.signal.aborted) return undefined
         throw error
       })
+      return asking.paths
     },
   }
 }

@@ -146,6 +146,32 @@ describe('the same document in other languages', () => {
     expect((await source.of('docs/7.md')).found).toEqual([])
   })
 
+  test('is found for others when the caller whose list they wait for has gone', async () => {
+    const gone = new AbortController()
+    const stat = async (path: string): Promise<Entry> => {
+      if (path === '' || path === 'a.ja.md') return { path, version: 'v' }
+      throw notFound()
+    }
+    let listed = () => {}
+    const isListed = new Promise<void>((resolve) => {
+      listed = resolve
+    })
+    const list = async function* (_: ListQuery, { signal }: Context): AsyncGenerator<Entry> {
+      listed()
+      await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    }
+    const find = createAlternates({ stat, list }, ['ja'], () => 0)
+    for (const name of numbered.slice(0, 16)) await find(`${name}.md`, context)
+    const first = find('b.md', { ...context, signal: gone.signal }).catch(() => [])
+    await isListed
+    const second = find('a.md', context)
+    // By then it waits for the list of the first one.
+    await new Promise((resolve) => setImmediate(resolve))
+    gone.abort(new Error('gone'))
+    await first
+    expect(await second).toEqual([{ href: 'a.ja.md', language: 'ja' }])
+  })
+
   test('is not taken from a source that is at fault', async () => {
     const source = folders(['README.md'])
     const find = createAlternates(

@@ -27,6 +27,27 @@ describe('long work', () => {
     expect(breath.due()).toBe(false)
   })
 
+  test('that goes on and on leaves each other turn to others', async () => {
+    const breath = createBreath()
+    let turn = 0
+    let counting = true
+    const count = () => {
+      turn++
+      if (counting) setImmediate(count)
+    }
+    setImmediate(count)
+    const turns: number[] = []
+    for (let step = 0; step < 8; step++) {
+      work()
+      expect(breath.due()).toBe(true)
+      await breath.take()
+      turns.push(turn)
+    }
+    counting = false
+    // Never twice in one turn, however often it has yielded.
+    expect(new Set(turns).size).toBe(turns.length)
+  })
+
   test('goes on in the order in which it yielded, as much of it in one turn as fits into a slice', async () => {
     const breath = createBreath()
     let turn = 0

@@ -70,6 +70,18 @@ describe('a scrubber', () => {
     )
   })
 
+  test('finds a value across two pieces that come in the same buffer', () => {
+    const stream = createScrubber(['abcdefgh']).stream()
+    const buffer = Buffer.alloc(6)
+    const given: string[] = []
+    for (const piece of ['xxabcd', 'efghyy', 'zzzzzz']) {
+      buffer.write(piece)
+      given.push(Buffer.from(stream.push(buffer)).toString())
+    }
+    given.push(Buffer.from(stream.end()).toString())
+    expect(given.join('')).toBe('xx[redacted]yyzzzzzz')
+  })
+
   test('gives a stream the same as the whole, wherever it is cut', () => {
     const values = fc.array(fc.string({ minLength: 6, maxLength: 12, unit: fc.constantFrom('a', 'b', 'c') }), {
       minLength: 1,

@@ -2,6 +2,8 @@
 const sliceMs = 8
 
 const waiting: (() => void)[] = []
+/** Whether those that wait are being resumed, in this turn or the next one. */
+let isResuming = false
 /** When such work began in this turn. Undefined: there was none yet. */
 let begun: number | undefined
 
@@ -29,8 +31,8 @@ function resume(): void {
 }
 
 function goOn(): void {
-  if (waiting.length === 0) return
-  if (breath.due()) setImmediate(next)
+  if (waiting.length === 0) isResuming = false
+  else if (breath.due()) setImmediate(next)
   else resume()
 }
 
@@ -47,7 +49,9 @@ const breath: Breath = {
   due: () => performance.now() - (begun ?? begin()) > sliceMs,
   take: () =>
     new Promise((resolve) => {
-      if (waiting.push(resolve) === 1) setImmediate(next)
+      waiting.push(resolve)
+      if (!isResuming) setImmediate(next)
+      isResuming = true
     }),
 }
 
