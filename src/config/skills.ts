@@ -1,3 +1,4 @@
+import { promising, soonOf } from '../core/kit/chain.ts'
 import type { Log } from '../core/log.ts'
 import type { Views } from '../core/opening.ts'
 import type { Principal } from '../core/provider.ts'
@@ -65,7 +66,9 @@ function withOwn(view: View, own: () => Promise<View>): View {
   const isOwn = (uri: string) => /^skill:\/\/hikidashi(?:[/?]|$)/i.test(uri)
   return {
     ...view,
-    read: (uri, options) => (isOwn(uri) ? own().then((skills) => skills.read(uri, options)) : view.read(uri, options)),
+    read: promising((uri, options) =>
+      isOwn(uri) ? own().then((skills) => skills.read(uri, options)) : soonOf(view, view.read)(uri, options),
+    ),
     directory: async (query, options) => (isOwn(query.uri) ? await own() : view).directory(query, options),
   }
 }

@@ -48,6 +48,22 @@ export class LateAbort {
   }
 }
 
+/**
+ * Lets a request be cancelled, also before its channel gets it. Cheaper than an `AbortSignal` with its listeners, which every
+ * request would need.
+ */
+export interface Cancellation {
+  isCancelled: boolean
+  /** Set by the channel while the request runs. */
+  onCancel: (() => void) | undefined
+}
+
+/** Cancels a request, unless it has ended. */
+export function cancelRequest(cancellation: Cancellation): void {
+  cancellation.isCancelled = true
+  cancellation.onCancel?.()
+}
+
 /** An object with the signal of a {@link LateAbort}. */
 export class WithLateSignal {
   declare readonly signal: AbortSignal

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { CallContext, WithLateSignal } from './call.ts'
 import { type ChangeLimits, type Changes, createChanges, type DegradedMount } from './changes.ts'
-import { completePaths } from './completion.ts'
+import { completeTemplate } from './completion.ts'
 import { createCursorSeal } from './cursor.ts'
 import { createDirectoryReader, type DirectoryReader } from './directory.ts'
 import { asDenied, denied, invalid, isLater, isResourceError, notFound, ResourceError } from './errors.ts'
+import { attempt, promising, type Soon, soonOf } from './kit/chain.ts'
 import { defined } from './kit/defined.ts'
 import { requireKeys } from './kit/required.ts'
 import type { Clock } from './kit/throttle.ts'
@@ -164,56 +165,60 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     const found = route(parsed)
     if (found === undefined) throw notFound('no mount at this address')
     if (found.mount.isHidden(principal)) throw denied()
-    return { ...found, parsed }
+    return { mount: found.mount, path: found.path, parsed }
   }
 
-  const read = async (uri: string, options?: ReadOptions): Promise<ReadResult> => {
+  const read = promising((uri: string, options?: ReadOptions): Soon<ReadResult> => {
     if (options?.room === undefined) return readNow(uri, readContextOf(options))
-    try {
-      return await readNow(uri, readContextOf(options, largeBytes))
-    } catch (error) {
-      if (!isLater(error)) throw error
-      const size = Number((error as ResourceError).detail.size)
-      const part = (of: string, { signal }: CallOptions) =>
-        readNow(of, readContextOf(defined({ signal, bare: options.bare })))
-      const streamed = size > 0 ? await options.large?.(size, part) : undefined
-      if (streamed !== undefined) return streamed
-      await options.room()
-      return readNow(uri, readContextOf(options))
-    }
+    return attempt(
+      () => readNow(uri, readContextOf(options, largeBytes)),
+      (result) => result,
+      (error) => {
+        if (!isLater(error)) throw error
+        return readLarge(uri, options, Number((error as ResourceError).detail.size))
+      },
+    )
+  })
+
+  /** Reads a content that is larger than what is read at once: in parts, if the caller takes them, or else when there is room for it. */
+  const readLarge = async (uri: string, options: ReadOptions, size: number): Promise<ReadResult> => {
+    const part = async (of: string, { signal }: CallOptions) =>
+      readNow(of, readContextOf(defined({ signal, bare: options.bare })))
+    const streamed = size > 0 ? await options.large?.(size, part) : undefined
+    if (streamed !== undefined) return streamed
+    await options.room?.()
+    return readNow(uri, readContextOf(options))
   }
 
-  const readNow = async (uri: string, context: Context): Promise<ReadResult> => {
+  const readNow = (uri: string, context: Context): Soon<ReadResult> => {
     const { mount, path, parsed } = locate(uri)
-    if (parsed.query !== undefined) {
-      const params = await paramsOf(mount, state, path, parsed.query, context)
-      return answerOf(mount, await readPath(mount, uri, path, params, context))
-    }
-    if (parsed.directory) return { contents: await directories.list(mount, uri, path, context), cache: mount.cache }
-    try {
-      return answerOf(mount, await readPath(mount, uri, path, new Map(), context))
-    } catch (error) {
-      if (!isResourceError(error, 'not-found')) throw error
-      const contents = await directories.expand(mount, uri, path, context).catch((missing: unknown) => {
-        // When neither a file nor a directory exists, report why the path is not a file.
-        throw isResourceError(missing, 'not-found') ? error : missing
-      })
-      return { contents, cache: mount.cache }
-    }
+    if (parsed.query !== undefined) return readQuery(mount, { uri, path, query: parsed.query }, context)
+    const listed = (contents: readonly ResourceContent[]): ReadResult => ({ contents, cache: mount.cache })
+    if (parsed.directory) return directories.list(mount, uri, path, context).then(listed)
+    return attempt(
+      () => readPath(mount, uri, path, new Map(), context),
+      (contents) => answerOf(mount, contents),
+      (error) => {
+        if (!isResourceError(error, 'not-found')) throw error
+        return directories.expand(mount, uri, path, context).then(listed, (missing: unknown) => {
+          // When neither a file nor a directory exists, report why the path is not a file.
+          throw isResourceError(missing, 'not-found') ? error : missing
+        })
+      },
+    )
   }
 
-  const complete: View['complete'] = async (request, options) => {
-    const context = contextOf(options)
-    for (const mount of state.mounts) {
-      // A template of a mount that the principal may not see must look like an unknown one.
-      if (mount.isHidden(principal) || !request.uriTemplate.startsWith(mount.address.text)) continue
-      const template = await mount.templateOf(request.uriTemplate, context)
-      if (template === undefined) continue
-      const completion = await completePaths(mount, template, request, context)
-      if (completion.values.length > 0 || (await isVisible(mount, state, context))) return completion
-    }
-    throw invalid('There is no such resource template.', 'unknown-template')
+  const readQuery = async (
+    mount: Mounted,
+    { uri, path, query }: { readonly uri: string; readonly path: string; readonly query: string },
+    context: Context,
+  ): Promise<ReadResult> => {
+    const params = await paramsOf(mount, state, path, query, context)
+    return answerOf(mount, await readPath(mount, uri, path, params, context))
   }
+
+  const complete: View['complete'] = async (request, options) =>
+    completeTemplate(state.mounts, request, contextOf(options), (mount, context) => isVisible(mount, state, context))
 
   const prompts = createPrompts(state, changes, { read, complete }, contextOf)
   const tools = createTools(state, changes, contextOf)
@@ -251,30 +256,37 @@ function answerOf(mount: Mounted, contents: readonly ResourceContent[]): ReadRes
  * Reads one path, if access allows it. The contents carry the URI as the caller spelled it. For a denied path the source is asked
  * for a path that does not exist, and fails as it does for any missing one: neither its message nor its time tells the two apart.
  */
-async function readPath(
+function readPath(
   mount: Mounted,
   uri: string,
   path: string,
   params: ReadonlyMap<string, string>,
   context: Context,
-): Promise<readonly ResourceContent[]> {
+): Soon<readonly ResourceContent[]> {
+  const { provider } = mount
   const asked = mount.asked(path, context.principal)
-  const read = () => mount.provider.read({ path: asked.path, params }, context)
-  let contents: readonly Content[]
-  try {
-    contents = await tracedSource('read', mount.address.text, read)
-  } catch (error) {
-    throw asked.denied && isResourceError(error, 'not-found') ? asDenied(error) : error
-  }
-  if (asked.denied) throw denied()
-  if (contents.length === 0) throw new ResourceError('internal', 'the provider answered a read with nothing')
-  return contents.map((content) => {
+  const toResource = (content: Content): ResourceContent => {
     const at = content.path ?? path
     // A content with a path of its own is another resource, so its access is checked too.
     if (at !== path && !mount.access(context.principal, at)) throw denied()
     const name = at === '' ? mount.name : baseName(at)
-    return { ...cleanTexts(content), uri: at === path ? uri : mount.uriOf(at), name }
-  })
+    // A spread would take fourteen times as long, 1.1 µs: V8 is slow to add members to a copy.
+    return Object.assign({}, cleanTexts(content), { uri: at === path ? uri : mount.uriOf(at), name })
+  }
+  return attempt(
+    () =>
+      tracedSource('read', mount.address.text, () =>
+        soonOf(provider, provider.read)({ path: asked.path, params }, context),
+      ),
+    (contents) => {
+      if (asked.denied) throw denied()
+      if (contents.length === 0) throw new ResourceError('internal', 'the provider answered a read with nothing')
+      return contents.map(toResource)
+    },
+    (error) => {
+      throw asked.denied && isResourceError(error, 'not-found') ? asDenied(error) : error
+    },
+  )
 }
 
 /** Parses the query of a URI: some template of the mount must match it. */

@@ -1,4 +1,4 @@
-import { isResourceError } from './errors.ts'
+import { invalid, isResourceError } from './errors.ts'
 import type { Mounted, MountTemplate } from './mount.ts'
 import { baseName, isPath } from './path.ts'
 import type { Completion, Context } from './provider.ts'
@@ -12,11 +12,34 @@ export const maxCompletions = 100
 const marker = 'hikidashi0marker'
 
 /**
+ * Completes one variable of a template of any mount, named by its complete URI template.
+ *
+ * @param isVisible Whether the principal may see anything in a mount.
+ * @throws ResourceError `invalid` for a template that no mount has, or none that the principal may see.
+ */
+export async function completeTemplate(
+  mounts: readonly Mounted[],
+  request: ViewCompletionRequest,
+  context: Context,
+  isVisible: (mount: Mounted, context: Context) => Promise<boolean>,
+): Promise<Completion> {
+  for (const mount of mounts) {
+    // A template of a mount that the principal may not see must look like an unknown one.
+    if (mount.isHidden(context.principal) || !request.uriTemplate.startsWith(mount.address.text)) continue
+    const template = await mount.templateOf(request.uriTemplate, context)
+    if (template === undefined) continue
+    const completion = await completePaths(mount, template, request, context)
+    if (completion.values.length > 0 || (await isVisible(mount, context))) return completion
+  }
+  throw invalid('There is no such resource template.', 'unknown-template')
+}
+
+/**
  * Completes one variable of a template: by the provider if it can, otherwise from the listing. Either way, values that the
  * principal may not see are left out. A value is escaped so that a client can put it into the template: for `100%.md`, `{+path}`
  * has the value `100%25.md`. The client may have typed the escaped form or the name itself.
  */
-export async function completePaths(
+async function completePaths(
   mount: Mounted,
   template: MountTemplate,
   request: ViewCompletionRequest,

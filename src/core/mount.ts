@@ -1,6 +1,8 @@
 import { type Access, decoyOf } from './access.ts'
+import { CallContext, WithLateSignal } from './call.ts'
 import { isResourceError } from './errors.ts'
 import type { Reach } from './glob.ts'
+import { promising, soonOf } from './kit/chain.ts'
 import { baseName, comparePaths, parentOf } from './path.ts'
 import type { Context, Entry, Icon, ListQuery, Principal, Provider, Template } from './provider.ts'
 import { compileTemplate, type UriTemplate } from './template.ts'
@@ -210,13 +212,19 @@ function hasOnlyFacts({ name, title, description, priority, audience, icons, met
 
 /** Wraps a provider so that every call carries the access decision for other paths: a source may serve one entry under several. */
 function withAccess(provider: Provider, allows: (principal: Principal, path: string) => boolean): Provider {
-  const extended = (context: Context): Context => ({ allows: (path) => allows(context.principal, path), ...context })
+  const extended = (context: Context): Context => {
+    const own = context.allows ?? ((path: string) => allows(context.principal, path))
+    const abort = WithLateSignal.abortOf(context)
+    if (abort === undefined) return { ...context, allows: own }
+    const { principal, most, bare, arrival } = context
+    return new CallContext(abort, principal, { most, bare, arrival, allows: own })
+  }
   const { list, read, stat, templates, complete, prompts, tools } = provider
   const completePrompt = prompts?.complete
   return {
     ...provider,
     list: (query, context) => list(query, extended(context)),
-    read: (request, context) => read(request, extended(context)),
+    read: promising((request, context) => soonOf(provider, read)(request, extended(context))),
     ...(stat === undefined ? {} : { stat: (path, context) => stat(path, extended(context)) }),
     ...(templates === undefined ? {} : { templates: (context) => templates(extended(context)) }),
     ...(complete === undefined ? {} : { complete: (request, context) => complete(request, extended(context)) }),

@@ -97,7 +97,7 @@ export function createPrompts(
       checkArguments(prompt.arguments ?? [], given)
       const request = { path: prompt.path, arguments: given }
       const run = async () => mount.provider.prompts?.get(request, context)
-      const answer = await tracedSource('prompt', mount.address.text, run).catch((error: unknown) => {
+      const answer = await Promise.resolve(tracedSource('prompt', mount.address.text, run)).catch((error: unknown) => {
         // The prompt was removed since it was listed.
         throw isResourceError(error, 'not-found') ? invalid('There is no such prompt.', 'unknown-prompt') : error
       })

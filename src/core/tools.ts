@@ -75,7 +75,7 @@ function toolOf({ mount, tool: provided, name }: Found & { readonly name: string
       if (!mount.access(context.principal, path)) throw invalid('There is no such tool.', 'unknown-tool')
       const request = { path, arguments: given, ...(report === undefined ? {} : { report }) }
       const run = async () => mount.provider.tools?.call(request, context)
-      const outcome = await tracedSource('call', mount.address.text, run).catch((error: unknown) => {
+      const outcome = await Promise.resolve(tracedSource('call', mount.address.text, run)).catch((error: unknown) => {
         // The tool was removed since it was listed.
         throw isResourceError(error, 'not-found') ? invalid('There is no such tool.', 'unknown-tool') : error
       })

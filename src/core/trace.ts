@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Soon } from './kit/chain.ts'
 
 /** The trace context of a caller, as the headers of W3C Trace Context have it. */
 export interface TraceContext {
@@ -55,9 +56,10 @@ export function traced<T>(name: string, options: SpanOptions, work: (span: Span)
 }
 
 /** Runs the work of a mount's source in a span of its own. */
-export function tracedSource<T>(verb: 'read' | 'call' | 'prompt', address: string, work: () => Promise<T>): Promise<T> {
+export function tracedSource<T>(verb: 'read' | 'call' | 'prompt', address: string, work: () => Soon<T>): Soon<T> {
   if (telemetry === undefined) return work()
-  return telemetry.run(`source.${verb}`, { kind: 'internal', attributes: { 'hikidashi.mount': address } }, work)
+  const attributes = { 'hikidashi.mount': address }
+  return telemetry.run(`source.${verb}`, { kind: 'internal', attributes }, async () => work())
 }
 
 /** Returns the trace context for a request that goes out now: an empty object when there is none. */

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { isResourceError, ResourceError } from '../core/errors.ts'
+import { chain, promising, soonOf } from '../core/kit/chain.ts'
 import { defined } from '../core/kit/defined.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import { wholeCharacters } from '../core/kit/utf8.ts'
@@ -145,18 +146,16 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
 
   return {
     ...provider,
-    read: (request, context) => {
+    read: promising((request, context) => {
       if (request.range !== undefined) return readRange(request, context)
-      const decode = (content: Content) =>
-        content.range === undefined ? decodeWhole(content, request, context) : decodeEnd(content, request, context)
-      return provider
-        .read(request, context)
-        .then((contents) =>
-          contents.every((content) => hasPlainText(content) && content.range === undefined)
-            ? contents.map(marked)
-            : Promise.all(contents.map(decode)),
-        )
-    },
+      return chain(soonOf(provider, provider.read)(request, context), (contents) => {
+        if (contents.every((content) => hasPlainText(content) && content.range === undefined))
+          return contents.map(marked)
+        const decode = (content: Content) =>
+          content.range === undefined ? decodeWhole(content, request, context) : decodeEnd(content, request, context)
+        return Promise.all(contents.map(decode))
+      })
+    }),
   }
 }
 

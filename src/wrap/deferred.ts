@@ -1,5 +1,6 @@
 import { isResourceError, notFound, ResourceError } from '../core/errors.ts'
 import { untilAborted } from '../core/kit/abort.ts'
+import { promising, soonOf } from '../core/kit/chain.ts'
 import type { Log } from '../core/log.ts'
 import { findListed } from '../core/mount.ts'
 import type { Context, Entry, ListQuery, PromptCompletion, Provider } from '../core/provider.ts'
@@ -101,13 +102,13 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
     },
     // Entries of an open source are passed directly, without a generator in between, which would cost time for each.
     list: (query, context) => opened?.list(query, context) ?? listOnceOpen(query, context),
-    read: (request, context) =>
-      opened?.read(request, context) ?? whenOpen(context.signal).then((provider) => provider.read(request, context)),
+    read: promising((request, context) => {
+      if (opened !== undefined) return soonOf(opened, opened.read)(request, context)
+      return whenOpen(context.signal).then((provider) => provider.read(request, context))
+    }),
     stat: async (path, context) => {
       const provider = opened ?? (await whenOpen(context.signal))
-      const found = await (provider.stat === undefined
-        ? findListed(provider, path, context)
-        : provider.stat(path, context))
+      const found = await (provider.stat?.(path, context) ?? findListed(provider, path, context))
       if (found === undefined) throw notFound('the source lists nothing at this path')
       return found
     },

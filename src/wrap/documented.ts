@@ -1,5 +1,6 @@
 import { isResourceError } from '../core/errors.ts'
 import { compileGlobs } from '../core/glob.ts'
+import { attempt, chain, promising, type Soon, soonOf } from '../core/kit/chain.ts'
 import { defined } from '../core/kit/defined.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import { parentOf } from '../core/path.ts'
@@ -82,28 +83,28 @@ export function documented(provider: Provider, options: DocumentedOptions = {}):
     ...(stat === undefined ? {} : { stat: async (path, context) => describe(await stat(path, context), context) }),
   }
 
-  const readWithAlternates = async (
+  const readWithAlternates = (
     request: ReadRequest,
     context: Context,
     alternatesOf: FindAlternates,
-  ): Promise<readonly Content[]> => {
-    const contents = await provider.read(request, context)
-    const alternates = await alternatesOf(request.path, context)
-    return alternates.length === 0 ? contents : contents.map((content) => withAlternates(content, alternates))
-  }
+  ): Soon<readonly Content[]> =>
+    chain(soonOf(provider, provider.read)(request, context), (contents) =>
+      chain(alternatesOf(request.path, context), (alternates) =>
+        alternates.length === 0 ? contents : contents.map((content) => withAlternates(content, alternates)),
+      ),
+    )
 
   return {
     ...provider,
     // If neither front matter nor headings are read, listings are passed through unchanged.
     ...(frontMatter.length + headings.length === 0 ? {} : entries),
-    read: (request, context) => {
+    read: promising((request, context) => {
       // A part is read by a wrapper that also reads the whole.
-      if (request.range !== undefined || context.bare === true) return provider.read(request, context)
-      const { path } = request
-      if (languages.length === 0 || alternatesOf === undefined || !documents.test(path))
-        return provider.read(request, context)
+      const isPlain = request.range !== undefined || context.bare === true || languages.length === 0
+      if (isPlain || alternatesOf === undefined || !documents.test(request.path))
+        return soonOf(provider, provider.read)(request, context)
       return readWithAlternates(request, context, alternatesOf)
-    },
+    }),
   }
 }
 
@@ -125,7 +126,7 @@ interface Alternate {
 }
 
 /** Finds the same document in other languages, by its path. */
-type FindAlternates = (path: string, context: Context) => Promise<readonly Alternate[]>
+type FindAlternates = (path: string, context: Context) => Soon<readonly Alternate[]>
 
 /** Cached alternates; valid while the versions of all examined folders stay the same. */
 interface Known {
@@ -152,24 +153,33 @@ const documents = /\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org|html?|xhtml|pd
  * documents of a folder are read, its list tells which twins are not there.
  */
 export function createAlternates(
-  { stat, list }: Required<Pick<Provider, 'stat' | 'list'>>,
+  source: Required<Pick<Provider, 'stat' | 'list'>>,
   languages: readonly string[],
   now: () => number = Date.now,
 ): FindAlternates {
+  const { stat, list } = source
   const remembered = createRecent<Known>(most)
   const names = createFolderNames(list)
+  const soonStat = soonOf(source, stat)
 
-  const seen = (folder: string, context: Context): Promise<Seen> =>
-    stat(folder, context).then(
-      ({ version }) => version ?? unknown,
-      (error: unknown) => {
+  const seen = (folder: string, context: Context): Soon<Seen> =>
+    attempt(
+      () => soonStat(folder, context),
+      ({ version }): Seen => version ?? unknown,
+      (error) => {
         if (!isResourceError(error)) throw error
         return error.kind === 'not-found' ? absent : unknown
       },
     )
 
-  const isSame = async ({ folders }: Known, context: Context): Promise<boolean> => {
-    for (const [folder, version] of folders) if ((await seen(folder, context)) !== version) return false
+  /** Whether the rest of the folders have the versions that they had. */
+  const areSame = (folders: Iterator<readonly [string, string]>, context: Context): Soon<boolean> => {
+    for (let next = folders.next(); next.done !== true; next = folders.next()) {
+      const [folder, version] = next.value
+      const found = seen(folder, context)
+      if (found instanceof Promise) return found.then((later) => later === version && areSame(folders, context))
+      if (found !== version) return false
+    }
     return true
   }
 
@@ -183,7 +193,7 @@ export function createAlternates(
     const ask = (folder: string): Promise<Seen> => {
       const known = asked.get(folder)
       if (known !== undefined) return known
-      const found = folder === '' ? seen('', context) : below(folder)
+      const found = folder === '' ? Promise.resolve(seen('', context)) : below(folder)
       asked.set(folder, found)
       return found
     }
@@ -226,12 +236,8 @@ export function createAlternates(
     return (await Promise.all(found)).flat()
   }
 
-  return async (path, context) => {
-    if (languages.length === 0 || !documents.test(path)) return []
-    const known = remembered.get(path)
-    if (known !== undefined && now() <= known.until && (await isSame(known, context))) return known.alternates
-    // Other readers of the path use the cached result until it is looked up again.
-    if (known !== undefined) remembered.set(path, { ...known, until: now() + age })
+  /** Looks for the twins of a document. */
+  const lookUp = async (path: string, context: Context): Promise<readonly Alternate[]> => {
     const twins = twinsOf(path, languages)
     const folders = await foldersOf(twins, context)
     if (folders === undefined) return find(path, twins, context)
@@ -247,5 +253,18 @@ export function createAlternates(
     const alternates = await find(path, possible, context)
     remembered.set(path, { folders: folders.versions, alternates, until: now() + age })
     return alternates
+  }
+
+  return (path, context) => {
+    if (languages.length === 0 || !documents.test(path)) return []
+    const known = remembered.get(path)
+    if (known === undefined) return lookUp(path, context)
+    const isSame = now() <= known.until && areSame(known.folders[Symbol.iterator](), context)
+    return chain(isSame, (same) => {
+      if (same) return known.alternates
+      // Other readers of the path use the cached result until it is looked up again.
+      remembered.set(path, { ...known, until: now() + age })
+      return lookUp(path, context)
+    })
   }
 }

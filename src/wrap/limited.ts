@@ -1,7 +1,7 @@
 import { createOverdue, WithLateSignal } from '../core/call.ts'
 import { type ErrorKind, isResourceError, ResourceError } from '../core/errors.ts'
 import { followAbort } from '../core/kit/abort.ts'
-import { chain, type Soon } from '../core/kit/chain.ts'
+import { attempt, chain, finish, promising, type Soon, soonOf } from '../core/kit/chain.ts'
 import { groupsOf, inGroups } from '../core/kit/groups.ts'
 import { requireProvider } from '../core/kit/required.ts'
 import type { Log } from '../core/log.ts'
@@ -49,29 +49,32 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
    *
    * @param continued Returns the answer whose stream continues, and calls `release` at its end; undefined for any other answer.
    */
-  const ask = async <T>(
+  const ask = <T>(
     context: Context,
-    work: (context: Context) => Promise<T>,
+    work: (context: Context) => Soon<T>,
     continued?: (answer: T, release: () => void) => T | undefined,
-  ): Promise<T> => {
-    const entered = enter(context)
-    const leave = entered instanceof Promise ? await entered : entered
-    const asked = createAsked(context, overdue)
-    let isContinued = false
-    try {
-      const answer = await asked.run(work)
-      learn(undefined)
-      const streaming = continued?.(answer, asked.release)
-      isContinued = streaming !== undefined
-      return streaming ?? answer
-    } catch (error) {
-      learn(error)
-      throw error
-    } finally {
-      if (!isContinued) asked.release()
-      leave()
-    }
-  }
+  ): Soon<T> =>
+    chain(enter(context), (leave) => {
+      const asked = createAsked(context, overdue)
+      let isContinued = false
+      const answered = (answer: T): T => {
+        learn(undefined)
+        const streaming = continued?.(answer, asked.release)
+        if (streaming === undefined) return answer
+        isContinued = true
+        asked.follow()
+        return streaming
+      }
+      const failed = (error: unknown): never => {
+        learn(error)
+        throw error
+      }
+      const end = () => {
+        if (!isContinued) asked.release()
+        leave()
+      }
+      return finish(() => attempt(() => asked.run(work), answered, failed), end)
+    })
 
   /** Like `ask`, without the time-out: a tool may run as long as its caller waits. */
   const askLong = async <T>(context: Context, work: (context: Context) => Promise<T>): Promise<T> => {
@@ -89,15 +92,16 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
   }
 
   /** Reads under the limits. A stream continues after the answer, and also ends when the caller aborts. */
-  const read = (request: ReadRequest, context: Context): Promise<readonly Content[]> =>
+  const read = promising((request: ReadRequest, context: Context) =>
     ask(
       context,
-      (inner) => provider.read(request, inner),
+      (inner) => soonOf(provider, provider.read)(request, inner),
       (contents, release) =>
         contents.some((content) => 'stream' in content)
           ? contents.map((content) => timedStream(content, timeout, release))
           : undefined,
-    )
+    ),
+  )
 
   /** Each step of a listing is a separate request: a caller that takes the entries slowly holds no slot meanwhile. */
   const groups = async function* (query: ListQuery, context: Context): AsyncGenerator<readonly Entry[], void> {
@@ -175,10 +179,12 @@ function createAdmission(
 }
 
 type Ask = <T>(context: Context, work: (context: Context) => Promise<T>) => Promise<T>
+type AskSoon = <T>(context: Context, work: (context: Context) => Soon<T>) => Soon<T>
 
 /** The methods of a provider that are one request with one answer. */
-function limitedVerbs(provider: Provider, ask: Ask, askLong: Ask): Partial<Provider> {
+function limitedVerbs(provider: Provider, askSoon: AskSoon, askLong: Ask): Partial<Provider> {
   const { stat, templates, complete, prompts, tools } = provider
+  const ask: Ask = async (context, work) => askSoon(context, work)
   const completePrompt = prompts?.complete
   return {
     ...(stat === undefined ? {} : { stat: (path, context) => ask(context, (own) => stat(path, own)) }),

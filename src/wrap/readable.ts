@@ -1,5 +1,6 @@
 import { extname, join } from 'node:path'
 import { invalid, ResourceError } from '../core/errors.ts'
+import { chain, promising, soonOf } from '../core/kit/chain.ts'
 import { workerLimits } from '../core/kit/child-limits.ts'
 import { defined } from '../core/kit/defined.ts'
 import { createRecent } from '../core/kit/lru.ts'
@@ -148,13 +149,14 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
 
   return {
     ...provider,
-    read: (request, context) => {
+    read: promising((request, context) => {
       const form = request.params.get('as')
       if (form !== undefined) return readAsked(form, request, context)
-      if (request.range !== undefined) return provider.read(request, context)
+      const read = soonOf(provider, provider.read)
+      if (request.range !== undefined) return read(request, context)
       const { path } = request
-      return provider.read(request, context).then((contents) => contents.map((content) => withForms(content, path)))
-    },
+      return chain(read(request, context), (contents) => contents.map((content) => withForms(content, path)))
+    }),
     templates: async (context) => [...((await provider.templates?.(context)) ?? []), template],
     close: async () => {
       host.close()

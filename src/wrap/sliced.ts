@@ -1,4 +1,5 @@
 import { ResourceError } from '../core/errors.ts'
+import { promising, soonOf } from '../core/kit/chain.ts'
 import { defined } from '../core/kit/defined.ts'
 import { requireProvider } from '../core/kit/required.ts'
 import { isContinuation } from '../core/kit/utf8.ts'
@@ -58,8 +59,9 @@ export function sliced(provider: Provider, options: SlicedOptions = {}): Provide
   return {
     ...provider,
     // Without parameters this wrapper does nothing.
-    read: (request, context) =>
-      request.params.size === 0 ? provider.read(request, context) : readAsked(request, context),
+    read: promising((request, context) =>
+      request.params.size === 0 ? soonOf(provider, provider.read)(request, context) : readAsked(request, context),
+    ),
     templates: async (context) => [...((await provider.templates?.(context)) ?? []), template],
   }
 }

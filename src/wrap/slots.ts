@@ -1,5 +1,6 @@
 import { CallContext, LateAbort, type Overdue, WithLateSignal } from '../core/call.ts'
 import { ResourceError } from '../core/errors.ts'
+import type { Soon } from '../core/kit/chain.ts'
 import type { Context } from '../core/provider.ts'
 
 /** Keeps requests away from a source that does not answer (circuit breaker). Times are in milliseconds. */
@@ -112,8 +113,10 @@ export function createSemaphore(concurrent: number, waiting: number) {
 
 /** A request to the source, and its signal, which aborts with that of the caller and on time-out. */
 interface Asked {
-  /** Rejects on time-out, and when the caller aborts, whatever the work does. */
-  run<T>(work: (context: Context) => Promise<T>): Promise<T>
+  /** Rejects on time-out, and when the caller aborts, whatever the work does. Neither can happen before the work returns. */
+  run<T>(work: (context: Context) => Soon<T>): Soon<T>
+  /** Follows the signal of the caller also if the answer was there at once. */
+  follow(): void
   /** Ends the time-out, and stops following the signal of the caller. */
   release(): void
 }
@@ -129,26 +132,42 @@ export function createAsked(context: Context, overdue: Overdue): Asked {
     reject(own.reason)
   }
   const onAbort = () => end(context.signal.reason)
-  // The signal may have aborted just as a slot became free.
-  if (callers !== undefined) callers.listen(end)
-  else if (context.signal.aborted) onAbort()
-  else context.signal.addEventListener('abort', onAbort)
+  let follows = false
+  const follow = () => {
+    if (follows) return
+    follows = true
+    if (callers !== undefined) callers.listen(end)
+    else if (context.signal.aborted) onAbort()
+    else context.signal.addEventListener('abort', onAbort)
+  }
+  const whenAnswered = <T>(answer: Promise<T>): Promise<T> =>
+    new Promise((resolve, rejectRun) => {
+      reject = rejectRun
+      stop = overdue.begin(() =>
+        end(new ResourceError('unavailable', `The source took longer than ${overdue.timeoutMs} ms.`)),
+      )
+      answer.then((value) => {
+        // A stream may last as long as its chunks arrive in time.
+        stop()
+        resolve(value)
+      }, rejectRun)
+      follow()
+    })
   return {
-    run: (work) =>
-      new Promise((resolve, rejectRun) => {
-        if (own.aborted) return rejectRun(own.reason)
-        reject = rejectRun
-        stop = overdue.begin(() =>
-          end(new ResourceError('unavailable', `The source took longer than ${overdue.timeoutMs} ms.`)),
-        )
-        work(inner).then((answer) => {
-          // A stream may last as long as its chunks arrive in time.
-          stop()
-          resolve(answer)
-        }, rejectRun)
-      }),
+    run: (work) => {
+      // The signal may have aborted just as a slot became free.
+      const { aborted, reason } = callers ?? context.signal
+      if (aborted) {
+        own.abort(reason)
+        throw own.reason
+      }
+      const answer = work(inner)
+      return answer instanceof Promise ? whenAnswered(answer) : answer
+    },
+    follow,
     release: () => {
       stop()
+      if (!follows) return
       if (callers === undefined) context.signal.removeEventListener('abort', onAbort)
       else callers.unlisten(end)
     },

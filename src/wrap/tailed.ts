@@ -1,4 +1,5 @@
 import { isResourceError, ResourceError } from '../core/errors.ts'
+import { promising, soonOf } from '../core/kit/chain.ts'
 import { defined } from '../core/kit/defined.ts'
 import { wholeCharacters } from '../core/kit/utf8.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
@@ -66,8 +67,9 @@ export function tailed(provider: Provider, options: TailedOptions = {}): Provide
   return {
     ...provider,
     // Without parameters this wrapper does nothing.
-    read: (request, context) =>
-      request.params.size === 0 ? provider.read(request, context) : readAsked(request, context),
+    read: promising((request, context) =>
+      request.params.size === 0 ? soonOf(provider, provider.read)(request, context) : readAsked(request, context),
+    ),
     templates: async (context) => [...((await provider.templates?.(context)) ?? []), template],
   }
 }

@@ -162,7 +162,7 @@ describe('the same document in other languages', () => {
     }
     const find = createAlternates({ stat, list }, ['ja'], () => 0)
     for (const name of numbered.slice(0, 16)) await find(`${name}.md`, context)
-    const first = find('b.md', { ...context, signal: gone.signal }).catch(() => [])
+    const first = Promise.resolve(find('b.md', { ...context, signal: gone.signal })).catch(() => [])
     await isListed
     const second = find('a.md', context)
     // By then it waits for the list of the first one.

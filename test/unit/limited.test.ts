@@ -238,12 +238,12 @@ describe('limited', () => {
         asked.push(path)
         return path === 'b' ? never : new Promise((resolve) => (answer = () => resolve(path)))
       }),
-      { concurrent: 1 },
+      { concurrent: 1, observe: () => queueMicrotask(() => queueMicrotask(() => controller.abort(reason))) },
     )
     const controller = new AbortController()
     const reason = new Error('gone')
-    // This runs after the first request has handed its slot on, and before the second one goes on with it.
-    const first = read(provider, 'a').then(() => controller.abort(reason))
+    // The abort runs after the first request has handed its slot on, and before the second one goes on with it.
+    const first = read(provider, 'a')
     const second = read(provider, 'b', controller.signal)
     answer()
     await first

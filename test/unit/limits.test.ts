@@ -269,7 +269,7 @@ describe('the gate', () => {
     }
     await gate.run(large(taken))
     const order: string[] = []
-    const next = gate.run(large(never)).then(() => order.push('next'))
+    const next = Promise.resolve(gate.run(large(never))).then(() => order.push('next'))
     await until(() => gate.waiting === 1)
     // Small ones go on meanwhile.
     await gate.run(async () => order.push('small'))

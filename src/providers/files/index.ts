@@ -1,5 +1,6 @@
 import { MessageChannel } from 'node:worker_threads'
 import { notFound, ResourceError } from '../../core/errors.ts'
+import { promising } from '../../core/kit/chain.ts'
 import { requireKeys } from '../../core/kit/required.ts'
 import type { Log } from '../../core/log.ts'
 import { baseName } from '../../core/path.ts'
@@ -127,7 +128,7 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
       const facts = { mimeType, version: stampOf(found.stats), size: Number(found.stats.size) }
       const part = text ?? { start: found.start, end: found.start + found.bytes.length }
       const where = range === undefined ? {} : { range: { start: part.start, end: part.end } }
-      return { ...facts, ...where, ...(text === undefined ? { bytes: found.bytes } : { text: text.text }) }
+      return Object.assign(facts, where, text === undefined ? { bytes: found.bytes } : { text: text.text })
     } finally {
       handle.close()
     }
@@ -138,12 +139,13 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
   const entries = createKept<Entry>(ignoreRulesIn, system.now)
   return {
     list: (query, context) => lister.list(query, context.signal, context.allows),
-    stat: (path, context) =>
+    stat: promising((path, context) =>
       entries.answer(path, context, async (route) => lister.stat(path, signalOf(context), context.allows, route)),
-    read: async (request, context) => {
-      if (request.range !== undefined) return [await read(request, context)]
-      return reads.answer(request.path, context, async (route) => [await read(request, context, route)])
-    },
+    ),
+    read: promising((request, context) => {
+      const readAll = async (route?: Route) => [await read(request, context, route)]
+      return request.range === undefined ? reads.answer(request.path, context, readAll) : readAll()
+    }),
     templates: async (context) => {
       signalOf(context)
       return [template]

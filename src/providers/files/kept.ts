@@ -1,4 +1,5 @@
 import type { BigIntStats } from 'node:fs'
+import type { Soon } from '../../core/kit/chain.ts'
 import type { Arrival, Context } from '../../core/provider.ts'
 import type { Place } from './place.ts'
 import { untilAbort } from './pool.ts'
@@ -16,7 +17,7 @@ export interface Kept<T> {
    * @param context Of the request. For requests of one arrival it is looked up once whether anything has changed, and one of them makes the answer.
    * @param make Adds the places that the answer is made from to the route, if there is one.
    */
-  answer(path: string, context: Asked, make: Make<T>): Promise<T>
+  answer(path: string, context: Asked, make: Make<T>): Soon<T>
   close(): void
 }
 
@@ -186,7 +187,7 @@ export function createKept<T>(
     answer: (path, context, make) => {
       const { arrival } = context
       const known = find(path, arrival)
-      if (known !== undefined) return Promise.resolve(known)
+      if (known !== undefined) return known
       if (!isAskedAgain(path)) return make()
       if (arrival === undefined) return makeOnRoute(path, arrival, make)
       const other = making.of(path, arrival)

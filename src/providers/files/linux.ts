@@ -145,7 +145,7 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       const descriptor = local
         ? openNow(place.at, flags, signal)
         : await openDescriptor(place.at, flags, pool, { signal, hold: place, local })
-      const handle = { ...handleOf(descriptor, pool, { local, hot }), found: stats }
+      const handle = Object.assign(handleOf(descriptor, pool, { local, hot }), { found: stats })
       if (!isSmall) return handle
       const read: Handle['read'] = async (buffer, at, signal) => {
         const length = await handle.read(buffer, at, signal)

@@ -65,7 +65,9 @@ export function createEntrance(options: EntranceOptions): Entrance {
   const admit: Entrance['admit'] = (caller, request, response) => {
     const share = turnstile.shareOf(caller.principal, request)
     const over = turnstile.take(share, request)
-    return over === undefined ? { ...caller, share } : refuseOver(over, caller, share, request, response)
+    return over === undefined
+      ? Object.assign({ share }, caller, { share })
+      : refuseOver(over, caller, share, request, response)
   }
 
   /** Refuses a request that exceeds a limit. */

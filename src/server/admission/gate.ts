@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ResourceError } from '../../core/errors.ts'
+import { chain, finish, type Soon } from '../../core/kit/chain.ts'
 
 /**
  * A semaphore with a queue: limits how many tasks run and how many wait, and refuses the rest at once. Shares take turns, however
@@ -12,10 +13,7 @@ export interface Gate {
    *
    * @param share Key of the share that the task belongs to.
    */
-  run<T>(
-    task: (pass: Pass) => Promise<T>,
-    share?: string,
-  ): Promise<{ readonly value: T } | { readonly refused: Crowded }>
+  run<T>(task: (pass: Pass) => Soon<T>, share?: string): Soon<{ readonly value: T } | { readonly refused: Crowded }>
   /** Number of tasks that run, and that wait, at the moment, including the lane of large ones. */
   readonly running: number
   readonly waiting: number
@@ -89,16 +87,16 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
 
   const around = { lane, breath: turn, keepIdle }
   return {
-    run: async (task, share = '') => {
+    run: (task, share = '') => {
       const claim = places.take(share)
       if ('refused' in claim) return claim
       const running = new Running(around, share, claim)
-      try {
-        if (claim.entered !== undefined) await claim.entered
-        return { value: await task(running) }
-      } finally {
-        running.end()
-      }
+      const begin = () =>
+        finish(
+          () => chain(task(running), (value) => ({ value })),
+          () => running.end(),
+        )
+      return claim.entered === undefined ? begin() : claim.entered.then(begin)
     },
     get running() {
       return places.count.taken + lane.count.taken
@@ -234,7 +232,8 @@ function createPlaces({ concurrent, waiting }: PlaceCount, most: PlaceCount): Pl
     share.running--
     // Shares that came while it ran go before it, too.
     if (share.running + (share.queue?.size ?? 0) > 0) toEnd(key, share)
-    else shares.delete(key)
+    // One that is alone will come again.
+    else if (shares.size > 1) shares.delete(key)
     admit()
   }
 

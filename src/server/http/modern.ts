@@ -1,16 +1,25 @@
 import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Cancellation, cancelRequest } from '../../core/call.ts'
 import { chain, type Soon } from '../../core/kit/chain.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Gate, Pass } from '../admission/gate.ts'
 import { countOverload, overloaded, statusOfOverload } from '../admission/overload.ts'
 import { type Caller, lifetimeOf } from '../auth/caller.ts'
-import { type Cancellation, type Channel, cancelRequest } from '../protocol/channel.ts'
+import type { Channel } from '../protocol/channel.ts'
+import { keyOfPrincipal } from '../protocol/clients.ts'
 import { claimedRevision, envelopeFault, passesGate } from '../protocol/envelope.ts'
 import { codes, type WireError } from '../protocol/errors.ts'
-import { isBlobStream } from '../protocol/json-parts.ts'
 import { listen } from '../protocol/listen.ts'
-import { classify, failure, isObject, type Request, type RequestId, type Response } from '../protocol/messages.ts'
+import {
+  classify,
+  failure,
+  holdsStream,
+  isObject,
+  type Request,
+  type RequestId,
+  type Response,
+} from '../protocol/messages.ts'
 import { modern } from '../protocol/revisions.ts'
 import { openView, type ServedOptions } from '../serve.ts'
 import type { Meter } from '../telemetry/meter.ts'
@@ -39,7 +48,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
   setMaxListeners(0, closing.signal)
 
   const channelOf = (principal: Principal): Soon<Channel> => {
-    const key = keyOf(principal)
+    const key = keyOfPrincipal(principal)
     let channel = channels.get(key)
     if (channel === undefined) {
       if (channels.size >= maxChannels) evictOldest(channels)
@@ -73,21 +82,21 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
   }
 
   /** Answers with one answer, after the notifications of its request. */
-  const answerOnce = async (
+  const answerOnce = (
     message: Request,
     response: ServerResponse,
     caller: Caller,
     channel: Channel,
     cancellation: Cancellation,
-  ): Promise<void> => {
+  ): Soon<void> => {
     let stream: EventStream | undefined
     offerLink(response, message, caller.linkFor)
     const sending = new SendingTo(response, gate, caller, options)
     let streamed: Response | undefined
-    const ask = async (pass?: Pass): Promise<void> => {
+    const ask = (pass?: Pass): Soon<void> => {
       pass?.until(() => taken(response))
-      const answered = await channel.request(message, {
-        ...(pass && { pass }),
+      const answer = channel.request(message, {
+        pass,
         raw: true,
         sending,
         linkFor: caller.linkFor,
@@ -100,21 +109,22 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
           stream.send(notification)
         },
       })
-      if (answered === undefined) return
-      streamed = holdsStream(answered) ? answered : undefined
-      if (streamed !== undefined) return
-      if (stream === undefined) return replyAnswer(response, answered, pass?.breath)
-      stream.send(answered)
-      stream.end()
+      return chain(answer, (answered) => {
+        if (answered === undefined) return undefined
+        streamed = holdsStream(answered) ? answered : undefined
+        if (streamed !== undefined) return undefined
+        return stream === undefined ? replyAnswer(response, answered, pass?.breath) : endWith(stream, answered)
+      })
     }
     if (passesGate(message.method)) return ask()
-    const ran = await gate.run(ask, caller.share)
-    // Its parts are read in slots of their own, so a slow reader occupies none.
-    if (streamed !== undefined) return sendStreamed(response, streamed, stream)
-    if (!('refused' in ran)) return
-    const refused = overloaded(message.id, ran.refused)
-    countOverload(refused, { meter, onRefused: options.onRefused, principal: caller.principal, body: message })
-    await replyAnswer(response, refused)
+    return chain(gate.run(ask, caller.share), (ran) => {
+      // Its parts are read in slots of their own, so a slow reader occupies none.
+      if (streamed !== undefined) return sendStreamed(response, streamed, stream)
+      if (!('refused' in ran)) return undefined
+      const refused = overloaded(message.id, ran.refused)
+      countOverload(refused, { meter, onRefused: options.onRefused, principal: caller.principal, body: message })
+      return replyAnswer(response, refused)
+    })
   }
 
   return {
@@ -187,15 +197,6 @@ async function answerListening(
   return endListening(response, stream, answered)
 }
 
-/** Cache of the keys of principals, which are the same objects for all requests of most callers. */
-const keys = new WeakMap<Principal, string>()
-
-function keyOf(principal: Principal): string {
-  const key = keys.get(principal) ?? JSON.stringify([principal.id, principal.roles, principal.scopes])
-  keys.set(principal, key)
-  return key
-}
-
 function evictOldest(channels: Map<string, Soon<Channel>>): void {
   for (const [key, channel] of channels) {
     channels.delete(key)
@@ -234,13 +235,16 @@ function isModern(request: IncomingMessage, body: unknown): boolean {
   return request.headers['mcp-protocol-version'] === modern
 }
 
+/** Ends a stream with an answer. */
+function endWith(stream: EventStream, answer: Response): void {
+  stream.send(answer)
+  stream.end()
+}
+
 function endListening(response: ServerResponse, stream: EventStream | undefined, answer: Response | undefined): void {
   if (answer === undefined) response.destroy()
   else if (stream === undefined) replyUnopened(response, answer)
-  else {
-    stream.send(answer)
-    stream.end()
-  }
+  else endWith(stream, answer)
 }
 
 /**
@@ -271,10 +275,6 @@ class SendingTo implements Sending {
     else response.once('close', () => response.writableFinished || own.abort())
     return own.signal
   }
-}
-
-function holdsStream(answer: Response): boolean {
-  return 'result' in answer && Array.isArray(answer.result.contents) && isBlobStream(answer.result.contents[0]?.blob)
 }
 
 /** Sends an answer whose content is a stream. After a notification it is an event, which is made as a whole. */

@@ -1,5 +1,6 @@
 import { withSignalOf } from '../../core/call.ts'
 import { invalid, isResourceError, notFound } from '../../core/errors.ts'
+import { attempt, chain, type Soon, soonOf } from '../../core/kit/chain.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
 import { metaKeys } from '../../core/meta.ts'
@@ -13,6 +14,7 @@ import {
   type Subscription,
   type View,
 } from '../../core/view.ts'
+import type { Sending } from '../http/content/sending.ts'
 import { resourcesToText } from '../listed.ts'
 import { type Toolbox, toolMethods, withApps } from '../tools/tools.ts'
 import type { Served } from './channel.ts'
@@ -106,29 +108,36 @@ function watchingOf(subscription: Subscription | undefined): Readonly<Record<str
   }
 }
 
-const readMethod: Method = async (call) => {
+const readMethod: Method = (call) => {
   const { params, revision, view, pass, arrival, linkFor, sending, raw } = call
-  const { room, turn } = pass
   const uri = requiredString(params, 'uri')
-  const large: ReadOptions['large'] = async (size, readPart) => {
-    if (sending === undefined) return undefined
+  const { room, turn } = pass
+  const options = sending === undefined ? { room, arrival } : { room, arrival, large: largeTo(sending, uri) }
+  const forms = { streams: sending !== undefined, bytes: raw }
+  const read = soonOf(view, view.read)
+  const answer = (result: ReadResult): Soon<Wire> => readToWire(result, revision, turn, forms)
+  if (linkFor === undefined) return chain(read(uri, withSignalOf(call, options)), answer)
+  return attempt(
+    () => read(uri, withSignalOf(call, options)),
+    (result) => {
+      if (result.contents[0]?.meta?.[metaKeys.truncated] !== true) return answer(result)
+      return import('../http/content/with-link.ts').then(({ linkedResult }) =>
+        answer(linkedResult(result, uri, linkFor)),
+      )
+    },
+    async (error) => {
+      const { linkedError } = await import('../http/content/with-link.ts')
+      throw linkedError(error, uri, linkFor)
+    },
+  )
+}
+
+/** Returns the function that reads a large content in parts, while they are sent. */
+function largeTo(sending: Sending, uri: string): NonNullable<ReadOptions['large']> {
+  return async (size, readPart) => {
     const { openLarge } = await import('../http/content/sending.ts')
     return openLarge(uri, size, readPart, sending)
   }
-  const forms = { streams: sending !== undefined, bytes: raw }
-  let result: ReadResult
-  try {
-    const options = sending === undefined ? { room, arrival } : { room, arrival, large }
-    result = await view.read(uri, withSignalOf(call, options))
-  } catch (error) {
-    if (linkFor === undefined) throw error
-    const { linkedError } = await import('../http/content/with-link.ts')
-    throw linkedError(error, uri, linkFor)
-  }
-  if (linkFor === undefined) return readToWire(result, revision, turn, forms)
-  if (result.contents[0]?.meta?.[metaKeys.truncated] !== true) return readToWire(result, revision, turn, forms)
-  const { linkedResult } = await import('../http/content/with-link.ts')
-  return readToWire(linkedResult(result, uri, linkFor), revision, turn, forms)
 }
 
 const resourceMethods: Readonly<Record<string, Method>> = {

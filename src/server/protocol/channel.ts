@@ -1,4 +1,5 @@
-import { Bag, createOverdue, LateAbort, WithLateSignal } from '../../core/call.ts'
+import { Bag, type Cancellation, createOverdue, LateAbort, WithLateSignal } from '../../core/call.ts'
+import { attempt, chain, type Soon } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
 import type { Arrival } from '../../core/provided-tool.ts'
 import { hasTelemetry, type TraceContext, traceContextIn } from '../../core/trace.ts'
@@ -27,31 +28,15 @@ import { assumed, modern, type Revision } from './revisions.ts'
 /** The two ways to begin: every request is independent (2026-07-28), or `initialize` comes first. */
 export type Era = 'modern' | 'legacy'
 
-/**
- * Lets a request be cancelled, also before its channel gets it. Cheaper than an `AbortSignal` with its listeners, which every
- * request would need.
- */
-export interface Cancellation {
-  isCancelled: boolean
-  /** Set by the channel while the request runs. */
-  onCancel: (() => void) | undefined
-}
-
-/** Cancels a request, unless it has ended. */
-export function cancelRequest(cancellation: Cancellation): void {
-  cancellation.isCancelled = true
-  cancellation.onCancel?.()
-}
-
 interface RequestOptions {
   /** Aborts when the request is cancelled; then it has no answer. */
   readonly signal?: AbortSignal
   /** Cancels the request in the same way as the signal. */
   readonly cancellation?: Cancellation
   /** Receives the notifications of this request (progress, logs), all of them before its answer. */
-  readonly onNotification?: (notification: Notification) => void
+  readonly onNotification?: ((notification: Notification) => void) | undefined
   /** The request's admission from the gate. Default: no waiting. */
-  readonly pass?: Pass
+  readonly pass?: Pass | undefined
   readonly arrival?: Arrival | undefined
   /** Trace context of the transport. The request belongs to its trace, unless its `_meta` has one. */
   readonly trace?: TraceContext | undefined
@@ -70,7 +55,7 @@ interface RequestOptions {
  */
 export interface Channel {
   /** Answers a request; undefined when it was cancelled. It never rejects. */
-  request(message: Request, options?: RequestOptions): Promise<Response | undefined>
+  request(message: Request, options?: RequestOptions): Soon<Response | undefined>
   /** Handles a notification of the client, except `notifications/cancelled`, which aborts the request's signal instead. */
   notify(message: Notification): void
   readonly view: View
@@ -107,6 +92,14 @@ interface ChannelOptions {
   readonly opening?: ServedOpening | undefined
   readonly onClose?: () => void
   readonly retell?: () => void
+}
+
+/** A request that has begun, and how it is cancelled. */
+interface InFlight {
+  readonly signal: AbortSignal | undefined
+  readonly cancellation: Cancellation | undefined
+  readonly abort: LateAbort
+  readonly running: { ended: boolean }
 }
 
 /** Methods that can take long. With a progress token, their requests send progress notifications. */
@@ -167,7 +160,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
   }
 
   /** Runs the method of a request. This is the only place where an error becomes an answer. */
-  const run = async (
+  const run = (
     message: Request,
     abort: LateAbort,
     {
@@ -179,7 +172,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       linkFor,
       trace,
     }: Pick<Call, 'notify' | 'pass' | 'arrival' | 'raw' | 'sending' | 'linkFor'> & Pick<RequestOptions, 'trace'>,
-  ): Promise<Response> => {
+  ): Soon<Response> => {
     const { id, method: name, params = {} } = message
     const meta = isObject(params._meta) ? params._meta : {}
     const method = methodOf(name, meta.progressToken !== undefined)
@@ -192,23 +185,22 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       if (era === 'modern' && wantsLog(meta, level))
         notify({ jsonrpc: '2.0', method: 'notifications/message', params: { level, data } })
     }
-    try {
-      const waiting = opening && whenWorkable(opening, name)
-      if (waiting !== undefined) {
-        await waiting
-        // The request has ended meanwhile, so nobody gets this answer.
-        if (abort.aborted) return failure(id, timedOut)
-      }
+    const work = (): Soon<Response> => {
       const asked = { params, revision: spoken, client, view: viewOf(client) }
       const means = { pass, arrival, raw, sending, linkFor, notify, log: sendLog }
       const call: Call = Object.assign(new WithLateSignal(abort), asked, means)
       const parent = traceContextIn(meta) ?? trace
       const result =
         parent === undefined && !hasTelemetry()
-          ? await method(call)
-          : await tracedRequest(message, { revision: spoken, parent }, () => method(call))
-      return { jsonrpc: '2.0', id, result: completeResult(name, result, spoken, served.server) }
-    } catch (error) {
+          ? method(call)
+          : tracedRequest(message, { revision: spoken, parent }, () => method(call))
+      return chain(result, (found) => ({
+        jsonrpc: '2.0' as const,
+        id,
+        result: completeResult(name, found, spoken, served.server),
+      }))
+    }
+    const failed = (error: unknown): Response => {
       if (abort.aborted) {
         // The request was cancelled, or timed out, which is logged. Nobody gets this answer.
         log('debug', 'a request ended before its work did', { error })
@@ -218,28 +210,37 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       const uri = typeof params.uri === 'string' ? params.uri : undefined
       return failure(id, wireError(error, spoken, uri, log))
     }
+    const waiting = opening && whenWorkable(opening, name)
+    if (waiting === undefined) return attempt(work, (response) => response, failed)
+    // If the request has ended meanwhile, nobody gets this answer.
+    return waiting.then(() => (abort.aborted ? failure(id, timedOut) : work())).catch(failed)
   }
 
-  const request: Channel['request'] = (message, options = {}) =>
+  const request: Channel['request'] = (message, options = {}) => {
+    const { signal, cancellation, onNotification, pass = freePass, raw = false } = options
+    const { arrival, sending, linkFor, trace } = options
+    if (signal?.aborted || cancellation?.isCancelled) return undefined
+    const abort = new LateAbort()
+    const running = { ended: false }
+    const notify = (notification: Notification) => {
+      if (!running.ended) onNotification?.(notification)
+    }
+    const answer = run(message, abort, { notify, pass, arrival, raw, sending, linkFor, trace })
+    if (answer instanceof Promise) return whenAnswered(answer, message, { signal, cancellation, abort, running })
+    running.ended = true
+    return egress(answer, message)
+  }
+
+  /** Resolves to the first answer: of the method, the time-out or the cancellation. */
+  const whenAnswered = (
+    answer: Promise<Response>,
+    message: Request,
+    { signal, cancellation, abort, running }: InFlight,
+  ): Promise<Response | undefined> =>
     new Promise((resolve) => {
-      const {
-        signal,
-        cancellation,
-        onNotification,
-        pass = freePass,
-        arrival,
-        raw = false,
-        sending,
-        linkFor,
-        trace,
-      } = options
-      if (signal?.aborted || cancellation?.isCancelled) return resolve(undefined)
-      const abort = new LateAbort()
-      let ended = false
-      /** Ends the request with the first answer: of the method, the time-out or the cancellation. */
       const end = (response: Response | undefined) => {
-        if (ended) return
-        ended = true
+        if (running.ended) return
+        running.ended = true
         stopClock()
         signal?.removeEventListener('abort', cancel)
         if (cancellation !== undefined) cancellation.onCancel = undefined
@@ -259,10 +260,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       signal?.addEventListener('abort', cancel, { once: true })
       if (cancellation !== undefined) cancellation.onCancel = cancel
       inFlight.add(mine)
-      const notify = (notification: Notification) => {
-        if (!ended) onNotification?.(notification)
-      }
-      void run(message, abort, { notify, pass, arrival, raw, sending, linkFor, trace }).then(end)
+      void answer.then(end)
     })
 
   return {

@@ -1,10 +1,12 @@
+import { type Cancellation, cancelRequest } from '../../core/call.ts'
+import { chain, type Soon } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
 import type { Arrival } from '../../core/provided-tool.ts'
 import type { TraceContext } from '../../core/trace.ts'
 import { createGate, type Gate, type Pass } from '../admission/gate.ts'
 import { overloaded } from '../admission/overload.ts'
 import type { LinkFor } from '../http/content/link.ts'
-import { type Cancellation, type Channel, cancelRequest } from './channel.ts'
+import type { Channel } from './channel.ts'
 import { claimedRevision, envelopeFault, passesGate } from './envelope.ts'
 import { codes, type WireError, wireError } from './errors.ts'
 import { formatJson } from './json.ts'
@@ -24,7 +26,7 @@ export interface ReceiveOptions {
   /** Writes a notification of a `subscriptions/listen`; resolves when there is room for more. */
   readonly write?: (message: Notification) => Promise<void>
   /** Takes the answer of a single request, or of a batch, which then keeps its slot in the gate until it is written. */
-  readonly deliver?: ((answer: Response | readonly Response[]) => Promise<void>) | undefined
+  readonly deliver?: ((answer: Response | readonly Response[]) => Soon<void>) | undefined
   /** Resolves when the reader has taken the answer; undefined when that cannot be known. */
   readonly taken?: () => Promise<unknown>
   /** Creates links to contents that are too large for an answer. */
@@ -55,7 +57,7 @@ const tooSlow: WireError = {
  */
 export interface Connection {
   /** Answers one JSON value, a message or a batch. Resolves to undefined when there is no answer. */
-  receive(value: unknown, options?: ReceiveOptions): Promise<Response | readonly Response[] | undefined>
+  receive(value: unknown, options?: ReceiveOptions): Soon<Response | readonly Response[] | undefined>
   /** Ends the streams of changes, each with its result; other requests continue. */
   drain(): void
   /** Notifies the client again about everything that it listens to. */
@@ -109,7 +111,7 @@ export function createConnection(
     return channel
   }
 
-  const answer = async (request: Request, options: ReceiveOptions): Promise<Response | undefined> => {
+  const answer = (request: Request, options: ReceiveOptions): Soon<Response | undefined> => {
     const claims = claimedRevision(request) !== undefined
     const fault = claims ? envelopeFault(request, server.offered) : undefined
     if (fault !== undefined) return failure(request.id, fault)
@@ -117,63 +119,68 @@ export function createConnection(
     if (inFlight.has(key))
       return failure(request.id, { code: codes.invalidRequest, message: 'A request with this id is still in flight.' })
     const cancellation: Cancellation = { isCancelled: false, onCancel: undefined }
+    const era = claims ? 'modern' : 'legacy'
+    const channel = opened.get(era)
+    const begin = (channel: Channel) => answerOn(channel, request, claims, cancellation, options)
+    const answered =
+      channel === undefined
+        ? channelFor(era).then(begin, (error) =>
+            failure(request.id, wireError(error, claims ? modern : assumed, undefined, server.log)),
+          )
+        : begin(channel)
+    if (!(answered instanceof Promise)) return answered
     inFlight.set(key, cancellation)
-    const { onNotification, deliver, linkFor, raw = false } = options
-    try {
-      let channel: Channel
-      try {
-        const era = claims ? 'modern' : 'legacy'
-        channel = opened.get(era) ?? (await channelFor(era))
-      } catch (error) {
-        return failure(request.id, wireError(error, claims ? modern : assumed, undefined, server.log))
-      }
-      if (!claims) legacy = channel
-      if (claims && request.method === 'subscriptions/listen') {
-        const { name, version, log } = server
-        const write = options.write ?? (async () => {})
-        const identity = { name, version }
-        const controller = new AbortController()
-        const { signal } = controller
-        cancellation.onCancel = () => controller.abort()
-        if (cancellation.isCancelled) controller.abort()
-        listening++
-        const response = await listen(request, {
-          ...{ view: channel.view, server: identity, write, signal, closing: closing.signal, log },
-        }).finally(() => listening--)
-        if (response === undefined) return signal.aborted ? undefined : failure(request.id, tooSlow)
-        const answered = channel.egress(response, request)
-        if ('error' in response || deliver === undefined) return answered
-        await deliver(answered)
-        // According to the specification of cancellation, a pipe also gets this notification at the end of a stream. It must
-        // follow the result: before it, a client would take it for the loss of the stream.
-        const params = { requestId: request.id }
-        await write({ jsonrpc: '2.0', method: 'notifications/cancelled', params })
-        return undefined
-      }
-      const ask = async (pass?: Pass) => {
-        const own = {
-          cancellation,
-          raw,
-          linkFor,
-          trace: options.trace,
-          arrival: options.arrival,
-          ...(pass && { pass }),
-          ...(onNotification && { onNotification }),
-        }
-        const response = await channel.request(request, own)
-        if (response === undefined || deliver === undefined) return response
-        await deliver(response)
-        return undefined
-      }
-      if (passesGate(request.method)) return await ask()
-      const ran = await gate.run(async (pass) => {
-        if (options.taken !== undefined) pass.until(options.taken)
-        return ask(pass)
-      }, server.share)
-      return 'refused' in ran ? overloaded(request.id, ran.refused) : ran.value
-    } finally {
-      inFlight.delete(key)
+    return answered.finally(() => inFlight.delete(key))
+  }
+
+  const answerOn = (
+    channel: Channel,
+    request: Request,
+    claims: boolean,
+    cancellation: Cancellation,
+    options: ReceiveOptions,
+  ): Soon<Response | undefined> => {
+    if (!claims) legacy = channel
+    if (claims && request.method === 'subscriptions/listen')
+      return answerListening(channel, request, cancellation, options)
+    const { onNotification, deliver, taken, linkFor, raw = false, trace, arrival } = options
+    const ask = (pass?: Pass): Soon<Response | undefined> => {
+      if (taken !== undefined) pass?.until(taken)
+      const answer = channel.request(request, { cancellation, onNotification, pass, raw, linkFor, trace, arrival })
+      return chain(answer, (response) =>
+        response === undefined || deliver === undefined ? response : chain(deliver(response), () => undefined),
+      )
     }
+    if (passesGate(request.method)) return ask()
+    return chain(gate.run(ask, server.share), (ran) =>
+      'refused' in ran ? overloaded(request.id, ran.refused) : ran.value,
+    )
+  }
+
+  const answerListening = async (
+    channel: Channel,
+    request: Request,
+    cancellation: Cancellation,
+    { deliver, write = async () => {} }: ReceiveOptions,
+  ): Promise<Response | undefined> => {
+    const { name, version, log } = server
+    const controller = new AbortController()
+    const { signal } = controller
+    cancellation.onCancel = () => controller.abort()
+    if (cancellation.isCancelled) controller.abort()
+    listening++
+    const response = await listen(request, {
+      ...{ view: channel.view, server: { name, version }, write, signal, closing: closing.signal, log },
+    }).finally(() => listening--)
+    if (response === undefined) return signal.aborted ? undefined : failure(request.id, tooSlow)
+    const answered = channel.egress(response, request)
+    if ('error' in response || deliver === undefined) return answered
+    await deliver(answered)
+    // According to the specification of cancellation, a pipe also gets this notification at the end of a stream. It must
+    // follow the result: before it, a client would take it for the loss of the stream.
+    const params = { requestId: request.id }
+    await write({ jsonrpc: '2.0', method: 'notifications/cancelled', params })
+    return undefined
   }
 
   const cancel = (key: string): void => {
@@ -193,14 +200,14 @@ export function createConnection(
     channel.notify(notification)
   }
 
-  const receiveOne = (value: unknown, options: ReceiveOptions): Promise<Response | undefined> => {
+  const receiveOne = (value: unknown, options: ReceiveOptions): Soon<Response | undefined> => {
     const inbound = classify(value)
     switch (inbound.kind) {
       case 'faulty':
-        return Promise.resolve(inbound.answer)
+        return inbound.answer
       case 'response':
         // The server sends no requests to clients, so it expects no answers.
-        return Promise.resolve(undefined)
+        return undefined
       case 'notification':
         return hear(inbound.message).then(() => undefined)
       case 'request':

@@ -32,47 +32,44 @@ export function parseJson(bytes: Uint8Array): unknown {
     throw new JsonError('The message is not valid UTF-8.')
   }
   if (text.charCodeAt(0) === 0xfeff) throw new JsonError('The message begins with a byte order mark.')
-  const fault = scan(text)
-  if (fault !== undefined) throw new JsonError(fault)
+  const { isTooDeep, members } = scan(text)
+  if (isTooDeep) throw new JsonError(`The message is more than ${maxDepth} levels deep.`)
+  let value: unknown
   try {
-    return JSON.parse(text)
+    value = JSON.parse(text)
   } catch {
     throw new JsonError('The message is not valid JSON.')
   }
+  if (membersIn(value) !== members) throw new JsonError('The message names a member twice.')
+  return value
 }
 
-/** Checks, before the costly parse, for faults that `JSON.parse` accepts: excessive depth and duplicate members. Returns the fault. */
-function scan(text: string): string | undefined {
-  // The names seen in each open object; undefined for an array.
-  const open: (Set<string> | undefined)[] = []
-  let expectsName = false
+/** Checks the depth before the parse, which would accept any, and counts the members of all objects: each has one colon outside of strings. */
+function scan(text: string): { readonly isTooDeep: boolean; readonly members: number } {
+  let depth = 0
+  let members = 0
   for (let i = 0; i < text.length; i++) {
     switch (text.charCodeAt(i)) {
       case 0x7b: // {
       case 0x5b: // [
-        if (open.length === maxDepth) return `The message is more than ${maxDepth} levels deep.`
-        expectsName = text[i] === '{'
-        open.push(expectsName ? new Set() : undefined)
+        if (++depth > maxDepth) return { isTooDeep: true, members }
         break
       case 0x7d: // }
       case 0x5d: // ]
-        open.pop()
-        expectsName = false
+        depth--
         break
-      case 0x2c: // ,
-        expectsName = open.at(-1) !== undefined
+      case 0x3a: // :
+        members++
         break
       case 0x22: {
         const end = endOfString(text, i)
-        if (end === -1) return 'The message is not valid JSON.'
-        if (expectsName && names(open.at(-1), text.slice(i, end + 1))) return 'The message names a member twice.'
-        expectsName = false
-        i = end
+        // Without an end it is no JSON.
+        i = end === -1 ? text.length : end
         break
       }
     }
   }
-  return undefined
+  return { isTooDeep: false, members }
 }
 
 function endOfString(text: string, start: number): number {
@@ -84,18 +81,17 @@ function endOfString(text: string, start: number): number {
   return -1
 }
 
-/** Whether the object already has the member; adds it if not. Escapes are decoded before the comparison. */
-function names(seen: Set<string> | undefined, quoted: string): boolean {
-  if (seen === undefined) return false
-  let name = quoted
-  try {
-    if (quoted.includes('\\')) name = JSON.stringify(JSON.parse(quoted))
-  } catch {
-    return false
+/** Returns the number of members of all objects in a value. Of members with the same name, `JSON.parse` keeps the last. */
+function membersIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  let count = 0
+  if (Array.isArray(value)) {
+    for (const item of value) count += membersIn(item)
+    return count
   }
-  if (seen.has(name)) return true
-  seen.add(name)
-  return false
+  const object = value as Readonly<Record<string, unknown>>
+  for (const name of Object.keys(object)) count += 1 + membersIn(object[name])
+  return count
 }
 
 /** The parts of a message around its {@link BlobStream}. */

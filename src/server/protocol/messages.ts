@@ -2,7 +2,7 @@ import { invalid, isResourceError } from '../../core/errors.ts'
 import type { ContentLink } from '../http/content/link.ts'
 import { codes, type WireError } from './errors.ts'
 import { encodeJson, encodeJsonInPieces, formatJson } from './json.ts'
-import { base64Length, bytesOfBlob } from './json-parts.ts'
+import { base64Length, bytesOfBlob, isBlobStream } from './json-parts.ts'
 
 export type RequestId = string | number
 
@@ -61,12 +61,11 @@ export function classify(value: unknown): Inbound {
     return faulty(id, codes.invalidParams, 'The params are not an object.')
   if (isObject(value.params) && '_meta' in value.params && !isObject(value.params._meta))
     return faulty(id, codes.invalidParams, 'The _meta of the params is not an object.')
-  const message = {
-    jsonrpc: '2.0' as const,
-    method: value.method,
-    ...(isObject(value.params) ? { params: value.params } : {}),
-  }
-  return id === null ? { kind: 'notification', message } : { kind: 'request', message: { ...message, id } }
+  const { method, params } = value
+  if (id === null)
+    return { kind: 'notification', message: { jsonrpc: '2.0', method, ...(isObject(params) ? { params } : {}) } }
+  if (isObject(params)) return { kind: 'request', message: { jsonrpc: '2.0', id, method, params } }
+  return { kind: 'request', message: { jsonrpc: '2.0', id, method } }
 }
 
 function isId(value: unknown): value is RequestId {
@@ -116,6 +115,11 @@ export function formatUnwritten(message: unknown, error: unknown, linkOf?: LinkO
 export function holdsLong(message: unknown): boolean {
   if (!isObject(message) || !isObject(message.result) || !Array.isArray(message.result.contents)) return false
   return message.result.contents.some(isLong)
+}
+
+/** Whether an answer has a content that is read while it is sent. */
+export function holdsStream(answer: Response): boolean {
+  return 'result' in answer && Array.isArray(answer.result.contents) && isBlobStream(answer.result.contents[0]?.blob)
 }
 
 /** Whether a content of an answer takes long to write. */

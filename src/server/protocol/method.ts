@@ -1,3 +1,4 @@
+import type { Soon } from '../../core/kit/chain.ts'
 import type { Arrival, ToolProgress } from '../../core/provided-tool.ts'
 import { type TraceContext, traced } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
@@ -42,7 +43,7 @@ export interface Call {
 }
 
 /** Handles one request. Throws a `ResourceError` or a `ProtocolError`; any other error becomes an internal error. */
-export type Method = (call: Call) => Promise<Result>
+export type Method = (call: Call) => Soon<Result>
 
 /** A method of an embedding program, besides those of resources. */
 export type ExtraMethod = (params: Params, call: Call) => Promise<Result>
@@ -99,7 +100,7 @@ const shownName = /^[\w./ -]{1,64}$/
 export function tracedRequest(
   { id, method, params = {} }: Request,
   { revision, parent }: { readonly revision: Revision; readonly parent: TraceContext | undefined },
-  work: () => Promise<Result>,
+  work: () => Soon<Result>,
 ): Promise<Result> {
   const isNamed = method === 'tools/call' || method === 'prompts/get'
   const target = isNamed && typeof params.name === 'string' && shownName.test(params.name) ? params.name : undefined

@@ -16,6 +16,9 @@ export interface Writer {
   end(): Promise<void>
 }
 
+/** Maximum number of characters that wait to be written together. */
+const maxGathered = 32 * 1024
+
 export function createWriter(output: Writable): Writer {
   /** Resolves when the texts so far are written. Undefined: nothing waits. */
   let tail: Promise<void> | undefined
@@ -39,10 +42,19 @@ export function createWriter(output: Writable): Writer {
     .on('drain', () => goOn())
   if (gone) announce()
 
-  let corked = false
-  const uncork = () => {
-    if (corked) output.uncork()
-    corked = false
+  /** The texts of this turn of the event loop: a call of the system for each would be a tenth of the work of a small read. */
+  let gathered = ''
+  const most = Math.min(maxGathered, output.writableHighWaterMark)
+  /** Writes them. Returns whether the reader has taken enough for the next text. */
+  const flush = (): boolean => {
+    const text = gathered
+    gathered = ''
+    if (text === '' || gone || output.write(text)) return true
+    // A pipe with room takes a text at once, whatever its length.
+    return output.writableLength === 0
+  }
+  const flushLater = () => {
+    if (!flush()) void queue(drained()).catch(() => {})
   }
 
   const requireReader = () => {
@@ -61,15 +73,11 @@ export function createWriter(output: Writable): Writer {
 
   const writeNow = (make: () => string): Soon<void> => {
     requireReader()
-    // Messages of the same turn go out in one call of the system: with 32 reads in flight that saves a tenth of their time.
-    if (!corked) {
-      corked = true
-      output.cork()
-      process.nextTick(uncork)
-    }
-    if (output.write(make())) return
-    uncork()
-    return drained()
+    const text = make()
+    if (text.length >= most) flush()
+    else if (gathered === '') process.nextTick(flushLater)
+    gathered += text
+    if (gathered.length >= most && !flush()) return drained()
   }
 
   /** Has the texts that come meanwhile wait for one. */
@@ -102,6 +110,7 @@ export function createWriter(output: Writable): Writer {
     },
     end: async () => {
       await tail
+      flush()
       if (!gone && output.writableLength > 0)
         await Promise.race([failed, new Promise<void>((resolve) => output.write('', () => resolve()))])
       clearTimeout(timer)

@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
-import { chain } from '../../core/kit/chain.ts'
+import { attempt, chain, type Soon } from '../../core/kit/chain.ts'
 import { requireKeys } from '../../core/kit/required.ts'
 import { createGate } from '../admission/gate.ts'
 import { createConnection, type ReceiveOptions } from '../protocol/connection.ts'
@@ -42,16 +42,15 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     onFirstAnswer?.()
     onFirstAnswer = undefined
   }
-  const send = (message: object): Promise<void> =>
-    Promise.resolve(
-      chain(
-        writer.write(() => `${formatMessage(message, maxOutputBytes)}\n`),
-        tellFirst,
-      ),
+  const send = (message: object): Soon<void> =>
+    chain(
+      writer.write(() => `${formatMessage(message, maxOutputBytes)}\n`),
+      tellFirst,
     )
+  const write = async (message: object) => send(message)
   const connection = createConnection(
     // A client that would miss notifications learns it from the end of the pipe.
-    (era) => openView(options, options.principal ?? localPrincipal, era, { write: send, onLost: () => stop.abort() }),
+    (era) => openView(options, options.principal ?? localPrincipal, era, { write, onLost: () => stop.abort() }),
     createGate(maxConcurrent, Number.POSITIVE_INFINITY),
     options,
   )
@@ -60,12 +59,12 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   stop.signal.addEventListener('abort', () => wake())
 
   const receiving: ReceiveOptions = {
-    onNotification: (message) => void send({ ...message }).catch(() => {}),
+    onNotification: (message) => void write({ ...message }).catch(() => {}),
     deliver: send,
     raw: true,
-    write: send,
+    write,
   }
-  const answer = (line: Uint8Array, arrival: object): Promise<void> => {
+  const answer = (line: Uint8Array, arrival: object): Soon<void> => {
     let value: unknown
     try {
       value = parseJson(line)
@@ -73,20 +72,22 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
       const message = error instanceof JsonError ? error.message : 'The message could not be read.'
       return send(failure(null, { code: codes.parse, message }))
     }
-    return connection
-      .receive(value, { ...receiving, arrival })
-      .then((response) => (response === undefined ? undefined : send(response)))
+    return chain(connection.receive(value, Object.assign({ arrival }, receiving)), (response) =>
+      response === undefined ? undefined : send(response),
+    )
   }
   const begin = (line: Uint8Array, arrival: object): void => {
-    const end = () => {
-      answering.delete(task)
+    const answered = attempt(
+      () => answer(line, arrival),
+      () => {},
+      (error) => options.log('debug', 'an answer could not be written', { error }),
+    )
+    if (!(answered instanceof Promise)) return
+    answering.add(answered)
+    void answered.then(() => {
+      answering.delete(answered)
       wake()
-    }
-    const task: Promise<void> = answer(line, arrival).then(end, (error: unknown) => {
-      options.log('debug', 'an answer could not be written', { error })
-      end()
     })
-    answering.add(task)
   }
 
   const signals = options.signal === undefined ? [stop.signal] : [stop.signal, options.signal]
@@ -96,7 +97,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     for (const line of lines) {
       if (line === 'too-long') {
         const message = 'The message is longer than the limit.'
-        await send(failure(null, { code: codes.parse, message })).catch(() => {})
+        await write(failure(null, { code: codes.parse, message })).catch(() => {})
         continue
       }
       begin(line, arrival)

@@ -6,7 +6,7 @@ import type { Tool, ToolAnswer, ToolBlock, ToolLink } from '../../core/tool.ts'
 import type { ClientName } from '../protocol/clients.ts'
 import { codes, ProtocolError, wireError } from '../protocol/errors.ts'
 import { isObject, requiredString } from '../protocol/messages.ts'
-import type { Method } from '../protocol/method.ts'
+import type { Call, Method } from '../protocol/method.ts'
 import { type Revision, since } from '../protocol/revisions.ts'
 import { embeddedToWire, readToWire, resourceToWire, shownIcons } from '../protocol/wire.ts'
 
@@ -66,14 +66,16 @@ const appFacts = {
  */
 export function withApps(read: Method, toolbox: Toolbox | undefined): Method {
   if (toolbox === undefined) return read
-  return async (call) => {
-    const { params, client, revision, pass } = call
-    const { uri } = params
-    if (typeof uri !== 'string' || !uri.startsWith('ui://')) return read(call)
+  const readApp = async (uri: string, call: Call): Promise<Wire> => {
+    const { client, revision, pass } = call
     const app = (await toolbox.tools(client, call.signal)).find((tool) => tool.app?.uri === uri)?.app
     if (app === undefined) return read(call)
     const content = { uri, mimeType: appMimeType, text: await app.html(), meta: appFacts }
     return readToWire({ contents: [content], cache: { ttlMs: 0, scope: 'private' } }, revision, pass.turn)
+  }
+  return (call) => {
+    const { uri } = call.params
+    return typeof uri === 'string' && uri.startsWith('ui://') ? readApp(uri, call) : read(call)
   }
 }
 
