@@ -187,10 +187,17 @@ function get(
   response.end(method === 'HEAD' ? undefined : part)
 }
 
-function checksum(bytes: Buffer): string {
+const checksums = new WeakMap<Buffer, string>()
+
+/** Returns the CRC-32 of an object in base64, and keeps it: a store computes it once, when the object comes. */
+export function checksum(bytes: Buffer): string {
+  const known = checksums.get(bytes)
+  if (known !== undefined) return known
   const sum = Buffer.alloc(4)
   sum.writeUInt32BE(crc32(bytes))
-  return sum.toString('base64')
+  const text = sum.toString('base64')
+  checksums.set(bytes, text)
+  return text
 }
 
 /** What a `Range` header of one range asks for (RFC 9110, section 14). */
