@@ -146,6 +146,19 @@ describe('the same document in other languages', () => {
     expect((await source.of('docs/7.md')).found).toEqual([])
   })
 
+  test('is told by the list of a large folder when more of its documents are read', async () => {
+    const many = Array.from({ length: 3000 }, (_, i) => String(i))
+    const source = folders(many.map((name) => `${name}.md`).concat('100.ja.md'))
+    const asked: number[] = []
+    for (const name of many.slice(0, 40)) asked.push((await source.of(`${name}.md`)).asked.length)
+    // The first list ends at 2,176 paths, and the second one comes after twice as many questions.
+    expect(source.lists).toEqual(['', ''])
+    expect(asked[32]).toBeGreaterThan(10)
+    // The folders alone.
+    expect(asked[35]).toBe(3)
+    expect((await source.of('100.md')).found).toEqual(['100.ja.md'])
+  })
+
   test('is found for others when the caller whose list they wait for has gone', async () => {
     const gone = new AbortController()
     const stat = async (path: string): Promise<Entry> => {
