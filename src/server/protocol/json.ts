@@ -135,6 +135,14 @@ function piecesOf(message: Listed): readonly Buffer[] {
   return [Buffer.from(`${head}[`), ...items, Buffer.from(`]${tail}`)]
 }
 
+/** Formats a message as a line. One with a {@link JsonText} is written in UTF-8: its pieces are bytes already. */
+export function formatLine(message: unknown, limit: number): string | Buffer {
+  if (!holdsJsonText(message)) return `${formatJson(message, limit)}\n`
+  return Buffer.concat([encodeJson(message, limit), lineEnd])
+}
+
+const lineEnd = Buffer.from('\n')
+
 /** Does the same as {@link formatJson}, in UTF-8. */
 export function encodeJson(message: unknown, limit = Number.POSITIVE_INFINITY): Buffer {
   if (!holdsJsonText(message)) return Buffer.from(formatJson(message, limit))

@@ -1,7 +1,7 @@
 import { invalid, isResourceError } from '../../core/errors.ts'
 import type { ContentLink } from '../http/content/link.ts'
 import { codes, type WireError } from './errors.ts'
-import { encodeJson, encodeJsonInPieces, formatJson } from './json.ts'
+import { encodeJson, encodeJsonInPieces, formatJson, formatLine } from './json.ts'
 import { base64Length, bytesOfBlob, isBlobStream } from './json-parts.ts'
 
 export type RequestId = string | number
@@ -85,6 +85,15 @@ export function formatMessage(message: unknown, limit?: number, linkOf?: LinkOf)
     return formatJson(message, limit)
   } catch (error) {
     return formatUnwritten(message, error, linkOf)
+  }
+}
+
+/** Formats a message as {@link formatMessage} does, as a line: in UTF-8 if most of it is bytes already. */
+export function formatMessageLine(message: unknown, limit: number): string | Buffer {
+  try {
+    return formatLine(message, limit)
+  } catch (error) {
+    return `${formatUnwritten(message, error)}\n`
   }
 }
 

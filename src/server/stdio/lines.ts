@@ -7,7 +7,7 @@ export interface Writer {
    * Calls `make` when its turn comes, so that a waiting text is not held twice: at once, unless another text waits for the reader. Rejects
    * when the reader is gone.
    */
-  write(make: () => string): Soon<void>
+  write(make: () => string | Buffer): Soon<void>
   /** Resolves when the reader is gone. */
   readonly failed: Promise<void>
   /** From now on, a reader that takes nothing for `patience` milliseconds counts as gone. */
@@ -45,13 +45,14 @@ export function createWriter(output: Writable): Writer {
   /** The texts of this turn of the event loop: a call of the system for each would be a tenth of the work of a small read. */
   let gathered = ''
   const most = Math.min(maxGathered, output.writableHighWaterMark)
-  /** Writes them. Returns whether the reader has taken enough for the next text. */
+  /** Writes a text. Returns whether the reader has taken enough for the next one. */
+  const put = (text: string | Buffer): boolean =>
+    // A pipe with room takes a text at once, whatever its length.
+    gone || output.write(text) || output.writableLength === 0
   const flush = (): boolean => {
     const text = gathered
     gathered = ''
-    if (text === '' || gone || output.write(text)) return true
-    // A pipe with room takes a text at once, whatever its length.
-    return output.writableLength === 0
+    return text === '' || put(text)
   }
   const flushLater = () => {
     if (!flush()) void queue(drained()).catch(() => {})
@@ -71,11 +72,15 @@ export function createWriter(output: Writable): Writer {
     requireReader()
   }
 
-  const writeNow = (make: () => string): Soon<void> => {
+  const writeNow = (make: () => string | Buffer): Soon<void> => {
     requireReader()
     const text = make()
-    if (text.length >= most) flush()
-    else if (gathered === '') process.nextTick(flushLater)
+    if (typeof text !== 'string' || text.length >= most) {
+      flush()
+      if (!put(text)) return drained()
+      return
+    }
+    if (gathered === '') process.nextTick(flushLater)
     gathered += text
     if (gathered.length >= most && !flush()) return drained()
   }

@@ -5,7 +5,7 @@ import { createGate } from '../admission/gate.ts'
 import { createConnection, type ReceiveOptions } from '../protocol/connection.ts'
 import { codes } from '../protocol/errors.ts'
 import { JsonError, parseJson } from '../protocol/json.ts'
-import { failure, formatMessage } from '../protocol/messages.ts'
+import { failure, formatMessageLine } from '../protocol/messages.ts'
 import { localPrincipal, openView, type ServeOptions } from '../serve.ts'
 import { createWriter, readLines } from './lines.ts'
 
@@ -44,7 +44,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   }
   const send = (message: object): Soon<void> =>
     chain(
-      writer.write(() => `${formatMessage(message, maxOutputBytes)}\n`),
+      writer.write(() => formatMessageLine(message, maxOutputBytes)),
       tellFirst,
     )
   const write = async (message: object) => send(message)
