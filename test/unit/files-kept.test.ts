@@ -1,10 +1,16 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { LateAbort, WithLateSignal } from '../../src/core/call.ts'
+import { createCatalog } from '../../src/core/catalog.ts'
+import { soonOf } from '../../src/core/kit/chain.ts'
 import type { Context, Provider } from '../../src/core/provider.ts'
 import { createFiles, type FilesOptions } from '../../src/providers/files/index.ts'
 import { createKept } from '../../src/providers/files/kept.ts'
 import type { Place } from '../../src/providers/files/place.ts'
+import { documents } from '../../src/wrap/documents.ts'
+import { limited } from '../../src/wrap/limited.ts'
+import { sliced } from '../../src/wrap/sliced.ts'
 import { createFolder, type Folder, openBelow } from '../support/folder.ts'
 
 const context: Context = { principal: { id: 'someone', roles: [] }, signal: new AbortController().signal }
@@ -125,6 +131,25 @@ describe.runIf(process.platform === 'linux')('an answer that is asked for many t
     ['ignore rules on its way change', () => fs.writeFileSync(inFolder('a/.gitignore'), 'note*.md\n')],
     ['ignore rules on its way are removed', () => fs.unlinkSync(inFolder('a/.gitignore'))],
   ]
+
+  test('passes the wrappers and the view without a promise', async () => {
+    folder.write({ 'guide/a.md': 'A text' })
+    const files = await open()
+    const provider = limited(sliced(documents(files, { languages: ['ja'], readings: {} })))
+    const catalog = createCatalog({ mounts: [{ address: 'docs://here', provider }] })
+    const view = catalog.view(context.principal)
+    const uri = 'docs://here/guide/a.md'
+    const plain = await view.read(uri)
+    const abort = new LateAbort()
+    // A caller of the protocol, whose signal is made when somebody asks for it.
+    const read = () => soonOf(view, view.read)(uri, Object.assign(new WithLateSignal(abort), {}))
+    for (let time = 0; time < 3; time++) await read()
+    const kept = read()
+    expect(kept).not.toBeInstanceOf(Promise)
+    expect(kept).toEqual(plain)
+    folder.write({ 'guide/a.md': 'Another text' })
+    expect((await read()).contents).toMatchObject([{ text: 'Another text' }])
+  })
 
   test.each(changes)('is made anew when %s', async (_, change) => {
     folder.write(tree)
