@@ -124,31 +124,34 @@ function holdsJsonText(message: unknown): message is Listed {
   return isJsonText(result?.resources)
 }
 
-/** Writes a message with a {@link JsonText} in pieces. */
-function piecesOf(message: Listed): readonly Buffer[] {
+/**
+ * Writes a message with a {@link JsonText} in pieces.
+ *
+ * @throws ResourceError `too-large` when they would be longer than `limit` bytes together.
+ */
+function piecesOf(message: Listed, limit: number): readonly Buffer[] {
   const { result } = message
   const mark = `list ${crypto.randomUUID()}`
   const frame = JSON.stringify({ ...message, result: { ...result, resources: mark } })
   const [head = '', tail = ''] = frame.split(`"${mark}"`).map(escapeLineEnds)
-  const comma = Buffer.from(',')
   const items = result.resources[jsonTextKey].flatMap((piece, at) => (at === 0 ? [piece] : [comma, piece]))
-  return [Buffer.from(`${head}[`), ...items, Buffer.from(`]${tail}`)]
+  const pieces = [Buffer.from(`${head}[`), ...items, Buffer.from(`]${tail}`)]
+  if (pieces.reduce((sum, { length }) => sum + length, 0) > limit) throw tooLong(limit)
+  return pieces
 }
 
-/** Formats a message as a line. One with a {@link JsonText} is written in UTF-8: its pieces are bytes already. */
-export function formatLine(message: unknown, limit: number): string | Buffer {
-  if (!holdsJsonText(message)) return `${formatJson(message, limit)}\n`
-  return Buffer.concat([encodeJson(message, limit), lineEnd])
-}
-
+const comma = Buffer.from(',')
 const lineEnd = Buffer.from('\n')
+
+/** Formats a message as a line. One with a {@link JsonText} is written in pieces of UTF-8: most of them are there already. */
+export function formatLine(message: unknown, limit: number): string | readonly Buffer[] {
+  if (!holdsJsonText(message)) return `${formatJson(message, limit)}\n`
+  return [...piecesOf(message, limit), lineEnd]
+}
 
 /** Does the same as {@link formatJson}, in UTF-8. */
 export function encodeJson(message: unknown, limit = Number.POSITIVE_INFINITY): Buffer {
-  if (!holdsJsonText(message)) return Buffer.from(formatJson(message, limit))
-  const pieces = piecesOf(message)
-  if (pieces.reduce((sum, { length }) => sum + length, 0) > limit) throw tooLong(limit)
-  return Buffer.concat(pieces)
+  return holdsJsonText(message) ? Buffer.concat(piecesOf(message, limit)) : Buffer.from(formatJson(message, limit))
 }
 
 /**

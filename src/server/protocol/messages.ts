@@ -88,8 +88,8 @@ export function formatMessage(message: unknown, limit?: number, linkOf?: LinkOf)
   }
 }
 
-/** Formats a message as {@link formatMessage} does, as a line: in UTF-8 if most of it is bytes already. */
-export function formatMessageLine(message: unknown, limit: number): string | Buffer {
+/** Formats a message as {@link formatMessage} does, as a line: in pieces of UTF-8 if most of it is bytes already. */
+export function formatMessageLine(message: unknown, limit: number): string | readonly Buffer[] {
   try {
     return formatLine(message, limit)
   } catch (error) {

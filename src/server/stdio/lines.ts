@@ -1,13 +1,16 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Soon } from '../../core/kit/chain.ts'
 
+/** A text, or its pieces in UTF-8. */
+type Text = string | readonly Buffer[]
+
 /** Writes texts to a stream one after the other, with back-pressure. */
 export interface Writer {
   /**
    * Calls `make` when its turn comes, so that a waiting text is not held twice: at once, unless another text waits for the reader. Rejects
    * when the reader is gone.
    */
-  write(make: () => string | Buffer): Soon<void>
+  write(make: () => Text): Soon<void>
   /** Resolves when the reader is gone. */
   readonly failed: Promise<void>
   /** From now on, a reader that takes nothing for `patience` milliseconds counts as gone. */
@@ -46,9 +49,17 @@ export function createWriter(output: Writable): Writer {
   let gathered = ''
   const most = Math.min(maxGathered, output.writableHighWaterMark)
   /** Writes a text. Returns whether the reader has taken enough for the next one. */
-  const put = (text: string | Buffer): boolean =>
+  const put = (text: Text): boolean => {
+    if (gone) return true
+    if (typeof text === 'string') output.write(text)
+    else {
+      output.cork()
+      for (const piece of text) output.write(piece)
+      output.uncork()
+    }
     // A pipe with room takes a text at once, whatever its length.
-    gone || output.write(text) || output.writableLength === 0
+    return output.writableLength < output.writableHighWaterMark
+  }
   const flush = (): boolean => {
     const text = gathered
     gathered = ''
@@ -72,7 +83,7 @@ export function createWriter(output: Writable): Writer {
     requireReader()
   }
 
-  const writeNow = (make: () => string | Buffer): Soon<void> => {
+  const writeNow = (make: () => Text): Soon<void> => {
     requireReader()
     const text = make()
     if (typeof text !== 'string' || text.length >= most) {
