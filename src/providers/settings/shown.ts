@@ -1,7 +1,7 @@
 import { createScrubber, redactedMark } from '../../core/scrub.ts'
-import { findSecrets } from '../../secrets/detect.ts'
 import type { Layer } from '../../secrets/find.ts'
 import { mergeSpans, type Span } from '../../secrets/spans.ts'
+import { findSecrets } from '../../secrets/window.ts'
 import { applyEdits, type Edit, editJson, editScalar, nearest, outside, replaceScalar, within } from './edits.ts'
 import { type Denied, telling } from './judge.ts'
 import type { Node, Scalar, Tree } from './tree.ts'

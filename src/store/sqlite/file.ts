@@ -13,7 +13,7 @@ import {
 import { dirname } from 'node:path'
 import { errorCodeOf, isResourceError, type ResourceError } from '../../core/errors.ts'
 import { failure, fault, type Reason, refused } from '../rules.ts'
-import { codeOf, type Database, migrate, openDatabase } from './database.ts'
+import { codeOf, type Database, migrate, openDatabase, systemCodeOf } from './database.ts'
 import { createOperations, type SqliteOperations } from './operations.ts'
 
 /** Time-out for another process that writes, or that opens or repairs the file, in milliseconds. */
@@ -230,9 +230,4 @@ export function failureOf(error: unknown): ResourceError {
   const name = code === undefined ? (systemCodeOf(error) ?? 'unknown') : `SQLite ${code}`
   const reason = reasonOf(error)
   return reason === undefined ? fault(name) : failure(reason, name)
-}
-
-function systemCodeOf(error: unknown): string | undefined {
-  if (!(error instanceof Error && 'code' in error && 'syscall' in error)) return undefined
-  return typeof error.code === 'string' ? error.code : undefined
 }

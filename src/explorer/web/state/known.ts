@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { defined } from '../../../core/kit/defined.ts'
+import { pagesOf } from '../../../core/kit/pages.ts'
 import type { Resource, View } from '../../../core/view.ts'
 import { connected } from './session.ts'
 
@@ -33,13 +33,11 @@ const mostPages = 5
 /** Returns a resource from the listing of its folder; undefined if it is in none of the first pages. */
 export async function lookUp(uri: string, parent: string, signal: AbortSignal): Promise<Resource | undefined> {
   const { view } = connected()
-  let cursor: string | undefined
-  for (let pages = 0; pages < mostPages; pages++) {
-    const page = await view.directory({ uri: parent, ...defined({ cursor }) }, { signal })
-    remember(page.items)
-    const found = page.items.find((resource) => resource.uri === uri)
-    if (found !== undefined || page.nextCursor === undefined) return found
-    cursor = page.nextCursor
+  const pages = pagesOf((query) => view.directory({ uri: parent, ...query }, { signal }), { maxPages: mostPages })
+  for await (const { items } of pages) {
+    remember(items)
+    const found = items.find((resource) => resource.uri === uri)
+    if (found !== undefined) return found
   }
   return undefined
 }
@@ -75,15 +73,15 @@ export function loadNames(view: View): Promise<void> {
 async function load(view: View): Promise<void> {
   const isAnew = loadedFrom !== view
   const resources: Resource[] = []
-  let cursor: string | undefined
-  do {
-    const page = await view.list(cursor === undefined ? {} : { cursor })
-    resources.push(...page.items)
-    cursor = page.nextCursor
+  let isPart = false
+  for await (const { items, nextCursor } of pagesOf((query) => view.list(query))) {
+    resources.push(...items)
+    isPart = nextCursor !== undefined
     // The old names stay until all new ones are loaded.
-    if (isAnew || cursor === undefined) names.value = { resources: [...resources], state: 'loading', isPart: false }
-  } while (cursor !== undefined && resources.length < maxNames)
-  names.value = { resources, state: 'loaded', isPart: cursor !== undefined }
+    if (isAnew || !isPart) names.value = { resources: [...resources], state: 'loading', isPart: false }
+    if (resources.length >= maxNames) break
+  }
+  names.value = { resources, state: 'loaded', isPart }
   loadedFrom = view
   loadedUntil = Date.now() + keptMs
 }

@@ -1,5 +1,6 @@
 import { computed, type Signal, signal } from '@preact/signals'
 import { searchPlaces } from '../../../core/found.ts'
+import { pagesOf } from '../../../core/kit/pages.ts'
 import type { ListedPrompt, Page, ResourceTemplate } from '../../../core/view.ts'
 import { connected } from './session.ts'
 
@@ -26,14 +27,13 @@ function createLoad<T>(target: Signal<Offered<T>>, maxPages: number, pages: () =
     const pageAt = pages()
     try {
       const items: T[] = []
-      let cursor: string | undefined
-      for (let count = 0; pageAt !== undefined && count < maxPages; count++) {
-        const page = await pageAt(cursor === undefined ? {} : { cursor }, { signal })
-        items.push(...page.items)
-        cursor = page.nextCursor
-        if (cursor === undefined) break
-      }
-      if (!signal.aborted) target.value = { state: 'loaded', items, isPart: cursor !== undefined }
+      let isPart = false
+      if (pageAt !== undefined)
+        for await (const page of pagesOf((query) => pageAt(query, { signal }), { maxPages })) {
+          items.push(...page.items)
+          isPart = page.nextCursor !== undefined
+        }
+      if (!signal.aborted) target.value = { state: 'loaded', items, isPart }
     } catch (error) {
       if (!signal.aborted) target.value = { ...target.value, state: 'failed', error }
     }
