@@ -138,7 +138,7 @@ function isBeginning(text: string, at: number): boolean {
   return found !== before
 }
 
-/** Up to where the characters have the kind of the last one. */
+/** Returns the end of the run of characters that have the same kind as the one before `from`. */
 function endOfWord(text: string, from: number): number {
   const kind = kindAt(text, from - 1)
   let end = from

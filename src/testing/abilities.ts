@@ -3,8 +3,7 @@ import { isPath } from '../core/path.ts'
 import type { Completion, Context, Template } from '../core/provider.ts'
 import { compileTemplate } from '../core/template.ts'
 import type { Listed } from './listing.ts'
-import { isSize, metadataFaults, show } from './metadata.ts'
-import { late, nameOf, type Run, sample, within } from './run.ts'
+import { isSize, late, metadataFaults, nameOf, type Run, sample, show, within } from './run.ts'
 
 /** Maximum number of values in a completion (MCP). */
 const maxValues = 100

@@ -5,10 +5,19 @@ import { comparePaths } from '../core/path.ts'
 import type { Principal, Provider } from '../core/provider.ts'
 import { checkAborts, checkTemplates, checkWatch } from './abilities.ts'
 import { checkEntries, checkListing, type Listed } from './listing.ts'
-import { show } from './metadata.ts'
-import { type PromiseId, promiseIds, promises } from './promises.ts'
 import { checkMissing, checkReading, checkStat, type ExpectedEntry } from './reading.ts'
-import { type Bounds, createRun, givenUp, type Problem, type Run, sample } from './run.ts'
+import {
+  type Bounds,
+  createRun,
+  givenUp,
+  type Problem,
+  type PromiseId,
+  promiseIds,
+  promises,
+  type Run,
+  sample,
+  show,
+} from './run.ts'
 
 /** Expected contents of a provider. Without it, the provider is checked against its own answers only. */
 export interface Expectation {

@@ -6,9 +6,7 @@ import type { ByteRange, Content, Context, Entry } from '../core/provider.ts'
 import { compileTemplate } from '../core/template.ts'
 import { encodePath } from '../core/uri.ts'
 import type { Listed } from './listing.ts'
-import { contentFaults, isSize, show } from './metadata.ts'
-import type { PromiseId } from './promises.ts'
-import { nameOf, type Run, sample } from './run.ts'
+import { contentFaults, isSize, nameOf, type PromiseId, type Run, sample, show } from './run.ts'
 
 /** A content with all its bytes: a stream is collected, a text is encoded as UTF-8. */
 interface Whole {

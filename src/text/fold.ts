@@ -82,7 +82,7 @@ function isMark(text: string, index: number): boolean {
   return point >= 0x300 && mark.test(String.fromCodePoint(point))
 }
 
-/** A character with the marks on it. */
+/** Returns the end of a character with its combining marks. */
 function endOfCluster(text: string, start: number): number {
   let index = start + widthAt(text, start)
   for (let marks = 0; marks < mostMarks && index < text.length && isMark(text, index); marks++)

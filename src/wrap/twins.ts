@@ -71,7 +71,7 @@ export function referenceTo(path: string, from: string): string {
   return /^[^/]*:/.test(reference) ? `./${reference}` : reference
 }
 
-/** The paths in folders of which many documents are read. */
+/** Cache of the paths in folders from which many documents are read. */
 interface FolderNames {
   /**
    * Returns the paths directly in a folder, or undefined if they are not known: the folder was asked for seldom, or has too many.

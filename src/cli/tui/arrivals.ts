@@ -196,19 +196,19 @@ export function prompted(state: State, prompt: Prompt, input: Input): Step {
   return { state: next === undefined ? state : written(state, { kind, editor: next }) }
 }
 
-/** A filter filters as it is written. */
+/** Stores the edited text of a prompt. A filter is also applied at once. */
 function written(state: State, prompt: Prompt): State {
   return prompt.kind === 'filter' ? filtered({ ...state, prompt }, prompt.editor.text) : { ...state, prompt }
 }
 
-/** A filter, with the first line that matches chosen where the one that was does not. */
+/** Applies a filter. If the selected line does not match it, the first matching line is selected. */
 function filtered(state: State, filter: string): State {
   const next = { ...without(state, 'visiting', 'toEnd'), filter }
   const needle = needleOf(filter)
   if (needle === undefined) return next
   const row = chosenRow(state)
   const isKept = row !== undefined && row.says === undefined && matches(row.resource, needle)
-  // The directories above the first that matches are there for its sake only.
+  // The directories above the first match are shown only because of it.
   const isIt = ({ resource, says }: TreeRow) => says === undefined && matches(resource, needle)
   const first = isKept ? -1 : treeRows(next).findIndex(isIt)
   return first < 0 ? next : movedTo(next, first)

@@ -69,7 +69,7 @@ export function blanks(count: number, style: Style = 'plain'): Row {
   return Array.from({ length: Math.max(0, count) }, () => (style === 'plain' ? blank : { ...blank, style }))
 }
 
-/** A line of spans, as wide as it is told. */
+/** A line of spans, cut or padded to a number of columns. */
 export function line(columns: number, ...spans: readonly Span[]): Row {
   return fitted(cellsOf(spans), columns)
 }

@@ -204,7 +204,7 @@ interface Painter {
   forget(): void
 }
 
-/** From 0. */
+/** A cell of the screen, counted from 0. */
 interface Position {
   readonly row: number
   readonly column: number

@@ -14,7 +14,7 @@ import { type Known, knownOf } from './entries.ts'
 export interface Snapshot {
   readonly known: readonly Known[]
   readonly taken: number
-  /** Whether the server lists resources that it has from this server: then a change can come around. */
+  /** Whether the server relays resources of this server. Then a change of one of them comes back to this server. */
   readonly circular: boolean
 }
 

@@ -47,7 +47,7 @@ export async function showSource(source: Source): Promise<string> {
   return scrubDenied(applyEdits(text, edits), source)
 }
 
-/** Removes denied values from the rest, too: from comments, and from values that are shown. */
+/** Removes denied values wherever they are repeated: in comments, and in values that are shown. */
 function scrubDenied(text: string, { denied }: Source): string {
   return createScrubber(telling(denied)).scrub(text)
 }

@@ -45,7 +45,7 @@ export type Warn = (message: string) => void
  */
 export function openFile(file: string, warn: Warn): OpenFile {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  // SQLite says no more than that it cannot open it.
+  // Check the folder first: SQLite would only report that it cannot open the file.
   accessSync(dirname(file), constants.W_OK)
   for (const name of [file, `${file}-wal`, `${file}-shm`, `${file}-guard`]) checkOwn(name)
   return alone(file, () => {

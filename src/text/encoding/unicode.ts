@@ -135,7 +135,7 @@ const beginnings: readonly string[] = [
   'wOF2',
 ]
 
-/** Whether a type is one of pictures, sound or archives. */
+/** Whether a MIME type is one of pictures, sound or archives. */
 export function isMedia(mimeType = ''): boolean {
   return media.test(mimeType)
 }

@@ -8,9 +8,8 @@ import { foundTree, isNarrowed, type Selected, type Selection, select } from '..
 import { t } from '../tree/words.ts'
 import { announce } from './announce.ts'
 import { arranged, isSearchMount, kindOf, noteMounts, titleOfMount } from './kinds.ts'
-import { remember } from './known.ts'
+import { loadTemplates, remember } from './known.ts'
 import { markChanged, markSeen, onListChange } from './live.ts'
-import { loadTemplates } from './offers.ts'
 import { go, place } from './place.ts'
 import { connection } from './session.ts'
 
