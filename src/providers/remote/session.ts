@@ -28,20 +28,19 @@ export interface Session {
 interface SessionOptions {
   readonly connect: (signal: AbortSignal) => Promise<RemoteView>
   readonly log: Log
-  /** The first and the longest pause after failures in a row, in milliseconds (exponential backoff). */
-  readonly firstPause?: number
-  readonly longestPause?: number
 }
 
-/** Minimum duration of a connection that does not count as a failure, in milliseconds. */
-const stable = 10_000
+/** The first and the longest pause after failures in a row (exponential backoff). */
+const firstPauseMs = 500
+const maxPauseMs = 60_000
+/** Minimum duration of a connection that does not count as a failure. */
+const stableMs = 10_000
 
 /**
  * Creates the connections to a server that may die at any time. A request reconnects, however often the server has died, but
  * never before the pause is over, and never twice at once.
  */
-export function createSession(options: SessionOptions): Session {
-  const { connect, log, firstPause = 500, longestPause = 60_000 } = options
+export function createSession({ connect, log }: SessionOptions): Session {
   const closing = new AbortController()
   let current: Promise<RemoteView> | undefined
   let failures = 0
@@ -49,7 +48,7 @@ export function createSession(options: SessionOptions): Session {
 
   // The first attempt has no pause, because a restarted server is back at once.
   const failed = (): number => {
-    const pause = failures === 0 ? 0 : Math.min(longestPause, firstPause * 2 ** Math.min(failures - 1, 20))
+    const pause = failures === 0 ? 0 : Math.min(maxPauseMs, firstPauseMs * 2 ** Math.min(failures - 1, 20))
     failures++
     notBefore = performance.now() + pause
     return pause
@@ -66,7 +65,7 @@ export function createSession(options: SessionOptions): Session {
     void view.over.then((reason) => {
       if (closing.signal.aborted || dropped.has(view)) return
       drop(view)
-      if (performance.now() - since >= stable) failures = 0
+      if (performance.now() - since >= stableMs) failures = 0
       const pause = failed()
       log('warn', 'the connection to the server has ended: it is opened again when it is needed', {
         failures,
