@@ -232,7 +232,7 @@ export interface ChangeStream {
 }
 
 /** The one stream that carries all changes of a server. Another set of changes takes another stream, which replaces it. */
-export interface SteadyStream {
+interface SteadyStream {
   readonly told: Told | undefined
   /**
    * Opens a stream for a set of changes, unless the current one tells of it. Resolves to the set that the server agreed to.

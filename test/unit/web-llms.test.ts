@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { parseHttpUrl } from '../../src/core/http-url.ts'
 import type { Context } from '../../src/core/provider.ts'
-import { pagesOf, type WebOptions, web } from '../../src/providers/web/index.ts'
+import { type WebOptions, web } from '../../src/providers/web/index.ts'
+import { pagesOf } from '../../src/providers/web/llms.ts'
 import { startWeb, type WebServer, watchConnections } from '../support/web.ts'
 
 // A machine with other work takes its time.

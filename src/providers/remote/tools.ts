@@ -21,13 +21,13 @@ import { faultOf, listFaultOf, type Session } from './session.ts'
 import type { Kept } from './snapshot.ts'
 
 /** A tool of the mount, and the name that the server knows it by. */
-export interface RelayedTool {
+interface RelayedTool {
   readonly tool: ProvidedTool
   readonly name: string
 }
 
 /** The directory of the tools, for access rules. No URI of a server has this path. */
-export const toolDirectory = '=tools/'
+const toolDirectory = '=tools/'
 
 const maxTools = 1000
 /** Maximum length of a schema, in characters of JSON. A longer one is replaced by one that accepts every object. */

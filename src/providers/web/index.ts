@@ -1,6 +1,6 @@
 import { invalid, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
-import { formatHttpUrl, type HttpUrl, httpUrlBelow, originOf, resolveHttpUrl } from '../../core/http-url.ts'
+import { httpUrlBelow } from '../../core/http-url.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { requireKeys } from '../../core/kit/required.ts'
 import { comparePaths, isPath } from '../../core/path.ts'
@@ -8,6 +8,7 @@ import type { Context, Description, Entry, Provider } from '../../core/provider.
 import { encodePath } from '../../core/uri.ts'
 import { polled } from '../../wrap/polled.ts'
 import { contentOf, createFetch, mediaTypeOf, type OriginOptions, openOrigin } from '../http/fetched.ts'
+import { type Page, pagesOf } from './llms.ts'
 
 export interface WebOptions extends OriginOptions {
   /** The listed pages, by their paths below `url`. The empty path is `url` itself. */
@@ -177,53 +178,3 @@ function tableOf(pages: readonly Page[]): PageTable {
 }
 
 const watcher = { id: 'hikidashi-poll', roles: [] }
-
-type Page = Description & { readonly path: string }
-
-/** Maximum number of pages that one list may name. */
-const maxPages = 10_000
-
-/** A link of the list: `- [title](url): description`. Its parts are bounded, so that no line takes long to match. */
-const link = /^\s{0,8}[-*+]\s{1,8}\[([^\]\n]{1,500})\]\(<?([^)>\s]{1,2000})>?\)(?::?\s{1,8}(.{1,2000}))?/
-
-/** Priority of the pages below the heading "Optional", which a short context may leave out (llmstxt.org). */
-const optionalPriority = 0.2
-
-/**
- * Returns the pages that an `llms.txt` names at or below a URL, each once. A link to elsewhere, or with a query, names no page.
- *
- * @param at URL of the list: links may be relative to it.
- */
-export function pagesOf(text: string, at: HttpUrl, base: HttpUrl): readonly Page[] {
-  const pages = new Map<string, Page>()
-  let isOptional = false
-  for (const line of text.split(/\r?\n/)) {
-    const [, heading] = /^##\s+(.{1,200})$/.exec(line) ?? []
-    if (heading !== undefined) isOptional = heading.trim().toLowerCase() === 'optional'
-    const [, title = '', target = '', description] = link.exec(line) ?? []
-    const path = target === '' ? undefined : pathOf(target, at, base)
-    if (path === undefined || pages.has(path)) continue
-    if (pages.size >= maxPages) break
-    const more = description === undefined ? {} : { description: description.trim() }
-    pages.set(path, { path, title: title.trim(), ...more, ...(isOptional ? { priority: optionalPriority } : {}) })
-  }
-  return [...pages.values()]
-}
-
-/** Returns the path of a link below the base; undefined when it leads elsewhere. */
-function pathOf(target: string, at: HttpUrl, base: HttpUrl): string | undefined {
-  try {
-    const url = resolveHttpUrl(at, target)
-    const top = base.target.replace(/\/$/, '')
-    const below = url.target.replace(/\/$/, '')
-    if (originOf(url) !== originOf(base) || url.target.includes('?')) return undefined
-    if (below !== top && !below.startsWith(`${top}/`)) return undefined
-    const segments = below.slice(top.length + 1).split('/')
-    const path = segments.map((segment) => decodeURIComponent(segment)).join('/')
-    const isPlain = segments.length === path.split('/').length && isPath(path)
-    return isPlain && formatHttpUrl(url) !== formatHttpUrl(at) ? path : undefined
-  } catch {
-    // It is not a valid http or https URL.
-    return undefined
-  }
-}
