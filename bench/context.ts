@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type AssembleOptions, assemble, openCounter } from '../src/context/index.ts'
-import { type PackItem, pack } from '../src/context/pack.ts'
+import { type PackItem, pack } from '../src/context/prefix.ts'
 import { createCatalog } from '../src/core/catalog.ts'
 import { memory } from '../test/support/memory.ts'
 import { callsOnInit } from './context-calls.ts'
@@ -75,7 +75,7 @@ async function packing(): Promise<readonly (string | number)[][]> {
   for (const budget of [8000, 32_000, 128_000]) {
     const limits = { budget, cap: budget / 4, frame: 40, items: count }
     const times: number[] = []
-    let packed = pack(items, limits)
+    let packed = await pack(items, limits)
     for (let round = 0; round < rounds; round++) {
       const run = await measure(async () => pack(items, limits))
       packed = run.value

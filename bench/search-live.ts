@@ -4,7 +4,7 @@ import { mkdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openCatalog } from '../src/config/build.ts'
-import { searchesOf } from '../src/config/searches.ts'
+import { searchesOf } from '../src/config/plan.ts'
 import { parseFound } from '../src/core/found.ts'
 
 const documents = Number(process.argv[2] ?? 5000)

@@ -1,9 +1,8 @@
 import { createWriteStream, openSync } from 'node:fs'
 import { Command } from 'commander'
-import { packageVersion } from './operations/version.ts'
+import { packageVersion } from './operations/command-line.ts'
 import { exitCodeHelp, failed } from './terminal/exit.ts'
-import type { Io, ProcessIo } from './terminal/io.ts'
-import { createOutput, type Output, outputClosed } from './terminal/output.ts'
+import { createOutput, type Io, type Output, outputClosed, type ProcessIo } from './terminal/io.ts'
 import { coloursFor, isColourful } from './terminal/text.ts'
 
 /** The commands whose data `-o, --output FILE` writes into a file, besides the commands with such an option of their own. */

@@ -2,8 +2,7 @@ import { CommanderError } from 'commander'
 import { createSecrets, secretsInArguments, secretsInEnvironment } from './operations/secrets.ts'
 import { createProgram, meantBy, welcome } from './program.ts'
 import { exitCodes, explain } from './terminal/exit.ts'
-import { createIo, type ProcessIo, writeError } from './terminal/io.ts'
-import { outputClosed } from './terminal/output.ts'
+import { createIo, outputClosed, type ProcessIo, writeError } from './terminal/io.ts'
 
 /** Runs a command line. The commands are in program.ts. Returns the exit code. */
 export async function run(words: readonly string[], io: ProcessIo): Promise<number> {

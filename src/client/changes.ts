@@ -4,7 +4,7 @@ import type { ChangeListener, Subscription } from '../core/view.ts'
 import type { Connection, Link } from './connection.ts'
 import { statusOf, unavailable } from './errors.ts'
 import { createFeed, type Feed } from './feed.ts'
-import { type Batch, createListeners, type Told } from './listeners.ts'
+import { type Batch, createListeners, isNothing, nothing, type Told } from './listeners.ts'
 
 /** The subscriptions of all listeners of one server. They share one feed. */
 export interface RemoteChanges {
@@ -113,7 +113,7 @@ const stableMs = 30_000
 function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed {
   const { closing, log } = link
   const { wanted, hear, onGap, maxFailures } = options
-  let agreed: Told = { uris: new Set(), list: false, prompts: false, tools: false }
+  let agreed = nothing
   let feed: Feed | undefined
   let since = 0
   let failures = 0
@@ -124,10 +124,7 @@ function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed {
     over ??= reason
     link.giveUp(reason)
   }
-  const isIdle = () => {
-    const { uris, list, prompts, tools } = wanted()
-    return uris.size === 0 && !list && !prompts && !tools
-  }
+  const isIdle = () => isNothing(wanted())
   const watchEnd = (connection: Connection) =>
     void connection.ended.then(() => {
       if (connection === link.connection && !recovering && isIdle()) giveUp(unavailable('The connection has ended.'))

@@ -1,9 +1,9 @@
 import type { SubscriptionFilter } from '@modelcontextprotocol/client'
 import { isResourceError } from '../core/errors.ts'
 import type { Connection } from './connection.ts'
-import { isUnknownMethod } from './failures.ts'
+import { isUnknownMethod } from './errors.ts'
 import type { Standing } from './http.ts'
-import { keyOf, type Told } from './listeners.ts'
+import { type ChangeStream, createSteadyStream, keyOf, nothing, type Told } from './listeners.ts'
 
 /** The notifications of one connection. They arrive through `Connection.hear`. */
 export interface Feed {
@@ -20,8 +20,6 @@ export interface Feed {
 }
 
 type Asking = Omit<Feed, 'isLost'>
-
-const nothing: Told = { uris: new Set(), list: false, prompts: false, tools: false }
 
 /** @param onLost Called once, when the feed is lost. */
 export function createFeed(connection: Connection, onLost: () => void): Feed {
@@ -46,21 +44,20 @@ export function createFeed(connection: Connection, onLost: () => void): Feed {
   }
 }
 
-/** 2026-07-28: a stream is opened with a fixed set of URIs, so another set takes another stream. */
+/** 2026-07-28: one stream for everything. */
 function listening({ listen, tells }: Connection, lose: () => void): Asking {
-  let current:
-    | { readonly told: Told; readonly asked: number; readonly ended: Promise<unknown>; close(): void }
-    | undefined
-
-  const open = async ({ uris, list, prompts, tools }: Told): Promise<typeof current> => {
+  const open = async ({ uris, list, prompts, tools }: Told): Promise<ChangeStream | undefined> => {
     const filter: SubscriptionFilter = {
-      ...(uris.size > 0 && tells.updated ? { resourceSubscriptions: [...uris] } : {}),
-      ...(list && tells.listed ? { resourcesListChanged: true } : {}),
-      ...(prompts && tells.prompts ? { promptsListChanged: true } : {}),
-      ...(tools && tells.tools ? { toolsListChanged: true } : {}),
+      ...(uris.size > 0 ? { resourceSubscriptions: [...uris] } : {}),
+      ...(list ? { resourcesListChanged: true } : {}),
+      ...(prompts ? { promptsListChanged: true } : {}),
+      ...(tools ? { toolsListChanged: true } : {}),
     }
-    if (listen === undefined || Object.keys(filter).length === 0) return undefined
-    const { honoredFilter, closed, close } = await listen(filter)
+    const opened = await listen?.(filter).catch((error: unknown) => {
+      if (!isUnknownMethod(error)) throw error
+    })
+    if (opened === undefined) return undefined
+    const { honoredFilter, closed, close } = opened
     const honoured = new Set(honoredFilter.resourceSubscriptions?.map(keyOf))
     return {
       told: {
@@ -74,35 +71,16 @@ function listening({ listen, tells }: Connection, lose: () => void): Asking {
       close: () => void close(),
     }
   }
-
+  const stream = createSteadyStream(open, lose)
   return {
-    ask: async (told) => {
-      // A stream with a few URIs too many costs less than a new one.
-      const suffices =
-        current !== undefined &&
-        (told.uris.size > 0 || told.list || told.prompts || told.tools) &&
-        current.asked <= 2 * told.uris.size + 8 &&
-        (current.told.list || !told.list || !tells.listed) &&
-        (current.told.prompts || !told.prompts || !tells.prompts) &&
-        (current.told.tools || !told.tools || !tells.tools) &&
-        [...told.uris].every((uri) => current?.told.uris.has(uri))
-      if (suffices && current !== undefined) return current.told
-      const next = await open(told).catch((error: unknown) => {
-        if (isUnknownMethod(error)) return undefined
-        throw error
-      })
-      // Close the old stream only now: it delivered notifications until here.
-      const previous = current
-      current = next
-      previous?.close()
-      void next?.ended.then(() => void (current === next && lose()))
-      return next?.told ?? nothing
-    },
-    close: () => {
-      const last = current
-      current = undefined
-      last?.close()
-    },
+    ask: ({ uris, list, prompts, tools }) =>
+      stream.ask({
+        uris: tells.updated ? uris : nothing.uris,
+        list: list && tells.listed,
+        prompts: prompts && tells.prompts,
+        tools: tools && tells.tools,
+      }),
+    close: stream.close,
   }
 }
 

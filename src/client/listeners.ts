@@ -11,6 +11,12 @@ export interface Told {
   readonly tools: boolean
 }
 
+export const nothing: Told = { uris: new Set(), list: false, prompts: false, tools: false }
+
+export function isNothing({ uris, list, prompts, tools }: Told): boolean {
+  return uris.size === 0 && !list && !prompts && !tools
+}
+
 /** Changes that were notified within a short time. */
 export interface Batch {
   readonly uris: readonly string[]
@@ -212,4 +218,70 @@ export function keyOf(uri: string): string {
   return bare
     .replace(/^[^:/?#]+:(?:\/\/[^/?#]*)?/, (start) => start.toLowerCase())
     .replace(/(?:%[0-9A-Fa-f]{2})+/g, (escaped) => decodeComponent(escaped) ?? escaped.toUpperCase())
+}
+
+/** A stream of changes (2026-07-28), which is opened with a fixed set of changes. */
+export interface ChangeStream {
+  /** How many URIs were asked for. */
+  readonly asked: number
+  /** The set that the server agreed to. */
+  readonly told: Told
+  /** Resolves when it ends, for any reason. */
+  readonly ended: Promise<unknown>
+  close(): void
+}
+
+/** The one stream that carries all changes of a server. Another set of changes takes another stream, which replaces it. */
+interface SteadyStream {
+  readonly told: Told | undefined
+  /**
+   * Opens a stream for a set of changes, unless the current one tells of it. Resolves to the set that the server agreed to.
+   *
+   * @throws ResourceError when the server agrees to nothing; then the old stream stays.
+   */
+  ask(wanted: Told): Promise<Told>
+  close(): void
+}
+
+/**
+ * @param open Opens a stream. Undefined: the server tells of no changes.
+ * @param onLost Called when the current stream ends by itself.
+ * @param spare A stream with up to this many URIs too many, beyond twice the wanted ones, is kept: that costs less than a new one.
+ */
+export function createSteadyStream(
+  open: (wanted: Told) => Promise<ChangeStream | undefined>,
+  onLost: () => void,
+  spare = 8,
+): SteadyStream {
+  let current: ChangeStream | undefined
+  const replace = (next: ChangeStream | undefined) => {
+    const previous = current
+    current = next
+    previous?.close()
+  }
+  return {
+    get told() {
+      return current?.told
+    },
+    ask: async (wanted) => {
+      if (current !== undefined && suffices(current, wanted, spare)) return current.told
+      const next = isNothing(wanted) ? undefined : await open(wanted)
+      // The old stream told of changes until here, so none is missed.
+      replace(next)
+      void next?.ended.then(() => {
+        if (current !== next) return
+        current = undefined
+        onLost()
+      })
+      return next?.told ?? nothing
+    },
+    close: () => replace(undefined),
+  }
+}
+
+/** Whether a stream tells of all that is wanted, and of little else. */
+function suffices({ asked, told }: ChangeStream, wanted: Told, spare: number): boolean {
+  if (isNothing(wanted) || asked > 2 * wanted.uris.size + spare) return false
+  const kinds = ['list', 'prompts', 'tools'] as const
+  return kinds.every((kind) => told[kind] || !wanted[kind]) && [...wanted.uris].every((uri) => told.uris.has(uri))
 }

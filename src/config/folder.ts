@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { basename, isAbsolute, join, resolve } from 'node:path'
+import { basename, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { errorCodeOf } from '../core/errors.ts'
 import type { Finding } from './problem.ts'
 
@@ -63,3 +63,9 @@ export function defaultStoreFile(
 
 /** The file name of the configuration in the current folder. */
 export const defaultConfig = 'hikidashi.json'
+
+/** Whether a path lies in a folder, or is the folder. */
+export function isInside(file: string, folder: string): boolean {
+  const path = relative(folder, file)
+  return !isAbsolute(path) && path !== '..' && !path.startsWith(`..${sep}`)
+}

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { errorCodeOf } from '../core/errors.ts'
 import { isLoopback } from '../core/host.ts'
 import { memberOf, objectOf } from '../core/kit/object.ts'
@@ -20,7 +20,7 @@ import {
   replicasFindings,
   searchFindings,
 } from './findings.ts'
-import { checkFile, checkFolder } from './folder.ts'
+import { checkFile, checkFolder, isInside } from './folder.ts'
 import { loadMountSchemas, type MountSchemas } from './mount-schema.ts'
 import { type ConfigProblem, type Finding, locate } from './problem.ts'
 import { type ConfigFile, configSchemaOf, loadConfigSchema, loadCursorSecrets } from './schema.ts'
@@ -259,11 +259,6 @@ function isServed(file: string, mount: unknown, folder: string, schemas: MountSc
   return pathsOf(mount, schemas).some(
     ({ kind, name }) => kind === 'served folder' && isInside(file, resolveFolder(name, folder)),
   )
-}
-
-function isInside(file: string, folder: string): boolean {
-  const path = relative(folder, file)
-  return !isAbsolute(path) && path !== '..' && !path.startsWith(`..${sep}`)
 }
 
 function mountsIn(config: unknown): ReadonlyMap<string, unknown> {

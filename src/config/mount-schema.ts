@@ -2,7 +2,7 @@ import { type SourceName, sourceNamed, sources } from '../providers/index.ts'
 import type { FindingContext, OptionsOf, SourceConfig } from '../providers/source.ts'
 import * as z from '../schema/builder.ts'
 import { type Effect, type Context as EffectContext, effectsBy, type Rules } from '../schema/effects.ts'
-import { mountShape } from '../schema/mount.ts'
+import { mountShape } from '../schema/fields.ts'
 import type { Finding } from '../schema/refusals.ts'
 
 type ConfigModule<Name extends SourceName> = Awaited<ReturnType<(typeof sources)[Name]['config']>>

@@ -6,12 +6,12 @@ import type { Log } from '../core/log.ts'
 import type { Measurements } from '../core/measurements.ts'
 import type { Provider } from '../core/provider.ts'
 import { type SourceName, sourceNamed, sources } from '../providers/index.ts'
-import type { MountSettings } from '../providers/mount-settings.ts'
 import type { Search } from '../providers/search/index.ts'
-import type { DocumentFacts, OpenContext } from '../providers/source.ts'
+import type { DocumentFacts, MountSettings, OpenContext } from '../providers/source.ts'
 import type * as z from '../schema/builder.ts'
 import type { documentsShape } from '../schema/documents.ts'
-import type { MountOptions } from '../schema/mount.ts'
+import type { MountOptions } from '../schema/fields.ts'
+import { resolveFolder } from '../schema/values.ts'
 import { type Deferred, deferred } from '../wrap/deferred.ts'
 import { documents } from '../wrap/documents.ts'
 import { limited, type Outcome } from '../wrap/limited.ts'
@@ -238,4 +238,40 @@ async function withDocuments(
 function languagesOf({ languages, access = [] }: DocumentOptions, findsTwins: boolean): readonly string[] | undefined {
   if (access.some(({ match }) => match !== undefined)) return []
   return languages ?? (findsTwins ? undefined : [])
+}
+
+/** The served folder of a mount; `undefined` if the mount does not serve a folder. */
+export function folderOf({ config, folder }: PlannedMount): string | undefined {
+  switch (config.provider) {
+    case 'files':
+    case 'settings':
+    case 'prompts':
+      return resolveFolder(config.root, folder)
+    default:
+      return undefined
+  }
+}
+
+/**
+ * Opens the checker that tells why files of a mount are left out. `undefined` if the mount does not serve a folder.
+ *
+ * @throws ResourceError `invalid` for a folder that cannot be opened.
+ */
+export async function openMountLeftOut(planned: PlannedMount) {
+  const { config } = planned
+  const root = folderOf(planned)
+  if (root === undefined) return undefined
+  const { openLeftOut } = await import('../providers/files/index.ts')
+  switch (config.provider) {
+    case 'files':
+      return openLeftOut({ ...config, root })
+    case 'settings': {
+      const { maxBytes: _, dotenv = true, ...options } = config
+      return openLeftOut({ ...options, root, dotenv })
+    }
+    case 'prompts':
+      return openLeftOut({ ...config, include: config.include ?? ['**/*.md'], root })
+    default:
+      return undefined
+  }
 }

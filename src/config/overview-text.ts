@@ -1,13 +1,11 @@
+import type { FeedStatus, MountProgress } from '../core/feed-status.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Principal } from '../core/provider.ts'
 import { cleanText } from '../core/untrusted.ts'
 import { parseAddress } from '../core/uri.ts'
-import type { FeedStatus, MountProgress } from '../search/feed-status.ts'
 import type { MountOpening, OpenedCatalog } from './build.ts'
-import { kindOf, seesAnyOf } from './guide.ts'
-import type { OverviewSources } from './overview.ts'
-import { type PlannedMount, tellsOfChanges } from './plan.ts'
-import { searchesOf } from './searches.ts'
+import { kindOf, type OverviewSources, seesAnyOf } from './overview.ts'
+import { type PlannedMount, searchesOf, tellsOfChanges } from './plan.ts'
 
 /** Maximum number of mounts with their own line. */
 const maxRows = 200

@@ -1,8 +1,11 @@
 import { resolve } from 'node:path'
+import type { Catalog, Mount } from '../core/catalog.ts'
 import { invalid, isResourceError } from '../core/errors.ts'
+import type { Feeding } from '../core/feed-status.ts'
 import { defined } from '../core/kit/defined.ts'
 import type { Abilities } from '../core/opening.ts'
 import { isPath } from '../core/path.ts'
+import type { Provider } from '../core/provider.ts'
 import { createResolver } from '../core/resolve.ts'
 import { fileAddress, formatUri, parseAddress } from '../core/uri.ts'
 import { sourceNamed } from '../providers/index.ts'
@@ -126,4 +129,14 @@ export function scopesIn(mounts: readonly PlannedMount[]): (uri: string) => read
       throw error
     }
   }
+}
+
+/** A mount that searches others. */
+interface SearchMount extends Mount {
+  readonly provider: Provider & Feeding
+}
+
+/** The mounts of a catalog that search others. */
+export function searchesOf({ mounts }: Pick<Catalog, 'mounts'>): readonly SearchMount[] {
+  return mounts.filter((mount): mount is SearchMount => mount.provider.feedStatus !== undefined)
 }

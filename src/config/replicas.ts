@@ -3,7 +3,7 @@ import type { LongResultBounds, LongResults } from '../core/long-results.ts'
 import type { Provider } from '../core/provider.ts'
 import type { SharedChanges } from '../core/shared-changes.ts'
 import { sourceNamed } from '../providers/index.ts'
-import type { LazyStore } from '../providers/mount-settings.ts'
+import type { LazyStore } from '../providers/source.ts'
 import type { MountConfig } from './schema.ts'
 
 /** Shares the changes of a source with the other replicas. */

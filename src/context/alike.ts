@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { createRecent } from '../core/kit/lru.ts'
+import { hashOf } from './bags.ts'
 
 /** Digest and shingle hashes of a text, for comparing it with other texts. */
 interface Shingles {
@@ -56,12 +57,6 @@ function eachOnce(sorted: Uint32Array): Uint32Array {
       count++
     }
   return sorted.slice(0, count)
-}
-
-function hashOf(word: string): number {
-  let hash = 0x811c9dc5
-  for (let index = 0; index < word.length; index++) hash = Math.imul(hash ^ word.charCodeAt(index), 0x01000193) >>> 0
-  return hash
 }
 
 /** Stores texts, and finds the stored text of which a text is a copy. */

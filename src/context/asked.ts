@@ -6,11 +6,11 @@ import { encodings } from './tokens.ts'
 import { type AssembleOptions, formats, levels, type ManifestEntry, type Pin } from './types.ts'
 
 /** Limits of the arguments. */
-export const most = {
+const most = {
   ...{ query: 4000, pins: 500, excludes: 500, mounts: 100, uri: 8192, budget: 1_000_000, suggested: 100 },
   ...{ earlier: 999, ranges: 1000 },
 }
-export const otherwise = { budget: 8000, suggested: 20 }
+const otherwise = { budget: 8000, suggested: 20 }
 const audiences = ['user', 'assistant'] as const
 
 const uriSchema = { type: 'string', maxLength: most.uri }

@@ -4,22 +4,21 @@ import { defined } from '../core/kit/defined.ts'
 import { requireKeys } from '../core/kit/required.ts'
 import type { View } from '../core/view.ts'
 import { type Collapse, createCollapse, shinglesOf } from './alike.ts'
-import { checked } from './checked.ts'
 import { type Form, type Formed, type Forming, formsOf } from './forms.ts'
-import { matcherOf } from './places.ts'
 import { commonEntries, inOrder, type Packing, packAfter, prefixesOf } from './prefix.ts'
 import { rankAll } from './rank.ts'
-import { createReader } from './reader.ts'
+import { createReader, matcherOf } from './reader.ts'
 import { blocksOf, type Part, type Renderer, rendererOf, timeOf } from './render.ts'
 import { openCounter } from './tokens.ts'
-import type {
-  Assembled,
-  AssembledItem,
-  AssembleOptions,
-  Candidate,
-  Limits,
-  ManifestEntry,
-  OmittedItem,
+import {
+  type Assembled,
+  type AssembledItem,
+  type AssembleOptions,
+  type Candidate,
+  checked,
+  type Limits,
+  type ManifestEntry,
+  type OmittedItem,
 } from './types.ts'
 
 /** Maximum share of the budget for one resource while others fit. Figures: decision 21. */

@@ -1,5 +1,4 @@
-import type { TermCounts } from '../text/bm25.ts'
-import { termsOf, wordsIn } from '../text/terms.ts'
+import { type TermCounts, termsOf, wordsIn } from '../text/bm25.ts'
 
 /** The frequencies of the terms of a text: the hashes of its terms in ascending order, and the number of each. */
 export interface Bag {
@@ -26,7 +25,7 @@ function hashesOf(word: string): Uint32Array {
 }
 
 /** FNV-1a over UTF-16 units. */
-function hashOf(term: string): number {
+export function hashOf(term: string): number {
   let hash = 0x811c9dc5
   for (let index = 0; index < term.length; index++) hash = Math.imul(hash ^ term.charCodeAt(index), 0x01000193) >>> 0
   return hash

@@ -1,7 +1,6 @@
 import type { View } from '../core/view.ts'
-import { matcherOf } from './places.ts'
 import { rankAll } from './rank.ts'
-import { createReader } from './reader.ts'
+import { createReader, matcherOf } from './reader.ts'
 import { type AssembleOptions, type Candidate, defaultLimits } from './types.ts'
 
 /** Assembles a context for a prompt from a view: the resources that help with a query, within a budget of tokens. */

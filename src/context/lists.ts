@@ -1,15 +1,12 @@
 import { encodePath } from '../core/uri.ts'
 import type { Resource } from '../core/view.ts'
 import { bm25, type TermCounts } from '../text/bm25.ts'
-import { isReadable, type Lexical, matchWords } from './lexical.ts'
+import { estimateRarity, isReadable, type Lexical, matchWords } from './lexical.ts'
 import type { Memory } from './memory.ts'
-import { folderOf, pathOf } from './places.ts'
-import { estimateRarity } from './rarity.ts'
-import type { Reader } from './reader.ts'
-import { compare, type RankedList, type Scored, scaled, sumsOf } from './score.ts'
-import type { Searched } from './searched.ts'
-import { bestSection, type Section, sectionsOf } from './sections.ts'
+import { folderOf, pathOf, type Reader } from './reader.ts'
+import { compare, type RankedList, type Scored, type Searched, scaled, sumsOf } from './searched.ts'
 import type { Limits } from './types.ts'
+import { bestSection, type Section, sectionsOf } from './windows.ts'
 
 /**
  * Weights of the lists: names; folders and names that a label of the query names; texts as a whole; the best section of the

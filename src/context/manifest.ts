@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { invalid } from '../core/errors.ts'
 import { defined } from '../core/kit/defined.ts'
+import { isObject } from '../core/kit/object.ts'
 import type { Audience } from '../core/provider.ts'
 import { type Encoding, encodings } from './tokens.ts'
 import {
@@ -175,10 +176,6 @@ function parsed(json: string): unknown {
   } catch {
     throw invalid('This is no JSON.', 'json')
   }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function textsIn(value: unknown): readonly string[] | undefined {

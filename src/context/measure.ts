@@ -1,13 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Resource, View } from '../core/view.ts'
-import { checked } from './checked.ts'
 import { formsOf } from './forms.ts'
-import { matcherOf } from './places.ts'
 import { rankAll } from './rank.ts'
-import { createReader } from './reader.ts'
+import { createReader, matcherOf } from './reader.ts'
 import { rendererOf } from './render.ts'
 import { openCounter } from './tokens.ts'
-import type { AssembleOptions, Level, LevelTokens } from './types.ts'
+import { type AssembleOptions, checked, type Level, type LevelTokens } from './types.ts'
 
 /** Token counts of pins, before a context is assembled. */
 export interface Measured {

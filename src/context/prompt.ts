@@ -4,8 +4,7 @@ import { defined } from '../core/kit/defined.ts'
 import type { Completion, PromptMessage } from '../core/provider.ts'
 import type { ListedPrompt, Page, PromptContent, PromptView, View } from '../core/view.ts'
 import { askedIn } from './asked.ts'
-import { type AssembleToolOptions, assembleName, createAssembleTurns } from './tool.ts'
-import { stopped } from './turns.ts'
+import { type AssembleToolOptions, assembleName, createAssembleTurns, stopped } from './tool.ts'
 import type { AssembleOptions } from './types.ts'
 
 export interface AssemblePromptOptions extends Omit<AssembleToolOptions, 'memoryOf'>, Pick<AssembleOptions, 'memory'> {
@@ -73,7 +72,7 @@ export function withAssemblePrompt(view: View, options: AssemblePromptOptions = 
     const signal = call?.signal
     try {
       return await turns.run(share, signal, async () => {
-        const [{ assemble }, { piecesOf }] = await Promise.all([import('./assemble.ts'), import('./blocks.ts')])
+        const [{ assemble }, { piecesOf }] = await Promise.all([import('./assemble.ts'), import('./render.ts')])
         const { blocks = [] } = await assemble(view, {
           ...asked.options,
           ...defined({ signal, changes, limits, memory }),

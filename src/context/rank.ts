@@ -1,15 +1,14 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { isResourceError } from '../core/errors.ts'
 import { searchStatusMimeType } from '../core/found.ts'
+import { pagesOf } from '../core/kit/pages.ts'
 import { requiredPriority } from '../core/priority.ts'
 import type { Resource, View } from '../core/view.ts'
 import { queryTerms } from '../text/bm25.ts'
 import { createLabelScore } from '../text/labels.ts'
 import { lookedFor, neighboursOf } from './lists.ts'
-import { canonical, folderOf, isHistory, matcherOf, withinOf } from './places.ts'
-import type { Reader } from './reader.ts'
-import { compare, explain, type Fused, fuse, sumsOf } from './score.ts'
-import { isFor, listAll, pagesOf, searchAll } from './searched.ts'
+import { canonical, folderOf, isHistory, matcherOf, type Reader, withinOf } from './reader.ts'
+import { compare, explain, type Fused, fuse, isFor, listAll, searchAll, sumsOf, untilRepeated } from './searched.ts'
 import type { AssembleOptions, Candidate, Level, Limits, Pin } from './types.ts'
 
 /** The number of resources that are looked at before other work has its turn. */
@@ -230,7 +229,10 @@ async function describePins(
     let left = [...wanted].filter((uri) => folderOf(uri) === folder).length
     let pages = 0
     try {
-      for await (const { items } of pagesOf((query) => view.directory({ uri: folder, ...query }, options))) {
+      for await (const { items } of pagesOf(
+        (query) => view.directory({ uri: folder, ...query }, options),
+        untilRepeated,
+      )) {
         for (const resource of items) {
           const uri = canonical(resource.uri)
           if (!wanted.has(uri) || known.has(uri)) continue

@@ -1,12 +1,11 @@
 import { readOnly } from '../core/arguments.ts'
-import { invalid, isResourceError } from '../core/errors.ts'
+import { invalid, isResourceError, ResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/defined.ts'
 import type { Principal } from '../core/provider.ts'
 import type { JsonObject, Tool } from '../core/tool.ts'
 import type { View } from '../core/view.ts'
 import { askedIn, inputSchema } from './asked.ts'
 import { createMemory, type Memory } from './memory.ts'
-import { createTurns, stopped, type Turns } from './turns.ts'
 import { type AssembleOptions, levels } from './types.ts'
 
 /** The name of the tool, and of the prompt. */
@@ -180,4 +179,66 @@ const outputSchema: JsonObject = {
     notes: { ...texts, description: 'Why there may be more to find.' },
   },
   required: ['notes'],
+}
+
+/** A fair semaphore: shares take turns, however many tasks each brings. */
+interface Turns {
+  /**
+   * Runs a task when its turn comes.
+   *
+   * @param share The share of the task.
+   * @throws ResourceError `unavailable` if the signal aborts before that.
+   */
+  run<T>(share: string, signal: AbortSignal | undefined, task: () => Promise<T>): Promise<T>
+}
+
+export function createTurns(most: number): Turns {
+  /** Queues by share. The first share gets the next slot. */
+  const waiting = new Map<string, Set<() => void>>()
+  let running = 0
+
+  const pass = () => {
+    for (const [share, queue] of waiting) {
+      waiting.delete(share)
+      const [next] = queue
+      if (next === undefined) continue
+      queue.delete(next)
+      if (queue.size > 0) waiting.set(share, queue)
+      return next()
+    }
+    running--
+  }
+
+  const wait = (share: string, signal: AbortSignal | undefined) =>
+    new Promise<void>((resolve, reject) => {
+      const queue = waiting.get(share) ?? new Set()
+      const go = () => {
+        signal?.removeEventListener('abort', leave)
+        resolve()
+      }
+      const leave = () => {
+        queue.delete(go)
+        reject(stopped())
+      }
+      signal?.addEventListener('abort', leave, { once: true })
+      waiting.set(share, queue.add(go))
+    })
+
+  return {
+    run: async (share, signal, task) => {
+      if (signal?.aborted === true) throw stopped()
+      if (running >= most) await wait(share, signal)
+      else running++
+      try {
+        return await task()
+      } finally {
+        pass()
+      }
+    },
+  }
+}
+
+/** Returns the error of a task whose caller has gone. */
+export function stopped(): ResourceError {
+  return new ResourceError('unavailable', 'It was stopped.')
 }

@@ -1,6 +1,6 @@
 import { isPath } from '../core/path.ts'
 import { labelOf } from '../text/encoding/decode.ts'
-import { languageOf } from '../text/encoding/judge.ts'
+import { languageOf } from '../text/encoding/detect.ts'
 import * as z from './builder.ts'
 import { duration, globs, size, text } from './fields.ts'
 import { refusal } from './refusals.ts'

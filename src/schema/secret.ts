@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { errorCodeOf, invalid } from '../core/errors.ts'
+import { isLoopback } from '../core/host.ts'
+import { parseUri } from '../core/uri.ts'
 
 /** Source of a secret: never the secret itself. */
 export type SecretSource = { readonly env: string } | { readonly file: string }
@@ -72,4 +74,19 @@ export async function namedSecret(key: string, source: SecretSource, folder: str
   const found = await resolveSecret(source, { folder })
   if ('value' in found) return found.value
   throw invalid(`There is no "${key}". ${found.message} ${found.fix}`, 'secret')
+}
+
+/** Whether others on the network could read a request to this URL. */
+export function isInTheClear(url: string): boolean {
+  const { scheme, authority } = parseUri(url)
+  return scheme === 'http' && !isLoopback(authority.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1'))
+}
+
+/** @throws ResourceError `invalid` for a URL to which credentials would go in the clear, unless `insecure` allows it. */
+export function refuseInTheClear(url: string, insecure = false): void {
+  if (insecure || !isInTheClear(url)) return
+  throw invalid(
+    'The credentials would go over the network in the clear. Write https://, or add "insecure": true.',
+    'insecure',
+  )
 }

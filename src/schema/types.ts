@@ -42,7 +42,7 @@ export interface Schema<Output> {
   exactOptional(): Optional<this>
 }
 
-export interface Optional<Inner> extends Schema<output<Inner>> {
+interface Optional<Inner> extends Schema<output<Inner>> {
   readonly isOptional: true
   unwrap(): Inner
 }

@@ -1,6 +1,5 @@
 import type { PartQuery, TextSet, Texts, WeightedTerm } from '../store/index.ts'
-import { classOf, word } from '../text/characters.ts'
-import { fold } from '../text/fold.ts'
+import { classOf, fold, word } from '../text/fold.ts'
 import { tokenize } from '../text/tokenizer.ts'
 import { documentForms, type Found, foundOf } from './part.ts'
 import type { RatedTerm } from './rank.ts'

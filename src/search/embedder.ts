@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { createServiceGuard, type Guard, refusedHost, type ServiceNetwork } from '../core/address-guard.ts'
-import { ResourceError } from '../core/errors.ts'
+import { invalid, ResourceError } from '../core/errors.ts'
 import { sendGuarded } from '../core/guarded-request.ts'
 import { type HttpUrl, httpUrlBelow, parseHttpUrl } from '../core/http-url.ts'
 import { followFor } from '../core/kit/abort.ts'
+import type { Texts } from '../store/index.ts'
 
 /** Source of vectors, and the network rules for requests to a service. */
 export type EmbedderOptions = ServiceNetwork & {
@@ -27,7 +28,7 @@ export type EmbedderOptions = ServiceNetwork & {
   )
 
 /** Makes vectors of texts, all with the same number of dimensions. */
-export interface Embedder {
+interface Embedder {
   readonly model: string
   /** @throws ResourceError `unavailable`, whose message is safe for the operator: it contains no text, URL or key. */
   embed(
@@ -50,7 +51,7 @@ const timeoutsMs = { query: 1000, passage: 10_000 } as const
  * @throws ResourceError `invalid` for an invalid URL, and for a local model whose package is not installed.
  */
 export async function createEmbedder(options: EmbedderOptions): Promise<Embedder> {
-  if ('local' in options) return (await import('./embedder-local.ts')).createLocalEmbedder(options.model, options.local)
+  if ('local' in options) return createLocalEmbedder(options.model, options.local)
   const { model, timeoutMs } = options
   const service = 'openai' in options ? openaiOf(options.openai) : ollamaOf(options.ollama)
   const guard = createServiceGuard(service.url, options)
@@ -166,4 +167,129 @@ function checked(found: unknown, count: number): readonly (readonly number[])[] 
     throw unavailable('Its answer has not a vector for each text.')
   if (found.some(({ length }) => length !== found[0]?.length)) throw unavailable('Its vectors are of several lengths.')
   return found
+}
+
+/** Whether the passages of a text count, by its id: others take no place among the nearest. Undefined: all count. */
+type Has = ((text: number) => boolean) | undefined
+
+/** Returns the ids of the passages with the nearest meaning, nearest first. Empty if it is unknown at the moment. */
+export type Nearest = (text: string, has?: Has, signal?: AbortSignal) => Promise<readonly number[]>
+
+/** Number of vectors read or compared before the task yields to the event loop. */
+const inOneTurn = { read: 2000, compared: 4000 }
+
+/** A vector in its stored form: normalised to length 1, each number as a byte from -127 to 127. */
+export function pack(vector: readonly number[]): Uint8Array {
+  const most = vector.reduce((so, each) => Math.max(so, Math.abs(each)), 0) || 1
+  return Uint8Array.from(vector, (each) => Math.round((127 * each) / most) & 0xff)
+}
+
+/** The vectors of one model, in the memory of this process. New vectors are loaded from the store. */
+interface Vectors {
+  nearest(vector: readonly number[], limit: number, has?: Has): Promise<readonly number[]>
+}
+
+export function createVectors(texts: Texts, model: string): Vectors {
+  const kept = new Map<number, { readonly text: number; readonly bytes: Int8Array; readonly norm: number }>()
+  let known = 0
+  /** The change of the texts up to which removed texts have been dropped. */
+  let swept = -1
+  let running: Promise<void> | undefined
+
+  const catchUp = async () => {
+    for (;;) {
+      const some = await texts.vectors(model, known, inOneTurn.read)
+      for (const { id, order, text, vector } of some) {
+        const bytes = new Int8Array(vector.buffer, vector.byteOffset, vector.byteLength).slice()
+        kept.set(id, { text, bytes, norm: Math.sqrt(dot(bytes, bytes)) || 1 })
+        known = order
+      }
+      if (some.length < inOneTurn.read) break
+    }
+    // Removed texts take no place among the nearest: their parts are removed as well.
+    const { embedded, revision } = await texts.size(model)
+    if (kept.size <= embedded || revision === swept) return
+    const there = new Set(await texts.ids())
+    for (const [id, { text }] of kept) if (!there.has(text)) kept.delete(id)
+    swept = revision
+  }
+  const update = () => {
+    running ??= catchUp().finally(() => {
+      running = undefined
+    })
+    return running
+  }
+
+  return {
+    nearest: async (vector, limit, has) => {
+      await update()
+      const wanted = new Int8Array(pack(vector).buffer)
+      const found: { readonly id: number; readonly near: number }[] = []
+      let turn = 0
+      for (const [id, { text, bytes, norm }] of kept) {
+        if (bytes.length === wanted.length && has?.(text) !== false) found.push({ id, near: dot(bytes, wanted) / norm })
+        if (++turn % inOneTurn.compared === 0) await new Promise((resolve) => setImmediate(resolve))
+      }
+      return found
+        .sort((a, b) => b.near - a.near || a.id - b.id)
+        .filter(({ near }) => near > 0)
+        .slice(0, limit)
+        .map(({ id }) => id)
+    },
+  }
+}
+
+function dot(a: Int8Array, b: Int8Array): number {
+  let sum = 0
+  for (let index = 0; index < a.length; index++) sum += (a[index] ?? 0) * (b[index] ?? 0)
+  return sum
+}
+
+/** The used part of the types of `@huggingface/transformers` (4.x). */
+interface Transformers {
+  readonly env: { allowRemoteModels: boolean; localModelPath: string }
+  pipeline(task: 'feature-extraction', model: string): Promise<Extract>
+}
+
+interface Extract {
+  (texts: readonly string[], options: { pooling: 'mean'; normalize: true }): Promise<{ tolist(): number[][] }>
+  dispose(): Promise<unknown>
+}
+
+/**
+ * The package is large and not a dependency: users install it themselves. The name is a variable, so that no compiler resolves
+ * it.
+ */
+const packageName: string = '@huggingface/transformers'
+
+/** @throws ResourceError `invalid` if the package is not installed. */
+async function createLocalEmbedder(model: string, { folder }: { readonly folder?: string }): Promise<Embedder> {
+  const library = (await import(packageName).catch(() => undefined)) as Transformers | undefined
+  if (library === undefined)
+    throw invalid(
+      `A local model needs the package ${packageName}. Install it beside hikidashi: npm install ${packageName}`,
+      'package',
+    )
+  if (folder !== undefined) {
+    library.env.allowRemoteModels = false
+    library.env.localModelPath = folder
+  }
+  let loading: Promise<Extract> | undefined
+  const load = () => {
+    loading ??= library.pipeline('feature-extraction', model).catch(() => {
+      loading = undefined
+      throw new Error('The model cannot be loaded.')
+    })
+    return loading
+  }
+  return {
+    model,
+    embed: async (texts) => {
+      const extract = await load()
+      return (await extract(texts, { pooling: 'mean', normalize: true })).tolist()
+    },
+    close: async () => {
+      await (await loading?.catch(() => undefined))?.dispose()
+    },
+  }
 }

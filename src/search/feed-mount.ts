@@ -1,5 +1,6 @@
 import { setImmediate as breathe } from 'node:timers/promises'
 import { isResourceError } from '../core/errors.ts'
+import type { MountProgress, MountState } from '../core/feed-status.ts'
 import { sleep } from '../core/kit/abort.ts'
 import { defined } from '../core/kit/defined.ts'
 import type { Log } from '../core/log.ts'
@@ -7,9 +8,15 @@ import type { MountReader } from '../core/mount-reader.ts'
 import type { Entry } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import { readDocument, stampOf } from './feed-document.ts'
-import type { MountProgress, MountState } from './feed-status.ts'
-import { countKnown, createNaming, createTasks, entryWithParts, feedParts, knownBelow } from './feed-steps.ts'
-import { mapConcurrently } from './map-concurrently.ts'
+import {
+  countKnown,
+  createNaming,
+  createTasks,
+  entryWithParts,
+  feedParts,
+  knownBelow,
+  mapConcurrently,
+} from './feed-steps.ts'
 import type { SearchDocument, SearchIndex } from './search-index.ts'
 
 interface FeedMountOptions {
@@ -106,8 +113,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     }
   }
 
-  const { scrubber } = options
-  const naming = createNaming({ mount, keep, ...defined({ scrubber }) })
+  const naming = createNaming({ mount, keep, ...defined({ scrubber: options.scrubber }) })
 
   const put = async (documents: readonly SearchDocument[]): Promise<void> => {
     counts.indexed += await keep(documents)

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import type { FeedStatus, MountProgress } from '../core/feed-status.ts'
 import { sleep } from '../core/kit/abort.ts'
 import { defined } from '../core/kit/defined.ts'
 import type { Log } from '../core/log.ts'
@@ -7,7 +8,6 @@ import type { Scrubber } from '../core/scrub.ts'
 import type { Lease, Store } from '../store/store.ts'
 import { digestOf, isOf } from './feed-document.ts'
 import { createFeedMount, type FeedMount } from './feed-mount.ts'
-import type { FeedStatus, MountProgress } from './feed-status.ts'
 import type { SearchIndex } from './search-index.ts'
 
 export interface FedMount {

@@ -3,16 +3,13 @@ import type { TextFilter, TextSet, Texts, WeightedTerm } from '../store/index.ts
 import { fold } from '../text/fold.ts'
 import { createLabelScore } from '../text/labels.ts'
 import { type Documents, documentsOf, documentWords, isLong } from './documents.ts'
-import { rarityOf, withForms } from './forms.ts'
+import type { Nearest } from './embedder.ts'
 import { type Found, strong } from './part.ts'
 import { parseQuery, type Query } from './query.ts'
-import { createRanker, type Ranker, type RatedTerm } from './rank.ts'
-import { type Ranking, rankPassages, type Scored } from './rank-passages.ts'
+import { createRanker, type Ranker, type RatedTerm, type WordForm } from './rank.ts'
+import { type Ranking, rankPassages, type Scored, snippetOf } from './rank-passages.ts'
 import type { SearchHit, SearchQuery } from './search-index.ts'
-import { snippetOf } from './snippet.ts'
-import type { Nearest } from './vectors.ts'
-import type { Visibility, Visible } from './visible.ts'
-import { filterOf, whereTest } from './where.ts'
+import { filterOf, type Visibility, type Visible, whereTest } from './visible.ts'
 
 /** Number of passages that are ranked together, before all others: three times the requested hits, within these bounds. */
 const together = { least: 100, most: 300, perHit: 3 }
@@ -233,4 +230,59 @@ function hitOf({ facts, mount, passage }: Found, score: number, ranker: Ranker):
   const { text, start, end, heading } = passage
   const named = heading === undefined ? {} : { heading }
   return { ...facts, mount, score, lines: { start, end }, ...named, snippet: snippetOf(text, ranker) }
+}
+
+/** How often a form counts; the length of a word without its ending; the number of passages from which a word is frequent. Figures: decision 12. */
+const forms = { share: 0.5, leastLength: 5, mostPassages: 100 }
+
+/** Endings by which English derives words, as the stemmer leaves them, the longer ones first. */
+const endings: readonly string[] = (
+  'ization ational ability ibility ation ition ement ator ativ ment ness less ful abl ibl anc enc ion ity ism ist ant ent ify ' +
+  'iv iz or er al ic ly at y i'
+).split(' ')
+
+/** Words that differ from a word in lower case by such an ending: `validator`, `validity` of `validation`. Not all of them are words. */
+function derivedFrom(word: string): readonly string[] {
+  if (!/^[a-z]+$/.test(word) || word.length < forms.leastLength) return []
+  const ending = endings.find((one) => word.length - one.length >= forms.leastLength && word.endsWith(one)) ?? ''
+  const base = word.slice(0, word.length - ending.length)
+  return ['', ...endings].map((one) => base + one).filter((one) => one !== word)
+}
+
+/**
+ * Adds to each rare word of a query the words of the index that are derived like it. A form that is more frequent than the word
+ * counts less.
+ *
+ * @param counts The number of passages with each term.
+ * @param parts The number of all passages.
+ */
+async function withForms(
+  texts: Texts,
+  terms: readonly RatedTerm[],
+  counts: readonly number[],
+  parts: number,
+  among: TextSet | undefined,
+): Promise<readonly RatedTerm[]> {
+  const own = new Set(terms.map(({ term }) => term))
+  const wanted = terms.map(({ term, prefix }, index) =>
+    prefix || (counts[index] ?? 0) > forms.mostPassages ? [] : derivedFrom(term).filter((one) => !own.has(one)),
+  )
+  const all = wanted.flat()
+  if (all.length === 0) return terms
+  const found = await texts.counts(all, among)
+  let at = 0
+  return terms.map((term, index) => {
+    const rarity = rarityOf(counts[index] ?? 0, parts)
+    const some = (wanted[index] ?? []).flatMap((form): readonly WordForm[] => {
+      const count = found[at++] ?? 0
+      if (count === 0) return []
+      return [{ term: form, share: forms.share * Math.min(1, rarityOf(count, parts) / rarity), count }]
+    })
+    return some.length === 0 ? term : { ...term, forms: some }
+  })
+}
+
+/** The rarity of a term that a number of all passages have. */
+function rarityOf(having: number, all: number): number {
+  return Math.log(1 + (Math.max(0, all - having) + 0.5) / (having + 0.5))
 }

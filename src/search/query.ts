@@ -1,5 +1,4 @@
-import { classOf, han, other, word } from '../text/characters.ts'
-import { fold } from '../text/fold.ts'
+import { classOf, fold, han, other, word } from '../text/fold.ts'
 import { type TermKind, tokenize } from '../text/tokenizer.ts'
 
 /** A parsed query. */

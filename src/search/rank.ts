@@ -1,5 +1,4 @@
-import { classOf, word } from '../text/characters.ts'
-import { type Folded, fold } from '../text/fold.ts'
+import { classOf, type Folded, fold, word } from '../text/fold.ts'
 import { type Beginnings, beginningsOf, tokenize } from '../text/tokenizer.ts'
 import type { Found } from './part.ts'
 

@@ -1,12 +1,10 @@
 import { defined } from '../core/kit/defined.ts'
 import type { Texts } from '../store/index.ts'
-import { classOf, other, word } from '../text/characters.ts'
-import { fold, widthAt } from '../text/fold.ts'
+import { classOf, fold, other, widthAt, word } from '../text/fold.ts'
 import { tokenize } from '../text/tokenizer.ts'
 import { type Found, foundOf, strong } from './part.ts'
 import type { Suggestion, SuggestQuery } from './search-index.ts'
-import type { Visibility, Visible } from './visible.ts'
-import { filterOf, whereTest } from './where.ts'
+import { filterOf, type Visibility, type Visible, whereTest } from './visible.ts'
 
 /** Number of examined passages: first those that are about such a word, then others. */
 const looked = 400
@@ -140,7 +138,7 @@ function isBeginning(text: string, at: number): boolean {
   return found !== before
 }
 
-/** Up to where the characters have the kind of the last one. */
+/** Returns the end of the run of characters that have the same kind as the one before `from`. */
 function endOfWord(text: string, from: number): number {
   const kind = kindAt(text, from - 1)
   let end = from

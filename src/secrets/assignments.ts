@@ -19,9 +19,9 @@ export function styleOf(path: string): Style {
 const separator = /(?<![:=!<>+])(?:===?|!==?|=>|:=|=|:(?![:=]))(?![=>])/g
 
 /**
- * Values that are secret for the names they have: in files of settings, in code, on command lines, in XML and SQL. The rest
- * of a line is a value where a name begins it in a file of settings; elsewhere a value is a text in quotes, or a word that
- * is hardly anything else.
+ * Finds values whose names say that they are secret: in files of settings, in code, on command lines, in XML and SQL. In a file of
+ * settings, a name at the beginning of a line has the rest of the line as its value. Elsewhere a value is a text in quotes, or a
+ * word that looks like a secret.
  */
 export function findAssigned(text: string, style: Style): readonly Span[] {
   return [...findSeparated(text, style), ...findMarked(text, style)]

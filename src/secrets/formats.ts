@@ -9,8 +9,8 @@ const maxDistance = 8 * 1024
 const minAlone = 20
 
 /**
- * A brace, or the name of a member. Of `kty`, `oth` and the private members of RFC 7518, section 6: `d`, `p`, `q`, `dp`,
- * `dq`, `qi` and `k`; and `r` and `t`, which are private in an item of `oth`. Quotes may be escaped, at any depth.
+ * A brace, or the name of a member that tells or holds a private key: `kty`, `oth`, the private members of RFC 7518, section 6
+ * (`d`, `p`, `q`, `dp`, `dq`, `qi`, `k`), and `r` and `t`, which are private in an item of `oth`. Quotes may be escaped, at any depth.
  */
 const token =
   /[{}]|(?<![\w$.?&-])(?<name>kty|oth|dp|dq|qi|[dpqkrt])\\{0,15}["']?\s{0,16}(?:=>|[:=](?![:=>]))[ \t]{0,16}(?:[|>][+-]?\d?[+-]?[ \t]{0,16}\r?\n)?\s{0,80}\\{0,15}["']?/g

@@ -1,5 +1,5 @@
 export { defaultLimits, type HttpLimits, type PrincipalLimits } from './admission/limits.ts'
-export type { AuthorizationOptions, Issuer, RoleRule, ScopeRule } from './auth/options.ts'
+export type { AuthorizationOptions, Issuer, RoleRule, ScopeRule } from './auth/claims.ts'
 export type { ContentLinkOptions } from './http/content/links.ts'
 export {
   createHandler,

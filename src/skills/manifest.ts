@@ -3,6 +3,7 @@ import { type Document, isNode, parseDocument, visit } from 'yaml'
 import { isResourceError, ResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/defined.ts'
 import { createRecent } from '../core/kit/lru.ts'
+import { pagesOf } from '../core/kit/pages.ts'
 import { directoryMimeType, type Resource, type Skill, type SkillFile, type View } from '../core/view.ts'
 import { deepNestingIn, splitFrontMatter } from '../text/front-matter.ts'
 import { bytesOf } from '../wrap/chunks.ts'
@@ -66,20 +67,18 @@ export async function filesBelow(root: string, view: View, signal: AbortSignal |
   let directories = 0
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     directories++
-    let cursor: string | undefined
-    do {
+    const { uri, depth } = next
+    for await (const { items } of pagesOf((query) => view.directory({ uri, ...query }, options))) {
       signal?.throwIfAborted()
-      const page = await view.directory(cursor === undefined ? { uri: next.uri } : { uri: next.uri, cursor }, options)
-      for (const one of page.items)
+      for (const one of items)
         if (one.mimeType !== directoryMimeType) files.push(one)
-        else waiting.push({ uri: one.uri, depth: next.depth + 1 })
-      cursor = page.nextCursor
+        else waiting.push({ uri: one.uri, depth: depth + 1 })
       const isTooLarge = directories + waiting.length > walkLimits.directories || files.length > walkLimits.files
       if (isTooLarge || waiting.some(({ depth }) => depth > walkLimits.depth))
         throw new ResourceError('too-large', 'there are too many directories or files to look for skills in', {
           ...walkLimits,
         })
-    } while (cursor !== undefined)
+    }
   }
   return files
 }

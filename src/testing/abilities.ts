@@ -1,17 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isPath } from '../core/path.ts'
-import type { Completion, Template } from '../core/provider.ts'
+import type { Completion, Context, Template } from '../core/provider.ts'
 import { compileTemplate } from '../core/template.ts'
-import { settled } from './aborting.ts'
-import { isSize, metadataFaults, show } from './metadata.ts'
-import { nameOf, type Run, sample } from './run.ts'
+import type { Listed } from './listing.ts'
+import { isSize, late, metadataFaults, nameOf, type Run, sample, show, within } from './run.ts'
 
 /** Maximum number of values in a completion (MCP). */
 const maxValues = 100
 /** Time for which a watch runs before the check aborts it, in milliseconds. */
 const watching = 20
-/** Maximum number of buffered changes that a watch may still yield after its abort. */
-const inHand = 1000
+/** Maximum number of buffered entries or changes (a page) that a listing or watch may still yield after its abort. */
+const maxAfterAbort = 1000
 
 /** Compiles every template, and completes every variable of each. */
 export async function checkTemplates(run: Run): Promise<void> {
@@ -96,7 +95,7 @@ export async function checkWatch(run: Run): Promise<void> {
   await Promise.race([pending.catch(() => {}), sleep(watching)])
   abort.abort()
   let next = pending
-  for (let count = 0; count <= inHand; count++) {
+  for (let count = 0; count <= maxAfterAbort; count++) {
     const current = next
     const seen = await settled(run, () => current)
     if (seen === 'late')
@@ -106,5 +105,60 @@ export async function checkWatch(run: Run): Promise<void> {
     if (path !== undefined && !isPath(path)) run.fail('watch-ends', `it yielded the path ${show(path)}`, path)
     next = changes.next()
   }
-  run.fail('watch-ends', `it yielded more than ${inHand} changes after the abort`)
+  run.fail('watch-ends', `it yielded more than ${maxAfterAbort} changes after the abort`)
+}
+
+/** Calls methods with an aborted signal, and aborts a listing midway. */
+export async function checkAborts(run: Run, listed: Listed): Promise<void> {
+  const { provider } = run
+  const path = listed.entries[0]?.path
+  if (path === undefined || run.broken('list-ends')) return
+  const calls: readonly (readonly [string, (context: Context) => PromiseLike<unknown>])[] = [
+    ['list', (context) => provider.list({}, context)[Symbol.asyncIterator]().next()],
+    ['read', (context) => provider.read({ path, params: new Map() }, context)],
+    ...(provider.stat === undefined
+      ? []
+      : [['stat', async (context: Context) => provider.stat?.(path, context)] as const]),
+  ]
+  for (const [name, call] of calls) {
+    const seen = await settled(run, () => call(contextOf(run, AbortSignal.abort())))
+    if (seen === 'late') run.fail('abort-before', `${name} did not settle within ${run.bounds.timeoutMs} ms`, path)
+    else if (seen !== undefined && (seen.value as { done?: boolean } | undefined)?.done !== true)
+      run.fail('abort-before', `${name} answered ${show(seen.value)}`, path)
+  }
+  await checkAbortDuring(run, path)
+}
+
+async function checkAbortDuring(run: Run, path: string): Promise<void> {
+  const abort = new AbortController()
+  const entries = run.provider.list({}, contextOf(run, abort.signal))[Symbol.asyncIterator]()
+  await settled(run, () => entries.next())
+  abort.abort()
+  for (let count = 0; ; count++) {
+    const seen = await settled(run, () => entries.next())
+    if (seen === 'late') return run.fail('abort-during', `it was still waiting after ${run.bounds.timeoutMs} ms`, path)
+    // An abort may end it in any way.
+    if (seen === undefined || seen.value.done === true) return
+    if (count < maxAfterAbort) continue
+    await settled(run, async () => entries.return?.())
+    return run.fail('abort-during', `it yielded more than ${maxAfterAbort} entries after the abort`, path)
+  }
+}
+
+function contextOf(run: Run, signal: AbortSignal): Context {
+  return { principal: run.bounds.principal, signal: AbortSignal.any([signal, run.bounds.signal]) }
+}
+
+/** Returns the value of a call, `undefined` when it throws, or `late` when it does not settle before the time-out. */
+async function settled<T>(
+  { bounds }: Run,
+  work: () => PromiseLike<T>,
+): Promise<{ readonly value: T } | 'late' | undefined> {
+  try {
+    const value = await within(bounds, work)
+    return value === late ? 'late' : { value }
+  } catch {
+    bounds.signal.throwIfAborted()
+    return undefined
+  }
 }

@@ -1,15 +1,23 @@
+import { readdirSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { requireProvider } from '../core/kit/required.ts'
 import { comparePaths } from '../core/path.ts'
 import type { Principal, Provider } from '../core/provider.ts'
-import { checkTemplates, checkWatch } from './abilities.ts'
-import { checkAborts } from './aborting.ts'
-import { checkLeaving } from './leaving.ts'
+import { checkAborts, checkTemplates, checkWatch } from './abilities.ts'
 import { checkEntries, checkListing, type Listed } from './listing.ts'
-import { show } from './metadata.ts'
-import { checkMissing, checkStat } from './missing.ts'
-import type { PromiseId } from './promises.ts'
-import { checkReading, type ExpectedEntry } from './reading.ts'
-import { type Bounds, createRun, givenUp, type Problem, type Run, sample } from './run.ts'
+import { checkMissing, checkReading, checkStat, type ExpectedEntry } from './reading.ts'
+import {
+  type Bounds,
+  createRun,
+  givenUp,
+  type Problem,
+  type PromiseId,
+  promiseIds,
+  promises,
+  type Run,
+  sample,
+  show,
+} from './run.ts'
 
 /** Expected contents of a provider. Without it, the provider is checked against its own answers only. */
 export interface Expectation {
@@ -142,4 +150,118 @@ function boundsOf(options: CheckOptions): Bounds {
 export function formatProblem({ promise, sentence, path, seen, through }: Problem): string {
   const where = path === undefined ? '' : ` at ${show(path)}`
   return `${promise}${through === undefined ? '' : ` (through ${through})`}: ${sentence} But${where}: ${seen.replace(/\.$/, '')}.`
+}
+
+/** Number of listings left early, and the growth that counts as a leak: less growth can come from other work in the process. */
+const repeats = 20
+const leaks = 16
+/** Time that open resources may take to close, in milliseconds. */
+const patience = 1000
+
+/**
+ * Leaves listings at their first entry and in their middle, and counts what stays open: files and directories (where
+ * the operating system tells), timers, sockets, child processes.
+ */
+async function checkLeaving(run: Run, { entries }: Listed): Promise<void> {
+  if (entries.length === 0 || run.broken('list-ends')) return
+  const first = entries[0]?.path
+  const leave = (count: number) => {
+    let seen = 0
+    return run.walk('list-stop', {}, () => ++seen < count)
+  }
+  // Warm up once: a resource that a provider keeps open (a connection, a cache) is not a leak.
+  await leave(Math.ceil(entries.length / 2))
+  const before = await quiet()
+  for (let i = 0; i < repeats; i++) if ((await leave(1)) === 'failed') return
+  const deadline = Date.now() + patience
+  let growth = grown(before)
+  while (growth.length > 0 && Date.now() < deadline) {
+    await sleep(10)
+    growth = grown(before)
+  }
+  if (growth.length > 0) run.fail('list-stop', `after ${repeats} listings, left at the first entry: ${growth}`, first)
+}
+
+/** Counts the open resources of this process once their number is stable, or after {@link patience}. */
+async function quiet(): Promise<ReadonlyMap<string, number>> {
+  const total = (counts: ReadonlyMap<string, number>) => [...counts.values()].reduce((sum, count) => sum + count, 0)
+  const deadline = Date.now() + patience
+  for (let counts = resources(); ; ) {
+    await sleep(10)
+    const later = resources()
+    if (total(later) === total(counts) || Date.now() > deadline) return later
+    counts = later
+  }
+}
+
+/** Counts the open resources of this process by kind. */
+function resources(): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const kind of process.getActiveResourcesInfo()) counts.set(kind, (counts.get(kind) ?? 0) + 1)
+  try {
+    counts.set('open file', readdirSync('/proc/self/fd').length)
+  } catch {
+    // Only Linux has /proc/self/fd.
+  }
+  return counts
+}
+
+/** The kinds that grew as if every listing had left one behind, in words. */
+function grown(before: ReadonlyMap<string, number>): string {
+  return [...resources()]
+    .map(([kind, count]) => [kind, count - (before.get(kind) ?? 0)] as const)
+    .filter(([, more]) => more >= leaks)
+    .map(([kind, more]) => `${more} more ${kind}`)
+    .join(', ')
+}
+
+/** The two functions of a test framework that the suite needs: those of vitest, Jest and node:test fit. */
+export interface Framework {
+  readonly describe: (name: string, body: () => void) => unknown
+  readonly test: (name: string, body: () => Promise<void>) => unknown
+}
+
+/** A provider to check, made fresh for the suite. */
+export interface Subject {
+  readonly provider: Provider
+  /** Must contain the listed entries: an empty listing would keep every promise. */
+  readonly expectation: Expectation & Required<Pick<Expectation, 'entries'>>
+  /** Called when the suite is done, once the provider is closed: removes a folder, stops a server. */
+  readonly dispose?: () => unknown
+}
+
+/**
+ * Registers one test for each promise of the Provider interface, and again for each wrapper of `options.through`.
+ *
+ * The provider is made and checked once, by the first test that runs; the tests then show what was found.
+ */
+export function describeProvider(
+  { describe, test }: Framework,
+  name: string,
+  make: () => Subject | Promise<Subject>,
+  options: CheckOptions = {},
+): void {
+  let checked: Promise<Report> | undefined
+  const check = async () => {
+    const { provider, expectation, dispose } = await make()
+    try {
+      return await checkProvider(provider, expectation, options)
+    } finally {
+      await provider.close?.()
+      await dispose?.()
+    }
+  }
+  const register = (through: string | undefined) => {
+    for (const id of promiseIds) {
+      const reason = options.except?.[id]
+      test(reason === undefined ? promises[id] : `${promises[id]} (Not promised: ${reason})`, async () => {
+        checked ??= check()
+        const problems = (await checked).problems.filter((item) => item.promise === id && item.through === through)
+        if (problems.length > 0) throw new Error(problems.map(formatProblem).join('\n'))
+      })
+    }
+  }
+  describe(name, () => register(undefined))
+  for (const wrapper of Object.keys(options.through ?? {}))
+    describe(`${name}, through ${wrapper}`, () => register(wrapper))
 }

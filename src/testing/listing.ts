@@ -1,8 +1,6 @@
 import { afterSubtree, comparePaths, isPath, parentOf } from '../core/path.ts'
 import type { Entry, ListQuery } from '../core/provider.ts'
-import { metadataFaults, show } from './metadata.ts'
-import type { PromiseId } from './promises.ts'
-import { type Run, sample } from './run.ts'
+import { metadataFaults, type PromiseId, type Run, sample, show } from './run.ts'
 
 /** Result of the first listing, the reference for all other checks. */
 export interface Listed {

@@ -1,8 +1,7 @@
 import { isResourceError, type ResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/defined.ts'
-import type { Context, Entry, ListQuery, Principal, Provider } from '../core/provider.ts'
-import { show } from './metadata.ts'
-import { type PromiseId, promises } from './promises.ts'
+import { isPath } from '../core/path.ts'
+import type { ContentFacts, Context, Description, Entry, ListQuery, Principal, Provider } from '../core/provider.ts'
 
 /** A broken promise. */
 export interface Problem {
@@ -169,3 +168,104 @@ export function sample<T>(items: readonly T[], count: number): readonly T[] {
   const step = (items.length - 1) / Math.max(1, count - 1)
   return Array.from({ length: count }, (_, i) => items[Math.round(i * step)]).filter((item) => item !== undefined)
 }
+
+/** RFC 6838 section 4.2: restricted names, at most 127 characters each; then parameters as in RFC 9110. */
+const mimeType =
+  /^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}\/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}(?:[ \t]*;[ \t]*[\w!#$%&'*+.^`|~-]+=(?:[\w!#$%&'*+.^`|~-]+|"[^"]*"))*$/
+
+/** The latest time that a `Date` can hold, in milliseconds. */
+const lastTime = 8.64e15
+
+type Facts = Description & Pick<Entry, 'size' | 'modified' | 'version'>
+
+/** Returns the faults in the metadata of an entry or a template, one phrase each. */
+export function metadataFaults(facts: Facts): readonly string[] {
+  const faults: string[] = []
+  const check = (name: keyof Facts, valid: boolean) => {
+    if (facts[name] !== undefined && !valid) faults.push(`${name} is ${show(facts[name])}`)
+  }
+  check('size', isSize(facts.size))
+  check('modified', typeof facts.modified === 'number' && Math.abs(facts.modified) <= lastTime)
+  check('version', isText(facts.version))
+  check('priority', typeof facts.priority === 'number' && facts.priority >= 0 && facts.priority <= 1)
+  check('audience', isAudience(facts.audience))
+  check('mimeType', typeof facts.mimeType === 'string' && mimeType.test(facts.mimeType))
+  check('title', isText(facts.title))
+  check('description', typeof facts.description === 'string' && facts.description.isWellFormed())
+  check('icons', Array.isArray(facts.icons) && facts.icons.every((icon) => /^(https|data):/.test(icon.src)))
+  return faults
+}
+
+/** Returns the faults in the facts of a content, one phrase each. */
+export function contentFaults(facts: ContentFacts): readonly string[] {
+  const { size, version, mimeType, title } = facts
+  const faults = [...metadataFaults(defined({ size, version, mimeType, title }))]
+  if (facts.path !== undefined && !isPath(facts.path)) faults.push(`path is ${show(facts.path)}`)
+  return faults
+}
+
+/** A value as a report shows it: JSON, cut to a length that a line can hold. */
+export function show(value: unknown): string {
+  const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value))
+  return text.length > 120 ? `${text.slice(0, 117)}...` : text
+}
+
+/** Whether a value is a number of bytes. */
+export function isSize(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 0
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value !== '' && value.isWellFormed()
+}
+
+function isAudience(value: unknown): boolean {
+  return (
+    Array.isArray(value) &&
+    value.every((name) => name === 'user' || name === 'assistant') &&
+    new Set(value).size === value.length
+  )
+}
+
+/**
+ * Every promise of the Provider interface that the suite checks: a stable name, and the sentence that documentation,
+ * tests and reports print for it.
+ */
+export const promises = {
+  'list-ends': 'A listing comes to its end without an error.',
+  'list-paths': 'Every listed path is a valid path. The empty one is the mount itself.',
+  'list-files': 'A listing holds no directories: no path ends in `/`.',
+  'list-order': 'Entries come in path order, which is the order of their UTF-8 bytes.',
+  'list-unique': 'No path is listed twice.',
+  'list-stable': 'Two listings of an unchanged source agree.',
+  'list-resume': 'A listing resumed after any listed path yields exactly the rest.',
+  'list-seek': 'A listing resumed after a path that does not exist yields exactly what sorts after it.',
+  'list-prefix': 'A prefix yields exactly the entries below it, also together with `after`.',
+  'list-nothing': 'A prefix below which there is nothing yields nothing, and is no error.',
+  'list-stop': 'A listing can be left at any entry, and then holds nothing open.',
+  metadata: 'Metadata is valid: size, modified, version, priority, audience, MIME type, icons, titles.',
+  'stat-same': 'What `stat` says of a listed path is what the listing says.',
+  'stat-missing': '`stat` throws `not-found` where nothing is.',
+  'read-content': 'Every listed path can be read, and answers at least one content.',
+  'read-version': 'The version of what is read is the one that is listed.',
+  'read-size':
+    'The size of what is read is the one that it states, and the one that is listed, unless it says that it was decoded.',
+  'read-text': 'Text is well-formed Unicode.',
+  'read-range': 'A range is honoured, exactly and said so, or ignored, but not now this and now that.',
+  'read-missing': '`read` throws `not-found` where nothing is, and never answers an empty list.',
+  spelling: 'A path is found by its own spelling only: not in another case or Unicode normalization.',
+  'abort-before': 'A call whose signal has been aborted rejects, or lists nothing, at once.',
+  'abort-during': 'A listing ends soon after its signal is aborted.',
+  errors: 'Only ResourceError is thrown.',
+  settles: 'Every call settles in time.',
+  templates: 'Every template compiles (RFC 6570), and has a name and valid metadata.',
+  completion: 'A completion has at most 100 values, counts that fit them, and proposes again what it has proposed.',
+  'watch-ends': 'A watch ends soon after its signal is aborted, and yields valid paths.',
+  expected: 'It lists and reads what was expected of it.',
+} as const
+
+/** The name of a promise. */
+export type PromiseId = keyof typeof promises
+
+/** All promises, in the order in which they are checked and printed. */
+export const promiseIds = Object.keys(promises) as readonly PromiseId[]

@@ -1,5 +1,3 @@
-import { termsIn, termsOf, wordsIn } from './terms.ts'
-
 /** The frequency of each term of a query in a text, and the number of all its terms. */
 export interface TermCounts {
   readonly counts: readonly number[]
@@ -17,8 +15,8 @@ interface Effect {
   readonly places: readonly number[]
 }
 
-/** Maximum number of words whose terms are cached. */
-const remembered = 50_000
+/** Maximum number of words in each cache. */
+const maxCachedWords = 50_000
 
 /** Counts terms in texts, one after the other. */
 export function createTermCount(terms: readonly string[]): (text: string) => TermCounts {
@@ -29,7 +27,7 @@ export function createTermCount(terms: readonly string[]): (text: string) => Ter
     if (known !== undefined) return known
     const all = termsOf(word)
     const effect = { length: all.length, places: all.flatMap((term) => places.get(term) ?? []) }
-    if (effects.size >= remembered) effects.clear()
+    if (effects.size >= maxCachedWords) effects.clear()
     effects.set(word, effect)
     return effect
   }
@@ -72,4 +70,71 @@ export function bm25(texts: readonly TermCounts[], rarity = rarityIn(texts)): re
     const long = k1 * (1 - b + (b * length) / average)
     return counts.reduce((sum, times, term) => sum + ((rarity[term] ?? 0) * times * (k1 + 1)) / (times + long || 1), 0)
   })
+}
+
+/** Scripts without spaces between words: their text is split into pairs of characters. */
+const unspaced =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー々〆]+/gu
+const han = /^\p{Script=Han}$/u
+// Bounded, because normalisation takes quadratic time in the number of marks after a character.
+const words = /[\p{L}\p{N}\p{M}_]{1,64}/gu
+const parts = /\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lo}\p{M}]+|\p{N}+/gu
+
+/**
+ * The terms of a text, in order: words in small letters and without their endings, the parts of identifiers, and of scripts without
+ * spaces each pair of characters and each Han character.
+ */
+export function termsIn(text: string): readonly string[] {
+  return wordsIn(text).flatMap(termsOf)
+}
+
+/** The words of a text. `termsOf` returns the terms of each. */
+export function wordsIn(text: string): readonly string[] {
+  return text.match(words) ?? []
+}
+
+/** Cache of the terms of words, because most words repeat. Longer words are not cached. */
+const termCache = new Map<string, readonly string[]>()
+const maxCachedLength = 24
+
+export function termsOf(word: string): readonly string[] {
+  const known = termCache.get(word)
+  if (known !== undefined) return known
+  const terms = [...allTerms(word)]
+  if (word.length > maxCachedLength) return terms
+  if (termCache.size >= maxCachedWords) termCache.clear()
+  termCache.set(word, terms)
+  return terms
+}
+
+function* allTerms(found: string): Generator<string> {
+  const word = /^[a-z]+$/.test(found) ? found : found.normalize('NFKC')
+  let rest = word
+  for (const [run] of word.matchAll(unspaced)) {
+    yield* pairsOf(run)
+    rest = rest.replace(run, ' ')
+  }
+  for (const [one] of rest.matchAll(/[^ ]+/g)) yield* wordTerms(one)
+}
+
+function* wordTerms(word: string): Generator<string> {
+  const pieces = [...word.matchAll(parts)].map(([part]) => part)
+  if (pieces.length > 1) yield stem(word.replaceAll('_', '').toLowerCase())
+  for (const piece of pieces) yield stem(piece.toLowerCase())
+}
+
+function* pairsOf(run: string): Generator<string> {
+  const characters = [...run]
+  for (const [index, character] of characters.entries()) {
+    if (han.test(character)) yield character
+    const next = characters[index + 1]
+    if (next !== undefined) yield character + next
+  }
+}
+
+/** Removes the most frequent endings of English words, so that different forms of a word are equal. */
+function stem(word: string): string {
+  if (word.length < 5 || !/^[a-z]+$/.test(word)) return word
+  const bare = word.replace(/(?:ing|ies|ed|es|s)$/, '')
+  return bare.length < 3 ? word : bare.replace(/(.)\1$/, '$1').replace(/[ey]$/, '')
 }

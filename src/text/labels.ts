@@ -10,8 +10,8 @@ const labels = new RegExp(
 const types = /^(?:feat|feature|fix|bug|bugfix|hotfix|chore|refactor|perf|style|revert|wip|deps)$/i
 
 /**
- * The labels of a text, by which subjects of commits and issues name the area that they are about: `store: …`, `store, cli: …`,
- * `fix(store): …`, `[store] …`; also behind a semicolon. Ranges of UTF-16 units; a type of change (`fix`) is not in them.
+ * Finds the labels of a text. Subjects of commits and issues begin with the name of an area: `store: …`, `store, cli: …`,
+ * `fix(store): …`, `[store] …`; a semicolon can begin another one. Returns ranges of UTF-16 units, without types of changes (`fix`).
  *
  * @param text Folded.
  */

@@ -1,5 +1,3 @@
-import { oneLine } from './one-line.ts'
-
 export interface OutlineEntry {
   /** Line number, from 1. */
   readonly line: number
@@ -29,4 +27,14 @@ export function outlineOf(lines: readonly string[]): readonly OutlineEntry[] {
   return step <= 1
     ? chosen
     : Array.from({ length: maxEntries }, (_, i) => chosen[Math.floor(i * step)]).filter((one) => one !== undefined)
+}
+
+/** Returns a text on one line, cut to a length in characters. */
+export function oneLine(text: string, most: number): string {
+  return shorten(text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim(), most)
+}
+
+/** Cuts a text to a length in characters, with an ellipsis. */
+export function shorten(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`
 }

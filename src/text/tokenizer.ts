@@ -1,4 +1,4 @@
-import { classOf, han, other, word } from './characters.ts'
+import { classOf, han, other, word } from './fold.ts'
 
 /**
  * Version of the rules by which texts are split, folded and tokenised. Increase it with any change: older documents are then

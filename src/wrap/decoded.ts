@@ -7,11 +7,9 @@ import { wholeCharacters } from '../core/kit/utf8.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
 import { decodeBytes } from '../text/encoding/decode.ts'
-import { sampleBytes } from '../text/encoding/detect.ts'
-import { createJudge, type EncodingRule, languagesOf } from '../text/encoding/judge.ts'
+import { createJudge, type EncodingRule, languagesOf, sampleBytes } from '../text/encoding/detect.ts'
 import { isDamagedUtf8, repairUtf8 } from '../text/encoding/unicode.ts'
-import { bytesOf, factsOf } from './chunks.ts'
-import { readWhole } from './content.ts'
+import { bytesOf, factsOf, readWhole } from './chunks.ts'
 import { placeless, withoutTail } from './part.ts'
 
 export interface DecodedOptions {

@@ -9,8 +9,7 @@ import type { Content, Context, Entry, Provider, ReadRequest } from '../core/pro
 import { type FrontMatter, frontMatterBytes, frontMatterOf } from '../text/front-matter.ts'
 import { headingIn } from '../text/heading.ts'
 import { bytesOf } from './chunks.ts'
-import { createFolderNames } from './folder-names.ts'
-import { referenceTo, type Twin, twinsOf } from './twins.ts'
+import { createFolderNames, referenceTo, type Twin, twinsOf } from './twins.ts'
 
 export interface DocumentedOptions {
   /** Globs of the documents whose front matter is read. Listing them costs one small read each, once for each version. */

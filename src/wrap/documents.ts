@@ -1,7 +1,7 @@
 import { defined } from '../core/kit/defined.ts'
 import type { Completion, CompletionRequest, Content, Provider, Template } from '../core/provider.ts'
 import { formatOf, formsOf } from '../readings/formats.ts'
-import type { EncodingRule } from '../text/encoding/judge.ts'
+import type { EncodingRule } from '../text/encoding/detect.ts'
 import { decoded } from './decoded.ts'
 import { documented } from './documented.ts'
 import { mostLines, placeless, type TailFacts, tailIn, tailKey } from './part.ts'

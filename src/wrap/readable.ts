@@ -16,7 +16,7 @@ import {
   type ReadingAnswer,
   type ReadingJob,
 } from '../readings/formats.ts'
-import { readWhole } from './content.ts'
+import { readWhole } from './chunks.ts'
 
 export interface ReadableOptions {
   /** Maximum size of a document, in bytes. Default 32 MiB. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { notFound } from '../core/errors.ts'
-import { foundMimeType } from '../core/found.ts'
+import { invalid, notFound } from '../core/errors.ts'
+import { type Found, type FoundHit, foundMimeType } from '../core/found.ts'
+import { fold, wordsOf } from '../core/kit/matching.ts'
 import {
   bytesIn,
   factsOf,
@@ -12,9 +13,8 @@ import {
   type ResultFileFacts,
 } from '../core/long-results.ts'
 import { comparePaths } from '../core/path.ts'
-import type { Content, Entry, Principal, Provider, Template } from '../core/provider.ts'
+import type { Content, Entry, Params, Principal, Provider, Template } from '../core/provider.ts'
 import { formatUri, parseAddress } from '../core/uri.ts'
-import { searchFiles } from './spill-search.ts'
 
 interface SpillOptions extends Partial<LongResultBounds> {
   /** Address of the mount. Default `spill://results`. */
@@ -24,9 +24,6 @@ interface SpillOptions extends Partial<LongResultBounds> {
   /** The current time, in milliseconds since 1970, for results in memory. */
   readonly now?: () => number
 }
-
-/** A file of a result. */
-export type SpillFile = ResultFile
 
 /** A kept result: the URIs of its files, and its expiry time, in milliseconds since 1970. */
 export interface KeptResult {
@@ -44,7 +41,7 @@ export interface Spill {
    *
    * @throws ResourceError `unavailable` while the store of the results does not answer.
    */
-  put(principal: Principal, files: readonly SpillFile[]): Promise<KeptResult | undefined>
+  put(principal: Principal, files: readonly ResultFile[]): Promise<KeptResult | undefined>
 }
 
 const mebibyte = 1024 * 1024
@@ -67,7 +64,7 @@ const search: Template = {
   free: ['q', 'limit'],
 }
 
-interface Found {
+interface KeptFile {
   readonly result: LongResult
   readonly file: ResultFileFacts
 }
@@ -79,7 +76,7 @@ export function createSpill(options: SpillOptions = {}): Spill {
   const results = keptIn(bounds)
   const { has } = results
 
-  const find = async (path: string, { id: owner }: Principal): Promise<Found> => {
+  const find = async (path: string, { id: owner }: Principal): Promise<KeptFile> => {
     const [id, name] = partsOf(path) ?? []
     const result = id === undefined ? undefined : await results.get(owner, id)
     const file = result?.files.find((one) => one.name === name)
@@ -129,10 +126,9 @@ export function createSpill(options: SpillOptions = {}): Spill {
     // For a principal without results the mount looks missing, and a search over everything skips it.
     templates: async ({ principal }) => ((await hasAny(principal)) ? [search] : []),
     sees: ({ id: owner }, path) => {
-      const [id, name] = partsOf(path) ?? []
-      // The other methods look up the visible results of the caller in the store.
-      if (has === undefined) return path === searchPath || id !== undefined
-      return path === searchPath || (id !== undefined && name !== undefined && has(owner, id, name))
+      const parts = partsOf(path)
+      // Without `has`, the path may exist: the other methods look for it among the results of the caller in the store.
+      return path === searchPath || (parts !== undefined && (has?.(owner, ...parts) ?? true))
     },
     close: () => results.close(),
   }
@@ -227,5 +223,77 @@ export function resultsInMemory(bounds: LongResultBounds, now: () => number = Da
       clearTimeout(timer)
       results.clear()
     },
+  }
+}
+
+type SearchedFile = Pick<Entry, 'title' | 'mimeType'> & { readonly uri: string; readonly text: string }
+
+/** Number of lines of a passage. */
+const passageLines = 20
+/** Maximum length of a query, in characters, and maximum number of its words. */
+const [maxQuery, maxWords] = [1000, 16]
+const limits = { most: 50, otherwise: 10 }
+const maxSnippet = 300
+
+/**
+ * Finds passages in texts by the words of a query, in any script: words are matched as parts of the text, ignoring case and width.
+ * The passages with the most of the words come first.
+ *
+ * @throws ResourceError `invalid` for a query without words.
+ */
+async function searchFiles(
+  files: readonly SearchedFile[],
+  mount: string,
+  params: Params,
+  signal: AbortSignal,
+): Promise<Found> {
+  const query = params.get('q') ?? ''
+  const words = [...new Set(wordsOf(query))].slice(0, maxWords)
+  if (words.length === 0 || query.length > maxQuery)
+    throw invalid(`The query has no words, or over ${maxQuery} characters.`, 'query')
+  const limit = Math.min(limits.most, Math.max(1, Number.parseInt(params.get('limit') ?? '', 10) || limits.otherwise))
+  const hits: FoundHit[] = []
+  for (const file of files) {
+    // Yields to other requests between two files.
+    await new Promise((resolve) => setImmediate(resolve))
+    signal.throwIfAborted()
+    const lines = file.text.split('\n')
+    for (let start = 0; start < lines.length; start += passageLines) {
+      const hit = hitIn(file, lines.slice(start, start + passageLines), start, words, mount)
+      if (hit !== undefined) hits.push(hit)
+    }
+  }
+  hits.sort((a, b) => b.score - a.score)
+  const best = hits[0]?.score ?? 1
+  const shown = hits.slice(0, limit).map((hit) => ({ ...hit, score: hit.score / best }))
+  return { query, hits: shown, total: hits.length, notes: [] }
+}
+
+function hitIn(
+  { uri, title, mimeType }: SearchedFile,
+  lines: readonly string[],
+  start: number,
+  words: readonly string[],
+  mount: string,
+): FoundHit | undefined {
+  const folded = lines.map(fold)
+  const whole = folded.join('\n')
+  const found = words.filter((word) => whole.includes(word))
+  if (found.length === 0) return undefined
+  // The snippet is the line with the most words.
+  const counts = folded.map((line) => found.filter((word) => line.includes(word)).length)
+  const best = counts.indexOf(Math.max(...counts))
+  const line = lines[best] ?? ''
+  const at = Math.max(0, (folded[best] ?? '').indexOf(found[0] ?? '') - 80)
+  const [first, last] = [start + 1, start + lines.length]
+  return {
+    uri: `${uri}?lines=${first}-${last}`,
+    document: uri,
+    mount,
+    ...(title === undefined ? {} : { title }),
+    ...(mimeType === undefined ? {} : { mimeType }),
+    lines: { start: first, end: last },
+    score: found.length / words.length,
+    snippet: { text: line.slice(at, at + maxSnippet).toWellFormed(), marks: [] },
   }
 }

@@ -1,9 +1,10 @@
 import { isResourceError } from '../core/errors.ts'
+import type { ResultFile } from '../core/long-results.ts'
 import type { ProvidedTool, ToolLink, ToolOutcome, ToolPart, ToolRequest } from '../core/provided-tool.ts'
 import type { Context, Principal, Provider } from '../core/provider.ts'
 import { outlineOf } from '../text/landmarks.ts'
 import { estimateTokens, lengthOfTokens } from '../text/token-estimate.ts'
-import type { KeptResult, Spill, SpillFile } from './spill.ts'
+import type { KeptResult, Spill } from './spill.ts'
 
 export interface SpilledOptions {
   /** Keeps the long results. */
@@ -85,7 +86,7 @@ interface Keeping {
 }
 
 /** Keeps the files of a result. The tool has already run, so a store that does not answer must not fail the call. */
-async function keep(spill: Spill, principal: Principal, files: readonly SpillFile[]): Promise<Keeping> {
+async function keep(spill: Spill, principal: Principal, files: readonly ResultFile[]): Promise<Keeping> {
   try {
     const kept = await spill.put(principal, files)
     if (kept === undefined) return { kept, told: tooLarge }
@@ -97,7 +98,7 @@ async function keep(spill: Spill, principal: Principal, files: readonly SpillFil
 }
 
 /** Returns the texts of a result, each as a file. `structuredContent` that repeats the text counts once. */
-function piecesOf({ parts, structured }: ToolOutcome, { path }: ToolRequest): readonly SpillFile[] {
+function piecesOf({ parts, structured }: ToolOutcome, { path }: ToolRequest): readonly ResultFile[] {
   const stem = (path.split('/').at(-1) ?? 'result').replace(/[^A-Za-z0-9_.-]/g, '_').slice(0, 100)
   const texts = parts.filter(isText).map((part) => ('text' in part ? part.text : part.content.text))
   const joined = texts.join('\n\n')
@@ -109,7 +110,7 @@ function piecesOf({ parts, structured }: ToolOutcome, { path }: ToolRequest): re
   ]
 }
 
-function fileOf(stem: string, text: string): SpillFile {
+function fileOf(stem: string, text: string): ResultFile {
   const title = `Result of ${stem}`
   if (isJson(text)) return { name: `${stem}.json`, title, mimeType: 'application/json', body: jsonLines(text) }
   const isMarkdown = /^#{1,6} \S/m.test(text)
@@ -125,7 +126,7 @@ function isText(part: ToolPart): part is ToolPart & TextPart {
 }
 
 /** Returns a large binary part as a file. */
-function binaryOf(part: ToolPart, index: number): readonly { readonly part: ToolPart; readonly file: SpillFile }[] {
+function binaryOf(part: ToolPart, index: number): readonly { readonly part: ToolPart; readonly file: ResultFile }[] {
   const found = 'bytes' in part ? part : 'content' in part && 'bytes' in part.content ? part.content : undefined
   if (found === undefined || found.bytes.length <= maxBinaryBytes) return []
   const mimeType = found.mimeType ?? 'application/octet-stream'
@@ -135,7 +136,7 @@ function binaryOf(part: ToolPart, index: number): readonly { readonly part: Tool
 }
 
 /** Makes the names of the files of a result unique. */
-function named(files: readonly SpillFile[]): readonly SpillFile[] {
+function named(files: readonly ResultFile[]): readonly ResultFile[] {
   const taken = new Set<string>()
   return files.map((file, index) => {
     const name = taken.has(file.name) ? `${index + 1}-${file.name}` : file.name
@@ -144,11 +145,11 @@ function named(files: readonly SpillFile[]): readonly SpillFile[] {
   })
 }
 
-function tokensOf(files: readonly SpillFile[], most: number): number {
+function tokensOf(files: readonly ResultFile[], most: number): number {
   return files.reduce((sum, { body }) => sum + (typeof body === 'string' ? estimateTokens(body, most + 1) : 0), 0)
 }
 
-function linkOf(uri: string, file: SpillFile | undefined): ToolLink {
+function linkOf(uri: string, file: ResultFile | undefined): ToolLink {
   return {
     uri,
     name: file?.name ?? 'result',
@@ -158,7 +159,7 @@ function linkOf(uri: string, file: SpillFile | undefined): ToolLink {
 }
 
 /** Describes a file: its URI, its length, how to read a part, its outline and its beginning. */
-function describe({ name, body }: SpillFile, uri: string | undefined, most: number): string {
+function describe({ name, body }: ResultFile, uri: string | undefined, most: number): string {
   const whole = uri ?? name
   if (typeof body !== 'string') return `${whole}  (${body.length} bytes)`
   const lines = body.split('\n')

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Provider } from '../../src/core/provider.ts'
 import { createGit } from '../../src/providers/git/index.ts'
 import { watchChildren } from '../support/child-memory.ts'
+import { outcome } from '../support/folder.ts'
 import { type Asked, ask, createGitFolder, type GitFolder, type GitRepository } from '../support/git.ts'
 import { packDeltaBomb } from '../support/git-bomb.ts'
 import { commitTree, fakeGit, fillPlainly, processesWith, rawTree, writeRaw } from '../support/git-hostile.ts'
@@ -28,14 +29,6 @@ async function open(options: { readonly git?: string; readonly timeoutMs?: numbe
   const provider = await createGit({ repository: repository.dir, ...options }, { maxAgeMs: 0 })
   opened.push(provider)
   return ask(provider)
-}
-
-async function outcome(call: Promise<unknown>): Promise<string> {
-  try {
-    return JSON.stringify(await call)
-  } catch (error) {
-    return error instanceof Error && 'kind' in error ? String(error.kind) : String(error)
-  }
 }
 
 /** 2 GiB are made on the way to a file of 1,000 bytes: without a limit, git takes 3.6 GiB for it. */

@@ -16,6 +16,7 @@ import { deflateSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Provider } from '../../src/core/provider.ts'
 import { createGit, type GitOptions, git } from '../../src/providers/git/index.ts'
+import { outcome } from '../support/folder.ts'
 import {
   type Asked,
   ask,
@@ -63,15 +64,6 @@ async function open(options: Partial<GitOptions> = {}): Promise<Asked> {
   const provider = await createGit({ repository: repository.dir, ...options }, { maxAgeMs: 0 })
   opened.push(provider)
   return ask(provider)
-}
-
-/** The kind of error that a call ends in, or what it answered. */
-async function outcome(call: Promise<unknown>): Promise<string> {
-  try {
-    return JSON.stringify(await call)
-  } catch (error) {
-    return error instanceof Error && 'kind' in error ? String(error.kind) : String(error)
-  }
 }
 
 /** Everywhere that a ref can be written. */

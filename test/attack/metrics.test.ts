@@ -1,18 +1,14 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { metrics, type PrometheusMount } from '../../src/providers/metrics/index.ts'
 import { useElsewhere } from '../support/attack-elsewhere.ts'
+import { endings } from '../support/endings.ts'
 
 /** Where nothing may be asked for. */
 const elsewhere = useElsewhere('{"status":"success","data":[]}')
-
-const endings: (() => unknown)[] = []
-afterEach(async () => {
-  for (const end of endings.splice(0).reverse()) await end()
-})
 
 const secret = 'the-secret-of-the-upstream'
 

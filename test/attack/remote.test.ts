@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { openMount } from '../../src/config/open-mount.ts'
 import { loadConfigSchema } from '../../src/config/schema.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
@@ -9,6 +9,7 @@ import type { View } from '../../src/core/view.ts'
 import { openView } from '../../src/server/serve.ts'
 import { useElsewhere } from '../support/attack-elsewhere.ts'
 import { meta } from '../support/attack-wire.ts'
+import { endings } from '../support/endings.ts'
 import { fixture, listen, scripted } from '../support/mcp-servers.ts'
 
 const configSchema = await loadConfigSchema()
@@ -16,10 +17,6 @@ const configSchema = await loadConfigSchema()
 const elsewhere = useElsewhere()
 afterAll(() => {
   delete process.env.RELAY_SECRET
-})
-const endings: (() => unknown)[] = []
-afterEach(async () => {
-  for (const end of endings.splice(0).reverse()) await end()
 })
 
 const secret = 'the-secret-of-the-upstream'

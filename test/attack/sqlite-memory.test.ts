@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Provider } from '../../src/core/provider.ts'
 import { sqlite } from '../../src/providers/sqlite/index.ts'
 import { watchChildren } from '../support/child-memory.ts'
-import { createFolder, type Folder } from '../support/folder.ts'
+import { createFolder, type Folder, outcome } from '../support/folder.ts'
 import { ask } from '../support/git.ts'
 
 // A file of SQLite whose columns and views compute more than a machine has.
@@ -45,14 +45,6 @@ afterEach(async () => {
   folder.remove()
 })
 
-async function kindOf(work: Promise<unknown>): Promise<string> {
-  try {
-    return JSON.stringify(await work)
-  } catch (error) {
-    return error instanceof Error && 'kind' in error ? String(error.kind) : String(error)
-  }
-}
-
 /** The limit is 512 MiB, and what the program itself is comes on top of it. */
 const mostMb = 700
 
@@ -61,7 +53,7 @@ describe.runIf(process.platform === 'linux')('memory of a process that reads SQL
     const asked = ask(provider)
     const memory = watchChildren(/sqlite.child/)
     try {
-      const bomb = kindOf(asked.read(`${name}/rows`))
+      const bomb = outcome(asked.read(`${name}/rows`))
       expect(await asked.text('plain/rows')).toContain('one')
       expect(['too-large', 'unavailable']).toContain(await bomb)
       expect(memory.peak()).toBeGreaterThan(0)

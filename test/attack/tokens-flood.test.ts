@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { digestOf } from '../../src/server/auth/verdict.ts'
+import { digestOf } from '../../src/server/auth/caller.ts'
 import { type Asked, type Authorized, eventually, openUri, read, serveAuthorized } from '../support/authorized.ts'
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })

@@ -16,13 +16,14 @@ import {
   type ReadableSpan,
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type Catalog, createCatalog, type Mount } from '../../src/core/catalog.ts'
 import { hasTelemetry, setTelemetry, traceContextIn } from '../../src/core/trace.ts'
 import { api } from '../../src/providers/api/index.ts'
 import { remote } from '../../src/providers/remote/index.ts'
 import { type HttpService, serveHttp } from '../../src/server/index.ts'
 import { main } from '../support/cli.ts'
+import { endings } from '../support/endings.ts'
 import { createFolder } from '../support/folder.ts'
 import { fixture } from '../support/mcp-servers.ts'
 import { memory } from '../support/memory.ts'
@@ -37,7 +38,6 @@ const traceparent = `00-${traceId}-${spanId}-01`
 const idOf = (header: unknown) => String(header).split('-')[1]
 
 let web: WebServer
-const endings: (() => Promise<unknown>)[] = []
 beforeAll(async () => {
   web = await startWeb((request, response) => {
     response.writeHead(request.url === '/v1/broken.json' ? 500 : 200, { 'content-type': 'application/json' }).end('{}')
@@ -45,9 +45,6 @@ beforeAll(async () => {
 })
 beforeEach(() => {
   web.requests.length = 0
-})
-afterEach(async () => {
-  for (const end of endings.splice(0).reverse()) await end()
 })
 afterAll(() => web.close())
 

@@ -45,6 +45,12 @@ export async function listAll(provider: Provider, query: ListQuery = {}, context
   return entries
 }
 
+export async function pathsOf(entries: AsyncIterable<Entry>): Promise<string[]> {
+  const paths: string[] = []
+  for await (const { path } of entries) paths.push(path)
+  return paths
+}
+
 export async function listPaths(provider: Provider, query: ListQuery = {}): Promise<string[]> {
   return (await listAll(provider, query)).map(({ path }) => path)
 }
@@ -67,6 +73,21 @@ export async function readOne(
   const contents = await provider.read({ path, ...rest, params: new Map(Object.entries(params)) }, contextOf())
   if (contents.length !== 1) throw new Error(`${contents.length} contents`)
   return contents[0]!
+}
+
+/** The text of the one content at a path. */
+export async function textOf(
+  provider: Provider,
+  path: string,
+  params: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const content = await readOne(provider, path, { params })
+  if (!('text' in content)) throw new Error('no text')
+  return content.text
+}
+
+export async function jsonOf(provider: Provider, path: string, params: Readonly<Record<string, string>> = {}) {
+  return JSON.parse(await textOf(provider, path, params))
 }
 
 /** The text at a path, or what kind of error there is instead: `!not-found`. */
@@ -95,3 +116,12 @@ export function openBelow(directory: string): readonly string[] {
 }
 
 export const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** What a call answers, as JSON, or the kind of the error that it ends in. */
+export async function outcome(call: Promise<unknown>): Promise<string> {
+  try {
+    return JSON.stringify(await call)
+  } catch (error) {
+    return error instanceof Error && 'kind' in error ? String(error.kind) : String(error)
+  }
+}

@@ -4,11 +4,16 @@ import type { AddressInfo } from 'node:net'
 import { createLocalJWKSet, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { callAt, ownerOf } from '../../src/server/auth/caller.ts'
-import { createNeeds, impliedBy, judgeClaims } from '../../src/server/auth/claims.ts'
+import {
+  type AuthorizationOptions,
+  createNeeds,
+  impliedBy,
+  judgeClaims,
+  type RoleRule,
+} from '../../src/server/auth/claims.ts'
 import { fetchJson } from '../../src/server/auth/fetch.ts'
 import { createAuthorizer, createIntrospection } from '../../src/server/auth/index.ts'
 import { createJwtVerifier, createKeys, createMemo } from '../../src/server/auth/jwt.ts'
-import type { AuthorizationOptions, RoleRule } from '../../src/server/auth/options.ts'
 import { createTokenVerifier } from '../../src/server/auth/tokens.ts'
 import { until } from '../support/live.ts'
 

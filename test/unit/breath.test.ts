@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createBreath } from '../../src/providers/files/breath.ts'
+import { breath } from '../../src/providers/files/breath.ts'
 
 /** Works longer than the slice of a turn. */
 function work(): void {
@@ -12,23 +12,20 @@ const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 describe('long work', () => {
   test('is due to yield when the work of this turn has taken longer than a slice, by whichever task', async () => {
     await nextTurn()
-    const [one, other] = [createBreath(), createBreath()]
-    expect(one.due()).toBe(false)
+    expect(breath.due()).toBe(false)
     work()
-    expect([one.due(), other.due()]).toEqual([true, true])
-    await one.take()
-    expect(one.due()).toBe(false)
+    expect([breath.due(), breath.due()]).toEqual([true, true])
+    await breath.take()
+    expect(breath.due()).toBe(false)
   })
 
   test('is not due after it has waited for something else', async () => {
-    const breath = createBreath()
     breath.due()
     await new Promise((resolve) => setTimeout(resolve, 30))
     expect(breath.due()).toBe(false)
   })
 
   test('that goes on and on leaves each other turn to others', async () => {
-    const breath = createBreath()
     let turn = 0
     let counting = true
     const count = () => {
@@ -49,7 +46,6 @@ describe('long work', () => {
   })
 
   test('goes on in the order in which it yielded, as much of it in one turn as fits into a slice', async () => {
-    const breath = createBreath()
     let turn = 0
     let counting = true
     const count = () => {

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { createOutput } from '../../src/cli/terminal/output.ts'
+import { createOutput } from '../../src/cli/terminal/io.ts'
 import { coloursFor } from '../../src/cli/terminal/text.ts'
 
 /** An output, and all that was written to what is behind it. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { formatSize, formatTime, resourceToJson } from '../../src/cli/terminal/format.ts'
+import { formatSize, formatTime, resourceToJson } from '../../src/cli/terminal/io.ts'
 import {
   createColumns,
   displayWidth,

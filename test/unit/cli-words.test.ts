@@ -7,9 +7,9 @@ import { addOverHttp, addOverStdio, hostName, ownCommand } from '../../src/cli/h
 import { joinCommand, splitCommand } from '../../src/cli/operations/command-line.ts'
 import { uriOf } from '../../src/cli/operations/source.ts'
 import { CommandError, explain, failed, misused } from '../../src/cli/terminal/exit.ts'
-import { pagesOf } from '../../src/cli/terminal/pages.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { type ErrorKind, ResourceError } from '../../src/core/errors.ts'
+import { pagesOf } from '../../src/core/kit/pages.ts'
 
 describe('a command line', () => {
   test.each([

@@ -10,7 +10,7 @@ import {
   formats,
   openCounter,
 } from '../../src/context/index.ts'
-import { type PackItem, pack } from '../../src/context/pack.ts'
+import { type PackItem, pack } from '../../src/context/prefix.ts'
 import { type Part, rendererOf } from '../../src/context/render.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
@@ -93,7 +93,7 @@ test('of two budgets, the smaller never takes more tokens', async () => {
   )
 })
 
-test('packing takes no more than the budget, as much of a larger one, and passes over what does not fit', () => {
+test('packing takes no more than the budget, as much of a larger one, and passes over what does not fit', async () => {
   const items = fc.array(
     fc.record({
       score: fc.integer({ min: 1, max: 100 }),
@@ -106,12 +106,12 @@ test('packing takes no more than the budget, as much of a larger one, and passes
     }),
     { maxLength: 20 },
   )
-  fc.assert(
-    fc.property(items, fc.nat(1000), fc.nat(300), fc.nat(400), (given, budget, more, cap) => {
+  await fc.assert(
+    fc.asyncProperty(items, fc.nat(1000), fc.nat(300), fc.nat(400), async (given, budget, more, cap) => {
       const named: PackItem[] = given.map((item, index) => ({ ...item, uri: `x:${index}` }))
       const limits = { budget, cap, frame: 20, items: 15 }
-      const packed = pack(named, limits)
-      const larger = pack(named, { ...limits, budget: budget + more })
+      const packed = await pack(named, limits)
+      const larger = await pack(named, { ...limits, budget: budget + more })
       if (packed === undefined || larger === undefined) throw new Error('nothing is required')
       expect(packed.tokens).toBeLessThanOrEqual(budget)
       expect(larger.tokens).toBeGreaterThanOrEqual(packed.tokens)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { rank } from '../../src/context/index.ts'
+import { estimateRarity } from '../../src/context/lexical.ts'
 import { createMemory } from '../../src/context/memory.ts'
-import { estimateRarity } from '../../src/context/rarity.ts'
 import { createReader, type Reader } from '../../src/context/reader.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { countTerms, rarityIn } from '../../src/text/bm25.ts'

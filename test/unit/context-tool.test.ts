@@ -12,7 +12,7 @@ import {
   parseBasket,
   parseManifest,
 } from '../../src/context/index.ts'
-import { createTurns } from '../../src/context/turns.ts'
+import { createTurns } from '../../src/context/tool.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
 import type { Principal } from '../../src/core/provider.ts'

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { notFound, ResourceError } from '../../src/core/errors.ts'
-import type { Context, Entry, Provider } from '../../src/core/provider.ts'
+import type { Context, Provider } from '../../src/core/provider.ts'
 import { deferred } from '../../src/wrap/deferred.ts'
+import { pathsOf } from '../support/folder.ts'
 import { memory } from '../support/memory.ts'
 
 const context = (signal = new AbortController().signal): Context => ({ principal: { id: 'a', roles: [] }, signal })
@@ -9,12 +10,6 @@ const none = { watch: false, prompts: false, sees: false }
 const read = (provider: Provider, path = 'a', signal?: AbortSignal) =>
   provider.read({ path, params: new Map() }, context(signal))
 const down = () => new ResourceError('unavailable', 'connection refused')
-
-async function all(entries: AsyncIterable<Entry>): Promise<readonly string[]> {
-  const paths: string[] = []
-  for await (const { path } of entries) paths.push(path)
-  return paths
-}
 
 /** A provider that counts how often it is opened, and fails as often as it is told to. */
 function counted({ failures = 0, inner = memory({ a: 'A', b: 'B' }) }: { failures?: number; inner?: Provider } = {}) {
@@ -31,7 +26,7 @@ test('is opened at the first use, once for all who ask', async () => {
   const { state, open } = counted()
   const provider = deferred(open, { abilities: none })
   expect(state.opened).toBe(0)
-  const [contents, paths] = await Promise.all([read(provider), all(provider.list({}, context()))])
+  const [contents, paths] = await Promise.all([read(provider), pathsOf(provider.list({}, context()))])
   expect(contents).toEqual([expect.objectContaining({ text: 'A' })])
   expect(paths).toEqual(['a', 'b'])
   expect(state.opened).toBe(1)

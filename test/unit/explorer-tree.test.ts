@@ -3,8 +3,7 @@ import { createCatalog } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
 import type { View } from '../../src/core/view.ts'
 import { createForest } from '../../src/explorer/web/tree/forest.ts'
-import { createTypeAhead, isTyped, stepOf } from '../../src/explorer/web/tree/keys.ts'
-import type { TreeRow } from '../../src/explorer/web/tree/rows.ts'
+import { createTypeAhead, isTyped, stepOf, type TreeRow } from '../../src/explorer/web/tree/keys.ts'
 import {
   anchorOf,
   placeOfAnchor,

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { findEncoded } from '../../src/secrets/encoded.ts'
-import { findOwn } from '../../src/secrets/find.ts'
+import { findEncoded, findOwn } from '../../src/secrets/find.ts'
 import { findShapes } from '../../src/secrets/shapes.ts'
 import { findTableSecrets } from '../../src/secrets/tables.ts'
 import { volumeOf } from '../support/volume.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { guideFor } from '../../src/config/guide.ts'
 import { loadMountSchemas } from '../../src/config/mount-schema.ts'
+import { guideFor } from '../../src/config/overview.ts'
 import type { PlannedMount } from '../../src/config/plan.ts'
 import { hostLimits, profilesOf } from '../../src/config/profiles.ts'
 import { createCatalog } from '../../src/core/catalog.ts'

@@ -5,6 +5,7 @@ import { localLaunch, remoteLaunch } from '../../src/cli/hosts/add-launch.ts'
 import {
   fileOf,
   isOurs,
+  reportHost,
   serversOf,
   showDiff,
   unifiedDiff,
@@ -15,7 +16,6 @@ import { writeHostFile } from '../../src/cli/hosts/files.ts'
 import { hosts } from '../../src/cli/hosts/hosts/index.ts'
 import { npxCommand } from '../../src/cli/hosts/how-to-add.ts'
 import { strayIn } from '../../src/cli/hosts/json.ts'
-import { reportHost } from '../../src/cli/hosts/report.ts'
 import { type Launch, type Place, type Scope, scopes } from '../../src/cli/hosts/types.ts'
 import { asked, createPlace, hostCalled, openWith, putFile, started } from '../support/hosts.ts'
 

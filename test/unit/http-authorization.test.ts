@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
-import type { AuthorizationOptions } from '../../src/server/auth/options.ts'
+import type { AuthorizationOptions } from '../../src/server/auth/claims.ts'
 import { type HttpService, serveHttp } from '../../src/server/http/serve-http.ts'
 import { type HostileIssuer, nowInSeconds, startHostileIssuer } from '../support/attack-issuer.ts'
 import { initialize, legacy } from '../support/attack-wire.ts'

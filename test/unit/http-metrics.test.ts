@@ -1,5 +1,5 @@
 import { request } from 'node:http'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { observed } from '../../src/config/open-mount.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { createMeasurements, type Measurements } from '../../src/core/measurements.ts'
@@ -7,13 +7,9 @@ import { addToken } from '../../src/server/auth/token-file.ts'
 import { formatExposition } from '../../src/server/http/other-routes.ts'
 import { type HttpOptions, serveHttp } from '../../src/server/index.ts'
 import { limited } from '../../src/wrap/limited.ts'
+import { endings } from '../support/endings.ts'
 import { createFolder } from '../support/folder.ts'
 import { memory } from '../support/memory.ts'
-
-const endings: (() => unknown)[] = []
-afterEach(async () => {
-  for (const end of endings.splice(0).reverse()) await end()
-})
 
 interface Answer {
   readonly status: number

@@ -4,6 +4,7 @@ import { notFound, ResourceError } from '../../src/core/errors.ts'
 import type { Context, Entry, Provider } from '../../src/core/provider.ts'
 import { limited } from '../../src/wrap/limited.ts'
 import { createBreaker } from '../../src/wrap/slots.ts'
+import { pathsOf } from '../support/folder.ts'
 import { until } from '../support/live.ts'
 import { memory } from '../support/memory.ts'
 
@@ -17,12 +18,6 @@ const reading = (work: (path: string, signal: AbortSignal) => Promise<string>): 
   ...memory({ a: 'a' }),
   read: async ({ path }, { signal }) => [{ text: await work(path, signal) }],
 })
-async function all(entries: AsyncIterable<Entry>): Promise<readonly string[]> {
-  const paths: string[] = []
-  for await (const { path } of entries) paths.push(path)
-  return paths
-}
-
 describe('the circuit breaker', () => {
   const create = () => {
     const clock = { now: 0 }
@@ -78,8 +73,8 @@ describe('limited', () => {
   test('changes nothing for a source that answers', async () => {
     const inner = memory({ a: 'a', 'b/c': 'c' })
     const provider = limited(inner)
-    expect(await all(provider.list({}, context()))).toEqual(['a', 'b/c'])
-    expect(await all(provider.list({ prefix: 'b/' }, context()))).toEqual(['b/c'])
+    expect(await pathsOf(provider.list({}, context()))).toEqual(['a', 'b/c'])
+    expect(await pathsOf(provider.list({ prefix: 'b/' }, context()))).toEqual(['b/c'])
     expect(await provider.stat?.('a', context())).toEqual({ path: 'a' })
     expect(await read(provider)).toEqual([{ text: 'a' }])
     expect(await provider.templates?.(context())).toEqual([{ template: '{+path}', name: 'All' }])
@@ -154,7 +149,7 @@ describe('limited', () => {
     expect(asked).toBe(3)
     expect(provider.degraded?.()).toBe('unavailable')
     // Listings are kept away too.
-    await expect(all(provider.list({}, context()))).rejects.toMatchObject({ detail: { retryAfter: 1 } })
+    await expect(pathsOf(provider.list({}, context()))).rejects.toMatchObject({ detail: { retryAfter: 1 } })
     isDown = false
     await expect(read(provider)).rejects.toMatchObject({ kind: 'unavailable' })
     // A quarter longer than the pause at most.
@@ -296,7 +291,7 @@ describe('the signal of whoever asks', () => {
     await read(provider, 'a', signal)
     await read(provider, 'none', signal).catch(() => {})
     await provider.stat?.('a', context(signal))
-    await all(provider.list({}, context(signal)))
+    await pathsOf(provider.list({}, context(signal)))
     for await (const _ of provider.list({}, context(signal))) break
     const piece = async function* () {
       yield new Uint8Array(2)

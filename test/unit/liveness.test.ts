@@ -1,7 +1,6 @@
-import type { AddressInfo } from 'node:net'
-import { connect, createServer, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { createLiveness } from '../../src/server/admission/liveness.ts'
+import { createLiveness } from '../../src/server/admission/connections.ts'
 import { pause, until } from '../support/live.ts'
 
 describe.runIf(process.platform === 'linux')('a connection', () => {

@@ -1,16 +1,12 @@
 import type { ServerResponse } from 'node:http'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type ErrorKind, isResourceError } from '../../src/core/errors.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { templates } from '../../src/providers/metrics/complete.ts'
 import { metrics, type PrometheusMount } from '../../src/providers/metrics/index.ts'
+import { endings } from '../support/endings.ts'
 import { type Asked, type StandIn, type StandInOptions, standIn } from '../support/prometheus-stand-in.ts'
 import { eventually, startWatching } from '../support/watching.ts'
-
-const endings: (() => Promise<unknown> | undefined)[] = []
-afterEach(async () => {
-  for (const end of endings.splice(0).reverse()) await end()
-})
 
 const context = () => ({ principal: { id: 'x', roles: [] }, signal: new AbortController().signal })
 

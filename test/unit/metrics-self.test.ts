@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createMeasurements, type Measured } from '../../src/core/measurements.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { overTime, parseExpression, pointsIn } from '../../src/providers/metrics/evaluate.ts'
@@ -7,13 +7,9 @@ import { createHistory } from '../../src/providers/metrics/own.ts'
 import { parseMatchers } from '../../src/providers/metrics/selector.ts'
 import { compileMatchers } from '../../src/providers/metrics/self.ts'
 import { openStore } from '../../src/store/index.ts'
+import { endings } from '../support/endings.ts'
 import { createFolder } from '../support/folder.ts'
 import { startWatching } from '../support/watching.ts'
-
-const endings: (() => unknown)[] = []
-afterEach(async () => {
-  for (const end of endings.splice(0).reverse()) await end()
-})
 
 const context = () => ({ principal: { id: 'x', roles: [] }, signal: new AbortController().signal })
 

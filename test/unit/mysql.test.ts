@@ -1,12 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { Entry, Provider } from '../../src/core/provider.ts'
+import type { Provider } from '../../src/core/provider.ts'
 import { powersIn } from '../../src/providers/mysql/account.ts'
 import { type MysqlOptions, mysql } from '../../src/providers/mysql/index.ts'
 import { openSession, targetOf } from '../../src/providers/mysql/session.ts'
 import { completeServerOptions } from '../../src/providers/relational/open.ts'
 import { type DatabaseProxy, startDatabaseProxy } from '../support/database-proxy.ts'
 import { authority } from '../support/database-tls.ts'
+import { jsonOf, pathsOf, textOf } from '../support/folder.ts'
 import { hasMariadb, type Mariadb, mariadbReason, readerPassword, startMariadb } from '../support/mariadb.ts'
 import { eventually, recovers, underLoad } from '../support/recovery.ts'
 import { requires } from '../support/require.ts'
@@ -74,18 +75,6 @@ requires(
   }
   const as = (account: string) => server.readerUrl.replace(/\/\/[^@]*@/, `//${account}@`)
   const contextOf = (signal = new AbortController().signal) => ({ principal: { id: 'someone', roles: [] }, signal })
-  const textOf = async (provider: Provider, path: string, params: Record<string, string> = {}): Promise<string> => {
-    const [content] = await provider.read({ path, params: new Map(Object.entries(params)) }, contextOf())
-    if (content === undefined || !('text' in content)) throw new Error('no text')
-    return content.text
-  }
-  const jsonOf = async (provider: Provider, path: string, params: Record<string, string> = {}) =>
-    JSON.parse(await textOf(provider, path, params))
-  const all = async (entries: AsyncIterable<Entry>): Promise<readonly string[]> => {
-    const paths: string[] = []
-    for await (const { path } of entries) paths.push(path)
-    return paths
-  }
   const answers = (provider: Provider) => async () => {
     await textOf(provider, 'customers/rows/1')
     await textOf(provider, 'customers/schema')
@@ -151,9 +140,9 @@ requires(
       await server.run(`CREATE DATABASE many; ${made.join(';')}; GRANT SELECT ON many.* TO reader@'%'`)
       const provider = await open({ schemas: ['many'], connections: 1, watch: false })
       const executed = async () => Number((await server.run("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'"))[0]?.Value)
-      expect(await all(provider.list({}, contextOf()))).toHaveLength(1201)
+      expect(await pathsOf(provider.list({}, contextOf()))).toHaveLength(1201)
       const before = await executed()
-      await all(provider.list({}, contextOf()))
+      await pathsOf(provider.list({}, contextOf()))
       expect((await executed()) - before).toBeLessThanOrEqual(3)
       const again = await executed()
       await Promise.all(Array.from({ length: 40 }, (_, i) => textOf(provider, `t${i}/schema`)))
@@ -162,7 +151,7 @@ requires(
 
     test('has no column, key, check or index that the account may not see', async () => {
       const provider = await open({ url: as('part:p') })
-      expect(await all(provider.list({}, contextOf()))).toEqual([
+      expect(await pathsOf(provider.list({}, contextOf()))).toEqual([
         'overview',
         'part/rows',
         'part/schema',
@@ -202,7 +191,7 @@ requires(
 
     test('is told by its kind, arguments and definition, without who made it; and by SQL that makes it again', async () => {
       const provider = await openAs('sees')
-      const listed = await all(provider.list({}, contextOf()))
+      const listed = await pathsOf(provider.list({}, contextOf()))
       expect(listed.filter((path) => path.endsWith('/function'))).toEqual(paths)
       expect(listed).toContain('add_tax/schema')
       const found = await jsonOf(provider, 'add_tax/function')
@@ -246,7 +235,7 @@ requires(
       expect([first.kind, second.kind, rest]).toEqual(['function', 'procedure', []])
       for (const path of paths) expect(await textOf(runner, path)).not.toMatch(/definition|root|RETURN price/)
       const watcher = await openAs('watcher')
-      expect(await all(watcher.list({}, contextOf()))).toEqual([
+      expect(await pathsOf(watcher.list({}, contextOf()))).toEqual([
         ...['add_tax/rows', 'add_tax/schema', 'add_tax/schema.sql', 'overview'],
       ])
       for (const path of paths) await failureOf(textOf(watcher, path), 'not-found')
@@ -269,9 +258,9 @@ requires(
       await server.run(`CREATE DATABASE many_f; ${made.join(';')}; GRANT EXECUTE ON many_f.* TO sees@'%'`)
       const provider = await openAs('sees', ['many_f'])
       const executed = async () => Number((await server.run("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'"))[0]?.Value)
-      expect(await all(provider.list({}, contextOf()))).toHaveLength(101)
+      expect(await pathsOf(provider.list({}, contextOf()))).toHaveLength(101)
       const before = await executed()
-      await all(provider.list({}, contextOf()))
+      await pathsOf(provider.list({}, contextOf()))
       expect((await executed()) - before).toBeLessThanOrEqual(3)
       const again = await executed()
       await Promise.all(Array.from({ length: 100 }, (_, i) => textOf(provider, `f${i}/function`)))
@@ -594,7 +583,7 @@ requires(
     try {
       proxy.cut()
       await eventually(async () =>
-        (await all(provider.list({}, contextOf()))).every((path) => !path.startsWith('customers/')),
+        (await pathsOf(provider.list({}, contextOf()))).every((path) => !path.startsWith('customers/')),
       )
       for (const path of ['customers/schema', 'customers/rows/1']) await failureOf(textOf(provider, path), 'not-found')
     } finally {

@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
-import type { Entry, Provider } from '../../src/core/provider.ts'
+import type { Provider } from '../../src/core/provider.ts'
 import { type PostgresOptions, postgres } from '../../src/providers/postgres/index.ts'
 import { eventTriggerSql } from '../../src/providers/postgres/role.ts'
 import { segmentOf } from '../../src/providers/relational/names.ts'
 import { asRole, type Database, grants, startDatabase } from '../support/database.ts'
 import { type DatabaseProxy, startDatabaseProxy } from '../support/database-proxy.ts'
+import { jsonOf, pathsOf, textOf } from '../support/folder.ts'
 import { startWatching } from '../support/watching.ts'
 
 const sql = `
@@ -74,22 +75,6 @@ async function open(options: Partial<PostgresOptions> = {}): Promise<Provider> {
   const provider = await postgres({ url: proxy.through(database.readerUrl), schemas: ['public'], ...options })
   opened.push(provider)
   return provider
-}
-
-async function textOf(provider: Provider, path: string, params: Record<string, string> = {}): Promise<string> {
-  const [content] = await provider.read({ path, params: new Map(Object.entries(params)) }, context)
-  if (content === undefined || !('text' in content)) throw new Error('no text')
-  return content.text
-}
-
-async function jsonOf(provider: Provider, path: string, params: Record<string, string> = {}) {
-  return JSON.parse(await textOf(provider, path, params))
-}
-
-async function all(entries: AsyncIterable<Entry>): Promise<readonly string[]> {
-  const paths: string[] = []
-  for await (const { path } of entries) paths.push(path)
-  return paths
 }
 
 describe('what a table is', () => {
@@ -162,7 +147,7 @@ describe('what a table is', () => {
 
   test('holds nothing that the role may not see', async () => {
     const provider = await open({ rows: {} })
-    const paths = await all(provider.list({}, context))
+    const paths = await pathsOf(provider.list({}, context))
     expect(paths.filter((path) => path.startsWith('invisible'))).toEqual([])
     await expect(textOf(provider, 'invisible/schema')).rejects.toMatchObject({ kind: 'not-found' })
     const text = await textOf(provider, 'hidden_parts/schema')
@@ -178,11 +163,11 @@ describe('what a table is', () => {
 
   test('is left out of paths where there is one schema, and not where there are several', async () => {
     const one = await open()
-    expect(await all(one.list({ prefix: 'orders/' }, context))).toEqual(['orders/schema', 'orders/schema.sql'])
+    expect(await pathsOf(one.list({ prefix: 'orders/' }, context))).toEqual(['orders/schema', 'orders/schema.sql'])
     await expect(textOf(one, 'thing/schema')).rejects.toMatchObject({ kind: 'not-found' })
     const every = await postgres({ url: database.readerUrl })
     opened.push(every)
-    expect(await all(every.list({ prefix: 'other/' }, context))).toEqual([
+    expect(await pathsOf(every.list({ prefix: 'other/' }, context))).toEqual([
       'other/overview',
       'other/thing/schema',
       'other/thing/schema.sql',
@@ -225,7 +210,7 @@ test('an overview has the tables, how they refer to each other, and a diagram', 
 describe('rows', () => {
   test('are not served unless that is asked for', async () => {
     const provider = await open()
-    expect((await all(provider.list({}, context))).filter((path) => path.includes('rows'))).toEqual([])
+    expect((await pathsOf(provider.list({}, context))).filter((path) => path.includes('rows'))).toEqual([])
     await expect(textOf(provider, 'customers/rows')).rejects.toMatchObject({ kind: 'not-found' })
     await expect(textOf(provider, 'customers/rows/1')).rejects.toMatchObject({ kind: 'not-found' })
     expect(provider.parts).toBeUndefined()
@@ -319,7 +304,7 @@ describe('rows', () => {
     const provider = await open({
       rows: { tables: ['customers', 'orders'], columns: { deny: ['customers/email', 'orders/line'] } },
     })
-    expect((await all(provider.list({}, context))).filter((path) => path.endsWith('/rows'))).toEqual([
+    expect((await pathsOf(provider.list({}, context))).filter((path) => path.endsWith('/rows'))).toEqual([
       'customers/rows',
       'orders/rows',
     ])
@@ -411,12 +396,12 @@ test.each([
       const url = database.readerUrl.replace(/\/app$/, '/other_encoding')
       const provider = await postgres({ url, schemas: ['public'], rows: {} })
       try {
-        const schemas = (await all(provider.list({}, context))).filter((path) => path.endsWith('/schema'))
+        const schemas = (await pathsOf(provider.list({}, context))).filter((path) => path.endsWith('/schema'))
         expect(schemas).toEqual(names.map((name) => `${segmentOf(name)}/schema`))
         expect(await jsonOf(provider, schemas[2] ?? '')).toMatchObject({ table: names[2] })
         // A name that the encoding cannot say is no name there.
         await expect(textOf(provider, '\u{1f5c4}/schema')).rejects.toMatchObject({ kind: 'not-found' })
-        expect((await all(provider.list({ after: names[2] ?? '' }, context)))[0]).toBe(`${names[2]}/rows`)
+        expect((await pathsOf(provider.list({ after: names[2] ?? '' }, context)))[0]).toBe(`${names[2]}/rows`)
       } finally {
         await provider.close?.()
       }

@@ -4,8 +4,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { isPath } from '../../src/core/path.ts'
 import { createBatcher } from '../../src/providers/relational/batch.ts'
 import { diagramOf } from '../../src/providers/relational/documents.ts'
-import type { ObjectName, Relation } from '../../src/providers/relational/model.ts'
-import { roundEstimate } from '../../src/providers/relational/model.ts'
+import { type ObjectName, type Relation, roundEstimate } from '../../src/providers/relational/model.ts'
 import {
   nameOf,
   placeOf,
@@ -14,7 +13,7 @@ import {
   segmentOf,
   specialCharacters,
 } from '../../src/providers/relational/names.ts'
-import { createPool } from '../../src/providers/relational/pool.ts'
+import { createPool } from '../../src/providers/relational/open.ts'
 
 const name = fc.oneof(
   fc.string({ unit: 'grapheme' }),

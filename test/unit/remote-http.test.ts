@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { memory } from '../../examples/memory-provider.ts'
 import { explain } from '../../src/config/explain.ts'
 import { openMount } from '../../src/config/open-mount.ts'
@@ -12,15 +12,12 @@ import { remote } from '../../src/providers/remote/index.ts'
 import { serveHttp } from '../../src/server/index.ts'
 import { checkProvider } from '../../src/testing/index.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
+import { endings } from '../support/endings.ts'
 import { fault, listen, scripted, serveOfficial, serveSessions, serveSse } from '../support/mcp-servers.ts'
 
 const configSchema = await loadConfigSchema()
 
 const principal = { id: 'ada', roles: [] }
-const endings: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const end of endings.splice(0).reverse()) await end()
-})
 
 function relay(url: string, headers: Readonly<Record<string, string>> = {}, timeoutMs = 10_000): View {
   const catalog = createCatalog({

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import type { Want } from '../../src/providers/settings/answer.ts'
 import { createDesk } from '../../src/providers/settings/desk.ts'
-import { defaultLimits } from '../../src/providers/settings/limits.ts'
+import { defaultLimits } from '../../src/providers/settings/tree.ts'
 import { memory } from '../support/memory.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hikidashi-desk-'))

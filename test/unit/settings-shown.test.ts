@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { answer } from '../../src/providers/settings/answer.ts'
-import { defaultLimits } from '../../src/providers/settings/limits.ts'
+import { defaultLimits } from '../../src/providers/settings/tree.ts'
 import { redactPhrase } from '../../src/secrets/find.ts'
 
 async function asJson(text: string, steps: readonly string[] = []): Promise<string> {

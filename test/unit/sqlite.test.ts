@@ -2,10 +2,10 @@ import { execFileSync, spawn } from 'node:child_process'
 import * as fs from 'node:fs'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Entry, Provider } from '../../src/core/provider.ts'
+import type { Provider } from '../../src/core/provider.ts'
 import { checksOf, generatedOf, itemsOf, textOf as textOfTokens } from '../../src/providers/sqlite/definitions.ts'
 import { type SqliteOptions, sqlite } from '../../src/providers/sqlite/index.ts'
-import { createFolder, type Folder } from '../support/folder.ts'
+import { createFolder, type Folder, jsonOf, pathsOf, textOf } from '../support/folder.ts'
 import { eventually, recovers } from '../support/recovery.ts'
 import { volume } from '../support/volume.ts'
 import { startWatching } from '../support/watching.ts'
@@ -48,22 +48,6 @@ async function open(options: Partial<SqliteOptions> = {}): Promise<Provider> {
 }
 
 const contextOf = (signal = new AbortController().signal) => ({ principal: { id: 'someone', roles: [] }, signal })
-
-async function textOf(provider: Provider, path: string, params: Record<string, string> = {}): Promise<string> {
-  const [content] = await provider.read({ path, params: new Map(Object.entries(params)) }, contextOf())
-  if (content === undefined || !('text' in content)) throw new Error('no text')
-  return content.text
-}
-
-async function jsonOf(provider: Provider, path: string, params: Record<string, string> = {}) {
-  return JSON.parse(await textOf(provider, path, params))
-}
-
-async function all(entries: AsyncIterable<Entry>): Promise<readonly string[]> {
-  const paths: string[] = []
-  for await (const { path } of entries) paths.push(path)
-  return paths
-}
 
 /** That something fails, in words that hold nothing of the machine or of SQLite. */
 async function failureOf(work: Promise<unknown>): Promise<{ kind: string; message: string }> {
@@ -159,9 +143,9 @@ describe('what a table is', () => {
     for (let i = 0; i < count; i++) writer.exec(`CREATE TABLE t${i} (id INTEGER PRIMARY KEY, p REFERENCES customers)`)
     writer.exec('COMMIT')
     const provider = await open()
-    expect(await all(provider.list({}, contextOf()))).toHaveLength(3 * (count + 6) + 1 - 2)
+    expect(await pathsOf(provider.list({}, contextOf()))).toHaveLength(3 * (count + 6) + 1 - 2)
     const last = `t${count - 1}`
-    expect(await all(provider.list({ after: `${last}/rows` }, contextOf()))).toEqual([
+    expect(await pathsOf(provider.list({ after: `${last}/rows` }, contextOf()))).toEqual([
       `${last}/schema`,
       `${last}/schema.sql`,
     ])
@@ -396,7 +380,7 @@ describe('the file', () => {
     expect(await failureOf(sqlite({ file: 'app.db' }))).toMatchObject({ kind: 'invalid' })
     // An empty one is a database in which nothing was made yet.
     folder.write({ 'empty.db': '' })
-    expect(await all((await open({ file: folder.at('empty.db') })).list({}, contextOf()))).toEqual(['overview'])
+    expect(await pathsOf((await open({ file: folder.at('empty.db') })).list({}, contextOf()))).toEqual(['overview'])
     expect(fs.statSync(folder.at('empty.db')).size).toBe(0)
   })
 

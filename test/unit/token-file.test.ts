@@ -2,9 +2,9 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { digestOf } from '../../src/server/auth/caller.ts'
 import { addToken, readTokenFile, revokeToken } from '../../src/server/auth/token-file.ts'
 import { createTokenVerifier } from '../../src/server/auth/tokens.ts'
-import { digestOf } from '../../src/server/auth/verdict.ts'
 import { main, run } from '../support/cli.ts'
 import { until } from '../support/live.ts'
 

@@ -50,7 +50,7 @@ function parseWait(text: string): number {
 async function authorize(address: string | undefined, { config, open, wait }: AuthOptions, io: Io): Promise<void> {
   const [{ formatConfigProblem }, { gdriveClient, tokenFileOf }] = await Promise.all([
     import('../../config/problem.ts'),
-    import('../../providers/gdrive/open.ts'),
+    import('../../providers/gdrive/config.ts'),
   ])
   const loaded = await loadFound(resolve(config ?? defaultConfig), config !== undefined)
   if ('problems' in loaded) throw failed(loaded.problems.map(formatConfigProblem).join('\n'))

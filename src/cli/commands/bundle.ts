@@ -2,9 +2,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { exitCodeHelp, failed } from '../terminal/exit.ts'
-import { formatSize } from '../terminal/format.ts'
-import type { Io } from '../terminal/io.ts'
-import { writeJson } from '../terminal/output.ts'
+import { formatSize, type Io, writeJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 
 interface McpbOptions {

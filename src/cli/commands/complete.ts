@@ -1,8 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { addSourceOptions, type SourceOptions, withSource } from '../operations/source.ts'
 import { exitCodeHelp } from '../terminal/exit.ts'
-import type { Io } from '../terminal/io.ts'
-import { writeJson } from '../terminal/output.ts'
+import { type Io, writeJson } from '../terminal/io.ts'
 import { escapeText } from '../terminal/text.ts'
 
 interface CompleteOptions extends SourceOptions {

@@ -1,11 +1,9 @@
 import type { Command } from 'commander'
+import { packageVersion } from '../operations/command-line.ts'
 import { addSourceOptions, parseCount, type SourceOptions } from '../operations/source.ts'
-import { packageVersion } from '../operations/version.ts'
 import { exitCodeHelp, failed, misused } from '../terminal/exit.ts'
-import { count } from '../terminal/format.ts'
-import { type Io, writeError } from '../terminal/io.ts'
+import { count, type Io, writeError, writeJson } from '../terminal/io.ts'
 import { createLog } from '../terminal/log.ts'
-import { writeJson } from '../terminal/output.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { type Colours, coloursFor, escapeText } from '../terminal/text.ts'
 

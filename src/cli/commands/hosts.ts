@@ -1,10 +1,9 @@
 import { type Command, Option } from 'commander'
+import { type FileReport, type HostReport, type OwnServer, reportHost } from '../hosts/change.ts'
 import { hosts as table } from '../hosts/hosts/index.ts'
-import { type FileReport, type HostReport, type OwnServer, reportHost } from '../hosts/report.ts'
 import { placeHere } from '../hosts/types.ts'
 import { exitCodeHelp } from '../terminal/exit.ts'
-import type { Io } from '../terminal/io.ts'
-import { writeJson } from '../terminal/output.ts'
+import { type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
 interface HostsOptions {

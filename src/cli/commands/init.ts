@@ -13,8 +13,7 @@ import { joinCommand } from '../operations/command-line.ts'
 import { type Found, surveyAll } from '../operations/survey.ts'
 import { keepTrust, untrustedNote } from '../operations/withheld.ts'
 import { exitCodeHelp, failed, misused } from '../terminal/exit.ts'
-import type { Io } from '../terminal/io.ts'
-import { writeJson } from '../terminal/output.ts'
+import { type Io, writeJson } from '../terminal/io.ts'
 
 interface InitOptions {
   readonly force?: true

@@ -11,8 +11,7 @@ import type { View } from '../../core/view.ts'
 import { activityOf, explained, formatDifferences, readText, waitForIndexes, writeText } from '../operations/pack.ts'
 import { addSourceOptions, type Source, type SourceOptions, withSource } from '../operations/source.ts'
 import { CommandError, exitCodeHelp, exitCodes, misused } from '../terminal/exit.ts'
-import { count } from '../terminal/format.ts'
-import type { Io } from '../terminal/io.ts'
+import { count, type Io } from '../terminal/io.ts'
 import { createProgress, type Progress } from '../terminal/progress.ts'
 
 interface PackOptions extends SourceOptions {

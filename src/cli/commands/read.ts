@@ -7,9 +7,7 @@ import { directoryMimeType, type ResourceContent, type View } from '../../core/v
 import { lengthOf, writeContent, writeContentsJson } from '../operations/contents.ts'
 import { addSourceOptions, asked, type SourceOptions, withSource } from '../operations/source.ts'
 import { CommandError, exitCodeHelp, exitCodes, failed, misused } from '../terminal/exit.ts'
-import { formatSize } from '../terminal/format.ts'
-import type { Io } from '../terminal/io.ts'
-import { createOutput, type Output } from '../terminal/output.ts'
+import { createOutput, formatSize, type Io, type Output } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { escapeText, readableUri } from '../terminal/text.ts'
 

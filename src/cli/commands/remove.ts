@@ -4,8 +4,7 @@ import { backupOf, writeHostFile } from '../hosts/files.ts'
 import { entryName, hostArgument, hostNamed, scopeOption } from '../hosts/host-arguments.ts'
 import { placeHere, type Scope } from '../hosts/types.ts'
 import { CommandError, exitCodeHelp, exitCodes, failed } from '../terminal/exit.ts'
-import type { Io } from '../terminal/io.ts'
-import { writeJson } from '../terminal/output.ts'
+import { type Io, writeJson } from '../terminal/io.ts'
 
 interface RemoveOptions {
   readonly scope: Scope

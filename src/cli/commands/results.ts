@@ -8,10 +8,8 @@ import { formatUri, parseAddress } from '../../core/uri.ts'
 import type { Stored } from '../../providers/results/index.ts'
 import { type Local, requireLocal } from '../operations/local.ts'
 import { exitCodeHelp, failed, misused } from '../terminal/exit.ts'
-import { count } from '../terminal/format.ts'
-import { type Io, writeError } from '../terminal/io.ts'
+import { count, type Io, writeError, writeJson } from '../terminal/io.ts'
 import { createLog } from '../terminal/log.ts'
-import { writeJson } from '../terminal/output.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
 interface PutOptions {

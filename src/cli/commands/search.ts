@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { searchesOf } from '../../config/searches.ts'
+import { searchesOf } from '../../config/plan.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import {
   type Found,
@@ -11,14 +11,13 @@ import {
   type SearchPlace,
   searchPlaces,
 } from '../../core/found.ts'
+import { pagesOf } from '../../core/kit/pages.ts'
 import type { View } from '../../core/view.ts'
 import type { Search } from '../../providers/search/index.ts'
 import { createIndexing } from '../operations/indexing.ts'
 import { addSourceOptions, asked, type SourceOptions, withSource } from '../operations/source.ts'
 import { exitCodeHelp, failed, misused } from '../terminal/exit.ts'
-import type { Io } from '../terminal/io.ts'
-import { writeJson } from '../terminal/output.ts'
-import { pagesOf } from '../terminal/pages.ts'
+import { type Io, writeJson } from '../terminal/io.ts'
 import { type Colours, coloursFor, escapeLines, escapeText, readableUri } from '../terminal/text.ts'
 
 interface SearchOptions extends SourceOptions, Omit<FoundQuery, 'query'> {

@@ -10,6 +10,7 @@ import { type Listen, parseListen } from '../../schema/values.ts'
 import type { AuditFile, HttpOptions, ServeOptions as Service } from '../../server/index.ts'
 import { serveStdio } from '../../server/stdio/serve-stdio.ts'
 import { hostName, ownCommand } from '../hosts/how-to-add.ts'
+import { packageVersion } from '../operations/command-line.ts'
 import type { ServeIndexingOptions } from '../operations/indexing.ts'
 import { type Local, openLocal, requireLocal, scopesOfMounts } from '../operations/local.ts'
 import {
@@ -27,9 +28,7 @@ import {
   warnOfLargeFolders,
 } from '../operations/serve-options.ts'
 import { type Announcer, createAnnouncer, openLater } from '../operations/serving.ts'
-import { createStop } from '../operations/stop.ts'
-import { packageVersion } from '../operations/version.ts'
-import { exitCodeHelp, failed } from '../terminal/exit.ts'
+import { createStop, exitCodeHelp, failed } from '../terminal/exit.ts'
 import { type Io, standardError, writeError } from '../terminal/io.ts'
 import { createLog, logFormats, logLevels } from '../terminal/log.ts'
 

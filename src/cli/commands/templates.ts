@@ -1,9 +1,8 @@
 import type { Command } from 'commander'
+import { pagesOf } from '../../core/kit/pages.ts'
 import { addSourceOptions, type SourceOptions, withSource } from '../operations/source.ts'
 import { exitCodeHelp } from '../terminal/exit.ts'
-import type { Io } from '../terminal/io.ts'
-import { createJsonArray } from '../terminal/output.ts'
-import { pagesOf } from '../terminal/pages.ts'
+import { createJsonArray, type Io } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
 interface TemplatesOptions extends SourceOptions {

@@ -8,8 +8,7 @@ import { parseDuration } from '../../schema/values.ts'
 import { addToken, readTokenFile, revokeToken, type StoredToken } from '../../server/auth/token-file.ts'
 import { trustCommand } from '../operations/withheld.ts'
 import { CommandError, exitCodeHelp, exitCodes, failed, misused } from '../terminal/exit.ts'
-import type { Io } from '../terminal/io.ts'
-import { writeJson } from '../terminal/output.ts'
+import { type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
 interface FileOptions {

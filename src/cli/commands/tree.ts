@@ -9,8 +9,7 @@ import { asResource } from '../operations/stat-find.ts'
 import { createTreeJson, createTreePrinter, formatTokens } from '../operations/tree-print.ts'
 import { type Measured, rootsOf, type Totals, type TreeVisitor, walk } from '../operations/tree-walk.ts'
 import { exitCodeHelp, failed, misused } from '../terminal/exit.ts'
-import { counted, formatSize } from '../terminal/format.ts'
-import type { Io } from '../terminal/io.ts'
+import { counted, formatSize, type Io } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 
 interface TreeOptions extends SourceOptions {

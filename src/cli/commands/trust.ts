@@ -3,11 +3,10 @@ import { join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { defaultConfig } from '../../config/folder.ts'
 import type { Withheld } from '../../config/untrusted.ts'
+import { errorCodeOf } from '../../core/errors.ts'
 import { reasonsOf, withheldJson } from '../operations/withheld.ts'
 import { CommandError, exitCodeHelp, exitCodes, failed } from '../terminal/exit.ts'
-import { count } from '../terminal/format.ts'
-import type { Io } from '../terminal/io.ts'
-import { writeJson } from '../terminal/output.ts'
+import { count, type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
 interface TrustOptions {
@@ -70,7 +69,7 @@ async function trust(file: string, { json }: TrustOptions, io: Io): Promise<void
   if ('problems' in loaded) throw failed(loaded.problems.map(formatConfigProblem).join('\n'))
   const { withheld } = loaded.config
   const record = await recordTrust(file, content).catch((error: unknown) => {
-    throw failed(`The trust cannot be kept in the state folder (${codeOf(error)}).`)
+    throw failed(`The trust cannot be kept in the state folder (${errorCodeOf(error) ?? 'unknown'}).`)
   })
   if (json) return writeJson(io.out, { ...record, allowed: withheld.map(withheldJson) })
   await io.out.write(formatAllowed(withheld))
@@ -89,7 +88,7 @@ function formatAllowed(withheld: readonly Withheld[]): string {
 async function revoke(file: string, { json }: TrustOptions, io: Io): Promise<void> {
   const { revokeTrust } = await import('../../config/trust.ts')
   const revoked = await revokeTrust(file).catch((error: unknown) => {
-    throw failed(`The trust cannot be removed from the state folder (${codeOf(error)}).`)
+    throw failed(`The trust cannot be removed from the state folder (${errorCodeOf(error) ?? 'unknown'}).`)
   })
   if (revoked === 0) throw new CommandError(exitCodes.notFound, `You do not trust ${file}: there is nothing to revoke.`)
   if (json) await writeJson(io.out, { file, revoked })
@@ -108,7 +107,3 @@ async function list({ json }: TrustOptions, io: Io): Promise<void> {
 }
 
 const words = { trusted: 'trusted', changed: 'trusted with another content', gone: 'the file is gone' } as const
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-}

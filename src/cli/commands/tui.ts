@@ -6,10 +6,9 @@ import { exitCodeHelp, failed } from '../terminal/exit.ts'
 import { type Io, writeError } from '../terminal/io.ts'
 import { createLog } from '../terminal/log.ts'
 import { isColourful } from '../terminal/text.ts'
-import { parseTokens } from '../tui/budget.ts'
 import { helpLines } from '../tui/keys.ts'
 import { showSource } from '../tui/session.ts'
-import type { Basket } from '../tui/state.ts'
+import { type Basket, parseTokens } from '../tui/state.ts'
 
 interface TuiOptions extends SourceOptions {
   readonly budget: number

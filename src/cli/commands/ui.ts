@@ -7,10 +7,9 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { stateFolder } from '../../config/folder.ts'
 import { isResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { packageVersion } from '../operations/command-line.ts'
 import { addSourceOptions, type Source, type SourceOptions, withSource } from '../operations/source.ts'
-import { createStop } from '../operations/stop.ts'
-import { packageVersion } from '../operations/version.ts'
-import { exitCodeHelp, failed, misused } from '../terminal/exit.ts'
+import { createStop, exitCodeHelp, failed, misused } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 
 interface UiOptions extends SourceOptions {
@@ -140,7 +139,7 @@ function identityOf({ name, catalog }: Source, { folders = [] }: UiOptions) {
 
 async function feedSearches({ catalog }: Source): Promise<void> {
   if (catalog === undefined) return
-  const { searchesOf } = await import('../../config/searches.ts')
+  const { searchesOf } = await import('../../config/plan.ts')
   for (const { provider } of searchesOf(catalog)) provider.feed()
 }
 

@@ -3,10 +3,8 @@ import type { Subscription, ViewChange } from '../../core/view.ts'
 import { nearestUri } from '../operations/nearest-uri.ts'
 import { addSourceOptions, type Source, type SourceOptions, withSource } from '../operations/source.ts'
 import { isThere } from '../operations/stat-find.ts'
-import { createStop } from '../operations/stop.ts'
-import { CommandError, exitCodeHelp, exitCodes, failed } from '../terminal/exit.ts'
-import { count } from '../terminal/format.ts'
-import type { Io } from '../terminal/io.ts'
+import { CommandError, createStop, exitCodeHelp, exitCodes, failed } from '../terminal/exit.ts'
+import { count, type Io } from '../terminal/io.ts'
 import { escapeText, readableUri } from '../terminal/text.ts'
 
 interface WatchOptions extends SourceOptions {

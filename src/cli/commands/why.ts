@@ -1,6 +1,6 @@
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import type { Command } from 'commander'
-import { folderOf, openMountLeftOut } from '../../config/left-out.ts'
+import { folderOf, openMountLeftOut } from '../../config/open-mount.ts'
 import type { PlannedMount } from '../../config/plan.ts'
 import { compileVerdict } from '../../core/access.ts'
 import { isResourceError } from '../../core/errors.ts'
@@ -14,9 +14,8 @@ import { explainLeftOut } from '../operations/left-out.ts'
 import { openLocal, requireLocal } from '../operations/local.ts'
 import { splitNames, uriOf } from '../operations/source.ts'
 import { CommandError, exitCodeHelp, exitCodes, failed } from '../terminal/exit.ts'
-import { type Io, writeError } from '../terminal/io.ts'
+import { type Io, writeError, writeJson } from '../terminal/io.ts'
 import { createLog } from '../terminal/log.ts'
-import { writeJson } from '../terminal/output.ts'
 import { coloursFor, escapeText } from '../terminal/text.ts'
 
 interface WhyOptions {

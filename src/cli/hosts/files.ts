@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { type FileHandle, lstat, mkdir, open, readFile, readlink, rename, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
+import { errorCodeOf } from '../../core/errors.ts'
+import { syncFolder } from '../../core/kit/local-disk.ts'
 import { failed } from '../terminal/exit.ts'
 
 /** A file of a host as it was read: its text without a byte order mark; undefined if it does not exist. */
@@ -47,8 +49,8 @@ async function bytesOf(file: string): Promise<Buffer | undefined> {
     if (stats.size > maxBytes) throw failed(`${file} is too large for a settings file, and was not changed.`)
     return await readFile(file)
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined
-    throw codeOf(error) === 'unknown' ? error : failed(`${file} cannot be read (${codeOf(error)}).`)
+    if (errorCodeOf(error) === 'ENOENT') return undefined
+    throw failedTo('read', file, error)
   }
 }
 
@@ -83,7 +85,7 @@ export async function writeHostFile(before: HostFile, text: string | undefined):
     }
     await syncFolder(dirname(target))
   } catch (error) {
-    throw codeOf(error) === 'unknown' ? error : failed(`${file} cannot be written (${codeOf(error)}).`)
+    throw failedTo('written', file, error)
   }
 }
 
@@ -140,13 +142,7 @@ async function keepOwner(handle: FileHandle, { uid, gid, mode }: Owner, file: st
   await handle.chmod(mode & 0o7777)
 }
 
-async function syncFolder(folder: string): Promise<void> {
-  // Windows has no descriptors of folders to sync.
-  const handle = await open(folder, 'r').catch(() => undefined)
-  await handle?.sync().catch(() => {})
-  await handle?.close()
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+function failedTo(verb: 'read' | 'written', file: string, error: unknown): unknown {
+  const code = errorCodeOf(error)
+  return code === undefined ? error : failed(`${file} cannot be ${verb} (${code}).`)
 }

@@ -1,7 +1,6 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { joinCommand } from '../operations/command-line.ts'
-import { isPublished } from '../operations/version.ts'
+import { isPublished, joinCommand } from '../operations/command-line.ts'
 
 /** Commands and settings that add a server to hosts, for a user to copy. */
 

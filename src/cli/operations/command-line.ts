@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { misused } from '../terminal/exit.ts'
 import { escapeText } from '../terminal/text.ts'
 
@@ -46,4 +47,18 @@ function quoted(word: string): string {
     return Array.from(Buffer.from(character), (byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')
   })
   return `$'${characters.join('')}'`
+}
+
+function readPackage(): { readonly version: string; readonly private?: boolean } {
+  return JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
+}
+
+/** The version of this package. */
+export function packageVersion(): string {
+  return readPackage().version
+}
+
+/** Whether `npx hikidashi` finds this package. While package.json says "private", npm refuses to publish it. */
+export function isPublished(): boolean {
+  return readPackage().private !== true
 }

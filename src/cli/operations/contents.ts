@@ -1,5 +1,5 @@
 import type { ResourceContent } from '../../core/view.ts'
-import type { Output } from '../terminal/output.ts'
+import type { Output } from '../terminal/io.ts'
 
 /** Writes one content: its text in UTF-8, or its bytes. */
 export async function writeContent(out: Output, content: ResourceContent): Promise<void> {

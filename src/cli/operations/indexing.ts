@@ -1,4 +1,4 @@
-import { searchesOf } from '../../config/searches.ts'
+import { searchesOf } from '../../config/plan.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import { sleep } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'

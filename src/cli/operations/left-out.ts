@@ -1,4 +1,4 @@
-import type { LeftOut, LeftOutCounts, LeftOutReason } from '../../config/left-out.ts'
+import type { LeftOut, LeftOutCounts, LeftOutReason } from '../../providers/files/index.ts'
 
 /** Why a file is left out, in a few words that apply to every file with this reason. */
 const reasons: Readonly<Record<LeftOutReason, string>> = {

@@ -1,8 +1,8 @@
 import { access } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { isAbsolute, parse, relative, resolve, sep } from 'node:path'
+import { parse, relative, resolve } from 'node:path'
 import type { OpenedCatalog } from '../../config/build.ts'
-import { checkFolder, defaultConfig, defaultStoreFile, stateFolder } from '../../config/folder.ts'
+import { checkFolder, defaultConfig, defaultStoreFile, isInside, stateFolder } from '../../config/folder.ts'
 import type { Config } from '../../config/load.ts'
 import { type PlannedMount, planConfig, planFolders, scopesIn } from '../../config/plan.ts'
 import { type ConfigProblem, formatConfigProblem } from '../../config/problem.ts'
@@ -14,8 +14,7 @@ import type { Measurements } from '../../core/measurements.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Scrubber } from '../../core/scrub.ts'
 import { failed, misused } from '../terminal/exit.ts'
-import { count } from '../terminal/format.ts'
-import type { Io } from '../terminal/io.ts'
+import { count, type Io } from '../terminal/io.ts'
 import { escapeText } from '../terminal/text.ts'
 import type { Secrets } from './secrets.ts'
 import { loadFound, withheldNote } from './withheld.ts'
@@ -110,11 +109,6 @@ function holdsStoreOf(folders: readonly string[], folder: string): boolean {
   const state = stateFolder()
   if (isInside(state, folder)) return true
   return isInside(folder, state) && isInside(defaultStoreFile(folders), folder)
-}
-
-function isInside(file: string, folder: string): boolean {
-  const path = relative(folder, file)
-  return !isAbsolute(path) && path !== '..' && !path.startsWith(`..${sep}`)
 }
 
 /**

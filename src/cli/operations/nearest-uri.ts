@@ -1,7 +1,7 @@
+import { pagesOf } from '../../core/kit/pages.ts'
 import { decodeComponent } from '../../core/uri.ts'
 import type { Resource, View } from '../../core/view.ts'
 import { nearest } from '../../schema/refusals.ts'
-import { pagesOf } from '../terminal/pages.ts'
 
 /** Maximum number of children that are compared in a directory, and maximum time of the search, in milliseconds. */
 const maxChildren = 2000

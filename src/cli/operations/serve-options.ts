@@ -10,8 +10,8 @@ import { type Listen, resolveFolder } from '../../schema/values.ts'
 import type { ContentLinkOptions } from '../../server/index.ts'
 import { failed, misused } from '../terminal/exit.ts'
 import type { logFormats, logLevels } from '../terminal/log.ts'
+import { packageVersion } from './command-line.ts'
 import type { Local } from './local.ts'
-import { packageVersion } from './version.ts'
 import { reasonsOf, trustCommand } from './withheld.ts'
 
 export interface ServeOptions {

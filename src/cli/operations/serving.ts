@@ -1,9 +1,7 @@
 import type { OpenedCatalog } from '../../config/build.ts'
-import { guideFor } from '../../config/guide.ts'
-import { withOverview } from '../../config/overview.ts'
-import { abilitiesOf, takesWriting } from '../../config/plan.ts'
+import { guideFor, withOverview } from '../../config/overview.ts'
+import { abilitiesOf, searchesOf, takesWriting } from '../../config/plan.ts'
 import { profilesOf } from '../../config/profiles.ts'
-import { searchesOf } from '../../config/searches.ts'
 import { withMountedSkills } from '../../config/skills.ts'
 import { postsUnder, type Writing, writingOf } from '../../config/writing.ts'
 import { createMemory } from '../../context/memory.ts'
@@ -18,9 +16,9 @@ import type { View } from '../../core/view.ts'
 import { createExplorerApp } from '../../explorer/app.ts'
 import type { HttpOptions, ServeOptions } from '../../server/index.ts'
 import { addOverHttp, addOverStdio, type Server } from '../hosts/how-to-add.ts'
-import { count } from '../terminal/format.ts'
+import { count } from '../terminal/io.ts'
+import { packageVersion } from './command-line.ts'
 import type { Local } from './local.ts'
-import { packageVersion } from './version.ts'
 
 /** Announces that a server runs: to a person, how to use it; to a log collector, one event. */
 export interface Announcer {

@@ -1,9 +1,9 @@
 import { isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
+import { pagesOf } from '../../core/kit/pages.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { decodeComponent } from '../../core/uri.ts'
 import { directoryMimeType, type Resource, type ResourceTemplate, type View } from '../../core/view.ts'
-import { pagesOf } from '../terminal/pages.ts'
 import { lengthOf } from './contents.ts'
 
 /** Facts of a resource or a directory. */

@@ -1,6 +1,5 @@
 import type { Resource } from '../../core/view.ts'
-import { formatSize, formatTime, resourceToJson } from '../terminal/format.ts'
-import type { Output } from '../terminal/output.ts'
+import { formatSize, formatTime, type Output, resourceToJson } from '../terminal/io.ts'
 import { type Colours, coloursFor, displayWidth, escapeText, padDisplay, readableUri } from '../terminal/text.ts'
 import { nameOf } from './nearest-uri.ts'
 import type { Measured, Place, Totals, TreeVisitor } from './tree-walk.ts'

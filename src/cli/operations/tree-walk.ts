@@ -1,8 +1,8 @@
 import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { pagesOf } from '../../core/kit/pages.ts'
 import { parseAddress } from '../../core/uri.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
 import { CommandError, exitCodes, misused } from '../terminal/exit.ts'
-import { pagesOf } from '../terminal/pages.ts'
 import { asked, type Source } from './source.ts'
 import { asResource } from './stat-find.ts'
 

@@ -1,11 +1,23 @@
 import { bare, folderAt, withFolder, withListed, withOpen, withPage, withStale } from '../../browse/tree.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { Resource } from '../../core/view.ts'
-import { toggled } from './budget.ts'
-import { previewSize } from './places.ts'
+import { matches, needleOf } from './cells.ts'
+import { edit, editorOf, escapedless, type Input, insert } from './input.ts'
+import { moved, movedTo } from './moves.ts'
+import { chosenRow, previewSize, type TreeRow, treeRows } from './places.ts'
 import { appended, endOf, previewOf, type Shown } from './preview.ts'
-import { unsearchable } from './prompts.ts'
-import { type Basket, type Counted, type Event, type FoundList, type Hits, type State, without } from './state.ts'
+import {
+  type Basket,
+  type Counted,
+  type Event,
+  type FoundList,
+  type Hits,
+  type Prompt,
+  type State,
+  type Step,
+  toggled,
+  without,
+} from './state.ts'
 
 /** A directory with more entries than this is not listed again automatically; `r` lists it. */
 const maxRelisted = 5000
@@ -159,4 +171,75 @@ export function previewing(state: State, uri: string | undefined, words: readonl
   const { preview } = state
   if (preview?.uri !== uri) return { ...state, preview: previewOf(uri, words) }
   return preview.words.join(' ') === words.join(' ') ? state : { ...state, preview: { ...preview, words } }
+}
+
+/** Begins to ask for a line. */
+export function asking(state: State, kind: Prompt['kind'], text = ''): State {
+  return { ...state, prompt: { kind, editor: editorOf(text) } }
+}
+
+/** Applies an input while a line is being edited. */
+export function prompted(state: State, prompt: Prompt, input: Input): Step {
+  const { kind, editor } = prompt
+  if (input.kind !== 'key') return { state: written(state, { kind, editor: insert(editor, escapedless(input.text)) }) }
+  const { name, ctrl } = input
+  if (name === 'escape' || (ctrl && (name === 'c' || name === 'g'))) {
+    const rest = without(state, 'prompt')
+    return { state: kind === 'filter' ? { ...rest, filter: '' } : rest }
+  }
+  if (name === 'enter') return entered(without(state, 'prompt'), kind, editor.text.trim())
+  if (kind === 'filter' && (name === 'up' || name === 'down'))
+    return { state: moved({ ...state, focus: 'list' }, name === 'up' ? -1 : 1) }
+  // Backspace in an empty prompt closes it.
+  if (name === 'backspace' && editor.text === '') return { state: without(state, 'prompt') }
+  const next = edit(editor, input)
+  return { state: next === undefined ? state : written(state, { kind, editor: next }) }
+}
+
+/** Stores the edited text of a prompt. A filter is also applied at once. */
+function written(state: State, prompt: Prompt): State {
+  return prompt.kind === 'filter' ? filtered({ ...state, prompt }, prompt.editor.text) : { ...state, prompt }
+}
+
+/** Applies a filter. If the selected line does not match it, the first matching line is selected. */
+function filtered(state: State, filter: string): State {
+  const next = { ...without(state, 'visiting', 'toEnd'), filter }
+  const needle = needleOf(filter)
+  if (needle === undefined) return next
+  const row = chosenRow(state)
+  const isKept = row !== undefined && row.says === undefined && matches(row.resource, needle)
+  // The directories above the first match are shown only because of it.
+  const isIt = ({ resource, says }: TreeRow) => says === undefined && matches(resource, needle)
+  const first = isKept ? -1 : treeRows(next).findIndex(isIt)
+  return first < 0 ? next : movedTo(next, first)
+}
+
+function entered(state: State, kind: Prompt['kind'], text: string): Step {
+  if (text === '') return { state }
+  switch (kind) {
+    case 'filter':
+      return { state }
+    case 'search':
+      return { state: searched(state, text) }
+    case 'goto':
+      return { state, effect: { kind: 'goto', text } }
+    case 'export':
+      return { state, effect: { kind: 'export', file: text } }
+  }
+}
+
+/** Searches. If there is no search, filters the names. */
+function searched(state: State, query: string): State {
+  if (state.searches === 'none') return unsearchable(state, query)
+  return {
+    ...without(state, 'visiting', 'goal'),
+    list: 'found',
+    focus: 'list',
+    found: { query, state: 'searching', hits: [], notes: [], at: 0, top: 0 },
+  }
+}
+
+function unsearchable(state: State, query: string): State {
+  const notice = { text: 'No search is mounted here: the names of what is open are filtered instead.' }
+  return { ...filtered({ ...without(state, 'found'), list: 'tree' }, query), notice }
 }

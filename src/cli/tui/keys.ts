@@ -1,10 +1,9 @@
 import { folderAt, withStale } from '../../browse/tree.ts'
-import { endings, levelled, reformatted, toggled } from './budget.ts'
+import { asking } from './arrivals.ts'
 import type { Key } from './input.ts'
 import { closed, moved, movedToEnd, opened, pageOf, scrolledBy, toggledFolder } from './moves.ts'
-import { chosen, chosenRow, isFolder } from './places.ts'
-import { asking } from './prompts.ts'
-import { type State, type Step, without } from './state.ts'
+import { chosen, chosenRow } from './places.ts'
+import { endings, isFolder, levelled, reformatted, type State, type Step, toggled, without } from './state.ts'
 
 const stay = (state: State): Step => ({ state })
 

@@ -1,8 +1,8 @@
 import { folderAt, wayTo, withFolder, withOpen } from '../../browse/tree.ts'
 import type { Resource } from '../../core/view.ts'
-import { chosenRow, hitRows, isFolder, layoutOf, previewSize, treeRows } from './places.ts'
+import { chosenRow, hitRows, layoutOf, previewSize, treeRows } from './places.ts'
 import { endOf, scrolled } from './preview.ts'
-import { type State, without } from './state.ts'
+import { isFolder, type State, without } from './state.ts'
 
 /** How many lines a page has in the focused part of the screen. */
 export function pageOf(state: State): number {

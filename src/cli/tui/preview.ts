@@ -1,6 +1,5 @@
 import { defined } from '../../core/kit/defined.ts'
-import { cellsOf, type Row, type Span, type Style, span, wrap } from './cells.ts'
-import { marked } from './match.ts'
+import { cellsOf, marked, type Row, type Span, type Style, span, wrap } from './cells.ts'
 
 /** A line of the preview. A line without a number continues the line before, or is no part of a text. */
 export interface PreviewLine {

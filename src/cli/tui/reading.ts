@@ -3,7 +3,7 @@ import { defined } from '../../core/kit/defined.ts'
 import { isText } from '../../core/kit/utf8.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { directoryMimeType, type Resource, type ResourceContent, type View } from '../../core/view.ts'
-import { formatSize } from '../terminal/format.ts'
+import { formatSize } from '../terminal/io.ts'
 import { createFences, type Language, languageOf, type PreviewLine, type Shown } from './preview.ts'
 
 /** Size above which a text is read in parts, in bytes; lines of a part; and maximum number of bytes kept of a whole content. */

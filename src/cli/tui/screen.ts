@@ -1,4 +1,3 @@
-import { planIn } from './budget.ts'
 import {
   blanks,
   type Cell,
@@ -14,10 +13,9 @@ import {
   wrap,
 } from './cells.ts'
 import { helpHeight, keyHelp } from './keys.ts'
-import { listPane } from './panes.ts'
-import { detailsOf, isTooSmall, layoutOf, least, previewSize, treeRows } from './places.ts'
+import { detailsOf, isTooSmall, layoutOf, least, listPane, previewSize, treeRows } from './places.ts'
 import { gutterOf, markedRowsOfLine, type Preview } from './preview.ts'
-import type { Prompt, State } from './state.ts'
+import { type Prompt, planIn, type State } from './state.ts'
 
 export interface Screen {
   /** As many as the screen has, each exactly as wide. */
@@ -206,7 +204,7 @@ interface Painter {
   forget(): void
 }
 
-/** From 0. */
+/** A cell of the screen, counted from 0. */
 interface Position {
   readonly row: number
   readonly column: number

@@ -2,8 +2,8 @@ import type { BasketItem } from '../../browse/basket.ts'
 import { folderAt } from '../../browse/tree.ts'
 import type { View } from '../../core/view.ts'
 import { soughtIn } from './moves.ts'
-import { isFolder, layoutOf, previewSize, treeRows } from './places.ts'
-import type { Basket, State } from './state.ts'
+import { layoutOf, previewSize, treeRows } from './places.ts'
+import { type Basket, isFolder, type State } from './state.ts'
 
 /** Data that the screen needs. Fetches that are no longer wanted are aborted. */
 export type Want = { readonly key: string } & (

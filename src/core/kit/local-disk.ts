@@ -1,3 +1,5 @@
+import { open } from 'node:fs/promises'
+
 /** Local file systems by their `f_type`, see statfs(2). A call on any other may hang. */
 const localTypes = new Set([
   0xef53, // ext2, ext3, ext4
@@ -18,4 +20,12 @@ const localTypes = new Set([
 /** Whether a file system is local, by the `type` of `fs.statfs` on Linux. On other systems always false, since it cannot be known. */
 export function isLocalDisk(type: number): boolean {
   return process.platform === 'linux' && localTypes.has(type)
+}
+
+/** Writes the entries of a folder to its disk, so that a renamed file is still there after a power failure. */
+export async function syncFolder(folder: string): Promise<void> {
+  // Windows has no descriptors of folders to sync.
+  const handle = await open(folder, 'r').catch(() => undefined)
+  await handle?.sync().catch(() => {})
+  await handle?.close()
 }

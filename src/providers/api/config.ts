@@ -1,14 +1,16 @@
-import { isResourceError } from '../../core/errors.ts'
+import { invalid, isResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import * as z from '../../schema/builder.ts'
 import { documentsShape } from '../../schema/documents.ts'
 import { secrets, service } from '../../schema/effects.ts'
 import { duration, secret, text } from '../../schema/fields.ts'
 import { httpUrl, originEffects, originShape } from '../../schema/origin.ts'
 import { refusal } from '../../schema/refusals.ts'
+import { refuseInTheClear, resolveSecret, type SecretSource } from '../../schema/secret.ts'
 import { kindOfKey } from '../../secrets/keys.ts'
 import { parsePointer } from '../settings/tree.ts'
-import { defineSource } from '../source.ts'
-import { describedShape } from '../web/config.ts'
+import { defineSource, type OpenSource } from '../source.ts'
+import { describedShape, originOptions } from '../web/config.ts'
 import { compileRoute, type RouteOptions } from './route.ts'
 
 const pointer = z.string().refine(isPointer, {
@@ -149,3 +151,42 @@ export const source = defineSource({
     },
   },
 })
+
+/** Opens the routes of an API. */
+export const open: OpenSource<typeof source> = async (options, { folder, log, redaction }) => {
+  const { url, routes, bearer, keep, maxEntries, poll, redact = 'off', insecure } = options
+  const secrets = new Map<string, string>()
+  const plain: Record<string, string> = {}
+  for (const [name, value] of Object.entries(options.headers ?? {}))
+    if (typeof value === 'string') plain[name] = value
+    else secrets.set(name, await headerSecret(`headers.${name}`, value, folder))
+  const token = bearer === undefined ? undefined : await headerSecret('bearer', bearer, folder)
+  const hidden = [...secrets.values(), ...(token === undefined ? [] : [token])]
+  if (hidden.length > 0) refuseInTheClear(url, insecure)
+  const [{ api }, { sliced }] = await Promise.all([import('./index.ts'), import('../../wrap/sliced.ts')])
+  const opened = api({
+    ...originOptions(options),
+    url,
+    routes: routes as readonly RouteOptions[],
+    headers: {
+      ...plain,
+      ...Object.fromEntries(secrets),
+      ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
+    },
+    secrets: hidden,
+    ...defined({ keepMs: keep, maxEntries, poll }),
+    log,
+  })
+  if (redact === 'off') return sliced(opened)
+  const { redacted } = await import('../../wrap/redacted.ts')
+  return sliced(redacted(opened, { ...(await redaction()), mode: redact }))
+}
+
+/** @throws ResourceError `invalid` for a missing secret, or one that no header can hold. */
+async function headerSecret(key: string, source: SecretSource, folder: string): Promise<string> {
+  const found = await resolveSecret(source, { folder })
+  if ('message' in found) throw invalid(`There is no "${key}". ${found.message} ${found.fix}`, 'secret')
+  if (/[^\x20-\x7e\x80-\xff]/.test(found.value))
+    throw invalid(`"${key}" holds a line end or another character that no header can hold.`, 'secret')
+  return found.value
+}

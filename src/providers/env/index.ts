@@ -9,8 +9,8 @@ import { redactedMark, type Scrubber } from '../../core/scrub.ts'
 import { kindOfKey } from '../../secrets/keys.ts'
 import { type Redactor, sharedRedactor } from '../../secrets/redactor.ts'
 import { createSeal, isSecretPath, redactedKey } from '../../wrap/redacted/facts.ts'
-import { createBudget, defaultLimits, isParseFault } from '../settings/limits.ts'
 import { parseDotenv } from '../settings/lines.ts'
+import { createBudget, defaultLimits, isParseFault } from '../settings/tree.ts'
 
 /** Snapshot of variables by name. */
 interface Environment {

@@ -40,21 +40,12 @@ function goOn(): void {
  * Cooperative yield for long work: `if (breath.due()) await breath.take()`. Between two yields the event loop is blocked for about 8 ms,
  * however many such tasks run at once: they share the slice of a turn, and those that have waited longest go first.
  */
-export interface Breath {
-  due(): boolean
-  take(): Promise<void>
-}
-
-const breath: Breath = {
-  due: () => performance.now() - (begun ?? begin()) > sliceMs,
-  take: () =>
+export const breath = {
+  due: (): boolean => performance.now() - (begun ?? begin()) > sliceMs,
+  take: (): Promise<void> =>
     new Promise((resolve) => {
       waiting.push(resolve)
       if (!isResuming) setImmediate(next)
       isResuming = true
     }),
-}
-
-export function createBreath(): Breath {
-  return breath
 }

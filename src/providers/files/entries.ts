@@ -6,7 +6,6 @@ import { baseName } from '../../core/path.ts'
 import type { Entry } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { headingBytes, headingIn } from '../../text/heading.ts'
-import type { Breath } from './breath.ts'
 import type { FileFacts, Looked } from './looked.ts'
 import { mimeTypeOf, noFacts, type RuleFacts, type Rules } from './media.ts'
 import type { Names } from './names.ts'
@@ -28,7 +27,6 @@ interface Entries {
     group: readonly number[],
     looked: Looked | undefined,
     signal: AbortSignal,
-    breath: Breath,
   ): Promise<readonly Entry[]>
   /** Returns the entry of a file. Takes ownership of its position. */
   describe(position: Position, signal: AbortSignal): Promise<Entry>
@@ -122,14 +120,13 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
     group: readonly number[],
     looked: Looked | undefined,
     signal: AbortSignal,
-    breath: Breath,
   ): Promise<readonly Entry[]> => {
     const known = looked === undefined || rules.any ? undefined : knownOf(directory, group, looked)
     if (known !== undefined) return known
     const seen = group.map((index) => looked?.at(index))
     const missing = [...seen.keys()].filter((i) => seen[i] === undefined)
     const names = missing.map((i) => directory.names.names[group[i] ?? -1] ?? '')
-    const stats = await lookAtAll(directory.position.place, names, pool, signal, breath)
+    const stats = await lookAtAll(directory.position.place, names, pool, signal)
     for (const [at, i] of missing.entries()) {
       const judged = judge(directory, group[i] ?? -1, stats[at], looked, signal)
       seen[i] = judged instanceof Promise ? await judged : judged

@@ -2,7 +2,7 @@ import * as fs from 'node:fs'
 import * as path from 'node:path'
 import { isResourceError } from '../../core/errors.ts'
 import { compileGlob } from '../../core/glob.ts'
-import { createBreath } from './breath.ts'
+import { breath } from './breath.ts'
 import { isSecretName } from './excludes.ts'
 import { createIgnoreFiles } from './ignore-files.ts'
 import { type IgnoreLine, ignoringLine } from './ignores.ts'
@@ -201,7 +201,6 @@ async function countLeftOut(
 ): Promise<LeftOutCounts> {
   const counts: Partial<Record<LeftOutReason, number>> = {}
   let seen = 0
-  const breath = createBreath()
   const countIn = async (position: Position): Promise<void> => {
     for (const entry of await fs.promises.readdir(position.place.at, { withFileTypes: true })) {
       signal.throwIfAborted()

@@ -3,7 +3,7 @@ import { inGroups } from '../../core/kit/groups.ts'
 import { comparePaths, resumeIn } from '../../core/path.ts'
 import type { Entry, ListQuery } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
-import { createBreath } from './breath.ts'
+import { breath } from './breath.ts'
 import { createEntries, describeDirectory, type Headings } from './entries.ts'
 import type { Route } from './kept.ts'
 import { createLookedCache, type Looked, type LookedCache } from './looked.ts'
@@ -120,7 +120,6 @@ export function createLister({
     const leave = () => {
       for (const { position } of frames.splice(1)) position.place.close()
     }
-    const breath = createBreath()
     let size = firstGroup
     const lookedIn = createKnown(vouch, cache)
     try {
@@ -146,7 +145,7 @@ export function createLister({
           const group = takeGroup(frame, size, skim)
           size = Math.min(size * 2, lastGroup)
           const looked = await lookedIn(frame, group.length)
-          const entries = await entriesIn.of(frame, group, looked, signal, breath)
+          const entries = await entriesIn.of(frame, group, looked, signal)
           check(signal)
           const [first] = entries
           if (first !== undefined && isSparing && frames.length > 1) {

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs'
 import { ResourceError } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
-import { createBreath } from './breath.ts'
+import { breath } from './breath.ts'
 import { sortNames } from './order.ts'
 import type { Place } from './place.ts'
 import { failure, type Pool, untilAbort } from './pool.ts'
@@ -63,7 +63,6 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
   }
 
   const selectNames = async ({ names, linked }: FoundNames, position: Position): Promise<Names> => {
-    const breath = createBreath()
     const selected: string[] = []
     const isShown = (name: string) => shows(position, name)
     for (const name of names) {

@@ -1,6 +1,6 @@
 import { firstIndex } from '../../core/kit/first-index.ts'
 import { comparePaths } from '../../core/path.ts'
-import { createBreath } from './breath.ts'
+import { breath } from './breath.ts'
 
 /** Number of names sorted at once: about 4 ms. */
 const run = 4096
@@ -10,7 +10,6 @@ const run = 4096
  * block the event loop.
  */
 export async function sortNames(names: readonly string[]): Promise<readonly string[]> {
-  const breath = createBreath()
   let runs: (readonly string[])[] = []
   for (let start = 0; start < names.length; start += run) {
     runs.push(sortRun(names.slice(start, start + run)))

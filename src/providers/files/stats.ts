@@ -1,7 +1,7 @@
 import type { BigIntStats } from 'node:fs'
 import * as fs from 'node:fs'
 import { isResourceError } from '../../core/errors.ts'
-import { type Breath, createBreath } from './breath.ts'
+import { breath } from './breath.ts'
 import type { Place } from './place.ts'
 import { failure, type Pool } from './pool.ts'
 
@@ -44,7 +44,6 @@ export async function lookAtAll(
   names: readonly string[],
   pool: Pool,
   signal: AbortSignal,
-  breath: Breath = createBreath(),
 ): Promise<readonly Found[]> {
   const found: Found[] = []
   const start = performance.now()

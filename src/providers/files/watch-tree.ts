@@ -1,7 +1,6 @@
 import type { BigIntStats } from 'node:fs'
 import { isResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { createBreath } from './breath.ts'
 import { type NameCache, sameAliases } from './names.ts'
 import { indexAfter } from './order.ts'
 import type { Pool } from './pool.ts'
@@ -176,12 +175,11 @@ function createScan(options: TreeOptions, visit: Visit) {
     const { snapshot } = directory
     const nameAt = (index: number) => snapshot.names.names[index] ?? ''
     const doubt = cause === 'heard' || (cause === 'round' && !directories.isHeard(directory))
-    const breath = createBreath()
     for (let start = 0; start < indices.length; start += group) {
       const part = indices.slice(start, start + group)
       const from = Date.now()
       const bare = part.map((index) => nameAt(index).replace(/\/$/, ''))
-      const found = await lookAtAll(position.place, bare, pool, signal, breath)
+      const found = await lookAtAll(position.place, bare, pool, signal)
       if (cause === 'round') {
         await everythingHeard()
         if (isLeftToEvents(directory)) return leaveToEvents(directory)
@@ -254,7 +252,7 @@ async function tellPassed(
   const isThere = (name: string) => lists.some((list) => [name, `${name}/`].some((one) => indexOf(list, one) !== -1))
   const passed = [...heard].filter((name) => !isThere(name) && names.shows(position, name))
   // A name that exists but is in no list is not served, for example a symbolic link.
-  const there = await lookAtAll(position.place, passed, pool, signal, createBreath())
+  const there = await lookAtAll(position.place, passed, pool, signal)
   // Not as a changed list: otherwise every client would list again whenever a file is replaced.
   for (const [i, name] of passed.entries()) if (there[i] === undefined) directories.tell(directory, name, false)
 }

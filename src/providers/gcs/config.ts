@@ -1,9 +1,11 @@
+import { defined } from '../../core/kit/defined.ts'
 import * as z from '../../schema/builder.ts'
 import { path, service } from '../../schema/effects.ts'
 import { text } from '../../schema/fields.ts'
-import { objectsEffects, objectsShape } from '../objects/config.ts'
+import { resolveFolder } from '../../schema/values.ts'
+import { bucketOptions, objectsEffects, objectsShape } from '../objects/config.ts'
 import { s3Shape } from '../s3/config.ts'
-import { defineSource } from '../source.ts'
+import { defineSource, type OpenSource } from '../source.ts'
 
 /** The options of a mount whose provider is `gcs`. */
 const gcsShape = {
@@ -35,3 +37,14 @@ export const source = defineSource({
     options: { ...objectsEffects, keyFile: path, userProject: 'none' },
   },
 })
+
+/** Opens a bucket of Google Cloud Storage, whose objects are documents. */
+export const open: OpenSource<typeof source> = async (given, { folder, log, documents }) => {
+  const { endpoint, insecure, keyFile, userProject, anonymous } = given
+  const options = bucketOptions(given)
+  const { gcs } = await import('./index.ts')
+  const key = keyFile === undefined ? undefined : resolveFolder(keyFile, folder)
+  return documents(
+    await gcs({ ...options, ...defined({ endpoint, insecure, keyFile: key, userProject, anonymous }), log }),
+  )
+}

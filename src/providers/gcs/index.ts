@@ -1,10 +1,23 @@
-import { invalid } from '../../core/errors.ts'
+import { createHash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { CRC32C } from '@google-cloud/storage'
+import { invalid, ResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import { requireKeys } from '../../core/kit/required.ts'
-import type { Provider } from '../../core/provider.ts'
+import type { Log } from '../../core/log.ts'
+import type { ByteRange, Provider } from '../../core/provider.ts'
 import { parseEndpoint } from '../objects/endpoint.ts'
 import { type BucketOptions, completeOptions, createObjects } from '../objects/provider.ts'
-import { createClient } from './client.ts'
-import { createGcsStore } from './store.ts'
+import {
+  createSeldom,
+  type GetQuery,
+  type ObjectBody,
+  type ObjectDetails,
+  ObjectFault,
+  type ObjectStore,
+  rangeHeader,
+} from '../objects/store.ts'
+import { createClient, type GcsClient, refusal, release, translate } from './client.ts'
 
 export interface GcsOptions extends BucketOptions {
   /** Address of the API, if it is not Google's: `http://127.0.0.1:4443`. */
@@ -43,6 +56,244 @@ export async function gcs(options: GcsOptions): Promise<Provider> {
     throw invalid('Links are signed, and without credentials nothing is. Remove "links".', 'links')
   const endpoint = options.endpoint === undefined ? undefined : parseEndpoint(options.endpoint, insecure)
   const client = createClient({ endpoint, keyFile, anonymous, timeoutMs: settings.timeoutMs, sockets })
-  const store = createGcsStore({ client, bucket, userProject, log: settings.log })
-  return createObjects(store, settings)
+  return createObjects(createStore(client, bucket, userProject, settings.log), settings)
+}
+
+/** Maximum size of an answer other than an object, in bytes: ten times that of a page of a thousand objects. */
+const maxAnswer = 16 * 2 ** 20
+/** Maximum size of a refusal, in bytes. */
+const maxRefusal = 64 * 1024
+/** Maximum number of consecutive empty answers to a listing. */
+const maxEmpty = 20
+const facts = 'name,size,updated,generation,contentType'
+const details = `${facts},contentEncoding,storageClass,metadata`
+
+/** Object store for a bucket of Google Cloud Storage (JSON API, v1). */
+function createStore(client: GcsClient, bucket: string, userProject: string | undefined, log: Log): ObjectStore {
+  const seldom = createSeldom(log)
+  const place = `b/${encodeURIComponent(bucket)}/o`
+
+  /** Returns a successful answer; throws the error for any other. */
+  const ask = async (
+    about: 'list' | 'object',
+    path: string,
+    params: Readonly<Record<string, string | number | undefined>>,
+    signal: AbortSignal,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<IncomingMessage> => {
+    try {
+      const answer = await client.send(path, { ...params, userProject }, signal, headers)
+      const { statusCode = 0 } = answer
+      if (statusCode === 200 || statusCode === 206) return answer
+      throw refusal(statusCode, await reasonIn(answer), about, seldom)
+    } catch (error) {
+      signal.throwIfAborted()
+      throw translate(error)
+    }
+  }
+
+  const objectAt = (key: string) => `${place}/${encodeURIComponent(key)}`
+
+  return {
+    page: async ({ prefix, after, limit, shallow = false }, signal) => {
+      const params = {
+        maxResults: limit,
+        fields: `items(${facts}),prefixes,nextPageToken`,
+        ...(prefix === '' ? {} : { prefix }),
+        // The offset is inclusive: skip the key itself.
+        ...defined({ startOffset: after }),
+        ...(shallow ? { delimiter: '/' } : {}),
+      }
+      let token: string | undefined
+      // An answer may be empty although more objects follow.
+      for (let tries = 0; tries < maxEmpty; tries++) {
+        const answer = await ask('list', place, { ...params, pageToken: token }, signal)
+        const { items = [], prefixes = [], nextPageToken } = recordIn(await jsonOf(answer, signal, maxAnswer))
+        if (!Array.isArray(items) || !Array.isArray(prefixes)) throw notGcs('a listing without items')
+        const found = items.map((item) => detailsOf(recordIn(item)))
+        const objects = found[0]?.key === after ? found.slice(1) : found
+        token = typeof nextPageToken === 'string' ? nextPageToken : undefined
+        if (token === undefined || objects.length + prefixes.length > 0)
+          return { objects, prefixes: prefixes.map(String), more: token !== undefined }
+      }
+      throw notGcs('nothing, again and again')
+    },
+    head: async (key, signal) => {
+      const answer = await ask('object', objectAt(key), { fields: details }, signal)
+      const found = detailsOf(recordIn(await jsonOf(answer, signal, maxAnswer)))
+      if (found.key !== key) throw notGcs('another object than was asked for')
+      return found
+    },
+    get: async (query, signal) => {
+      const { key, range, version } = query
+      const headers = range === undefined ? {} : { range: rangeHeader(range) }
+      const params = { alt: 'media', ...defined({ ifGenerationMatch: version }) }
+      const answer = await ask('object', objectAt(key), params, signal, headers)
+      try {
+        return bodyOf(query, answer, signal)
+      } catch (error) {
+        release(answer)
+        throw error
+      }
+    },
+    link: async ({ key, version }, seconds) => {
+      const file = client.storage.bucket(bucket).file(key)
+      try {
+        const [url] = await file.getSignedUrl({
+          version: 'v4',
+          action: 'read',
+          expires: Date.now() + seconds * 1000,
+          queryParams: { generation: version, ...defined({ userProject }) },
+        })
+        return url
+      } catch {
+        throw new ResourceError(
+          'unavailable',
+          'These credentials cannot sign links. Use those of a service account, or remove "links".',
+        )
+      }
+    },
+    close: () => client.close(),
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+function recordIn(value: unknown): Fields {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notGcs('no object of JSON')
+  return value as Fields
+}
+
+function detailsOf({ name, size, updated, generation, ...others }: Fields): ObjectDetails {
+  const bytes = Number(size)
+  const time = Date.parse(String(updated))
+  if (typeof name !== 'string' || typeof generation !== 'string' || !Number.isSafeInteger(bytes) || bytes < 0)
+    throw notGcs('an object without a name, a size or a generation')
+  const { contentType, contentEncoding, storageClass, metadata } = others
+  return {
+    key: name,
+    size: bytes,
+    ...(Number.isNaN(time) ? {} : { modified: Math.floor(time / 1000) * 1000 }),
+    version: generation,
+    ...(typeof contentType === 'string' ? { mimeType: contentType } : {}),
+    ...(typeof contentEncoding === 'string' && contentEncoding !== '' ? { encoding: contentEncoding } : {}),
+    ...(typeof storageClass === 'string' ? { storageClass } : {}),
+    ...(typeof metadata === 'object' && metadata !== null ? { metadata: textsIn(metadata) } : {}),
+  }
+}
+
+function textsIn(metadata: object): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(metadata).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  )
+}
+
+function bodyOf({ key, range, version }: GetQuery, answer: IncomingMessage, signal: AbortSignal): ObjectBody {
+  const { headers } = answer
+  const { start, end, size } = placeOf(range, headers['content-range'], headers['content-length'])
+  const generation = headers['x-goog-generation']
+  if (typeof generation !== 'string') throw notGcs('an object without a generation')
+  if (version !== undefined && version !== generation) throw new ObjectFault('replaced')
+  const time = Date.parse(headers['last-modified'] ?? '')
+  const text = (name: string) => {
+    const value = headers[name]
+    return typeof value === 'string' && value !== '' ? value : undefined
+  }
+  const [mimeType, encoding] = [text('content-type'), text('x-goog-stored-content-encoding')]
+  const storageClass = text('x-goog-storage-class')
+  const metadata = Object.entries(headers).flatMap(([name, value]) =>
+    name.startsWith('x-goog-meta-') && typeof value === 'string' ? [[name.slice(12), value] as const] : [],
+  )
+  const found: ObjectDetails = {
+    ...{ key, size, version: generation },
+    ...(Number.isNaN(time) ? {} : { modified: time }),
+    ...defined({ mimeType, storageClass }),
+    ...(encoding === undefined || encoding === 'identity' ? {} : { encoding }),
+    ...(metadata.length === 0 ? {} : { metadata: Object.fromEntries(metadata) }),
+  }
+  const sums = range === undefined ? text('x-goog-hash') : undefined
+  return {
+    ...{ details: found, start, end },
+    bytes: async () => {
+      const bytes = await collect(answer, end - start, signal)
+      if (bytes.length !== end - start || !matches(bytes, sums)) throw new ObjectFault('torn')
+      return bytes
+    },
+    discard: () => release(answer),
+  }
+}
+
+/** Returns the byte range of an answer, and the size of the object. */
+function placeOf(range: ByteRange | undefined, contentRange: string | undefined, contentLength: string | undefined) {
+  if (range === undefined) {
+    const length = Number(contentLength)
+    if (contentRange !== undefined || contentLength === undefined || !Number.isSafeInteger(length))
+      throw notGcs('an object without a length')
+    return { start: 0, end: length, size: length }
+  }
+  const [, first, last, all] = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(contentRange ?? '') ?? []
+  const [start, end, size] = [Number(first), Number(last) + 1, Number(all)]
+  if (start !== range.start || end !== Math.min(range.end ?? size, size) || !Number.isSafeInteger(size))
+    throw notGcs('another range than was asked for')
+  return { start, end, size }
+}
+
+/** Whether bytes match the store's checksums: `crc32c=…,md5=…`. A composed object has no MD5. */
+function matches(bytes: Buffer, sums: string | undefined): boolean {
+  const md5 = /(?:^|,)\s*md5=([\w+/=]+)/.exec(sums ?? '')?.[1]
+  if (md5 !== undefined) return createHash('md5').update(bytes).digest('base64') === md5
+  const crc32c = /(?:^|,)\s*crc32c=([\w+/=]+)/.exec(sums ?? '')?.[1]
+  if (crc32c === undefined) return true
+  const sum = new CRC32C()
+  sum.update(bytes)
+  return sum.validate(crc32c)
+}
+
+/** Reads the bytes of an answer, until there are more than expected. */
+async function collect(answer: IncomingMessage, length: number, signal: AbortSignal): Promise<Buffer> {
+  const pieces: Buffer[] = []
+  let count = 0
+  try {
+    for await (const piece of answer as AsyncIterable<Buffer>) {
+      count += piece.length
+      pieces.push(piece)
+      if (count > length) break
+    }
+  } catch {
+    signal.throwIfAborted()
+    throw new ObjectFault('torn')
+  }
+  signal.throwIfAborted()
+  return Buffer.concat(pieces)
+}
+
+async function jsonOf(answer: IncomingMessage, signal: AbortSignal, limit: number): Promise<unknown> {
+  const bytes = await collect(answer, limit, signal).catch((error: unknown) => {
+    throw error instanceof ObjectFault ? notGcs('half an answer') : error
+  })
+  if (bytes.length > limit) throw notGcs('more than there can be')
+  try {
+    return JSON.parse(bytes.toString())
+  } catch {
+    throw notGcs('no JSON')
+  }
+}
+
+/** Returns the store's reason for a refusal, if it is a single word. */
+async function reasonIn(answer: IncomingMessage): Promise<string | undefined> {
+  try {
+    const { error } = recordIn(await jsonOf(answer, new AbortController().signal, maxRefusal))
+    const { errors } = recordIn(error)
+    const { reason } = recordIn(Array.isArray(errors) ? errors[0] : undefined)
+    return typeof reason === 'string' && /^\w{1,64}$/.test(reason) ? reason : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function notGcs(what: string): ResourceError {
+  return new ResourceError(
+    'unavailable',
+    `What the store answers is not what Google Cloud Storage answers: ${what}. Look at what answers at the endpoint.`,
+  )
 }

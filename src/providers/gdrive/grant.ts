@@ -4,8 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { ResourceError } from '../../core/errors.ts'
 import { followFor } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/defined.ts'
-import { type Authorization, createOAuth, scope } from './credentials.ts'
-import type { OAuthClient, RefreshToken } from './token-file.ts'
+import { type Authorization, createOAuth, type OAuthClient, type RefreshToken, scope } from './credentials.ts'
 import { createTransport, faultOf, standInEndpoint } from './transport.ts'
 
 interface GrantOptions {

@@ -26,8 +26,8 @@ import { createScanner } from './scan.ts'
 import { createSnapshot, type Snapshot, type State } from './snapshot.ts'
 import { differences, type Placed, placedAt, seek, type Tree } from './tree.ts'
 
+export type { Credentials } from './credentials.ts'
 export type { GdriveOptions } from './options.ts'
-export type { Credentials } from './token-file.ts'
 
 const template: Template = {
   template: '{+path}{?form,sheet,lines,bytes}',

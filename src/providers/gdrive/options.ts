@@ -1,7 +1,7 @@
 import { invalid } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import type { Credentials } from './credentials.ts'
 import { isId } from './model.ts'
-import type { Credentials } from './token-file.ts'
 import { standInEndpoint } from './transport.ts'
 
 /** The part of Drive to serve. */

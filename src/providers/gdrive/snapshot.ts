@@ -4,8 +4,7 @@ import { untilAbort } from '../files/pool.ts'
 import { type Corpus, type DriveClient, ExpiredError } from './client.ts'
 import { type DriveFile, folderType, type RawFile, shortcutType } from './model.ts'
 import type { Shortcuts, What } from './options.ts'
-import type { Files, Scanner } from './scan.ts'
-import { findScope, type Scope } from './scope.ts'
+import { type Files, findScope, type Scanner, type Scope } from './scan.ts'
 import { buildTree, type Tree } from './tree.ts'
 
 /** Position in the feed of changes. */

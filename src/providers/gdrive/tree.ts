@@ -1,10 +1,10 @@
 import { firstIndex } from '../../core/kit/first-index.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Change } from '../../core/provider.ts'
-import { createBreath } from '../files/breath.ts'
+import { breath } from '../files/breath.ts'
 import { type DriveFile, folderType, isServed, shortcutType } from './model.ts'
 import type { Shortcuts } from './options.ts'
-import type { Scope } from './scope.ts'
+import type { Scope } from './scan.ts'
 
 /** A file with its path. */
 export interface Placed {
@@ -42,7 +42,6 @@ export async function buildTree(
   { anchors, shared }: Pick<Scope, 'anchors' | 'shared'>,
   shortcuts: Shortcuts,
 ): Promise<Tree> {
-  const breath = createBreath()
   const children = new Map<string, DriveFile[]>()
   const tops: DriveFile[] = []
   for (const file of files.values()) {

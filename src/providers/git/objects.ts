@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
-import { createBreath } from '../files/breath.ts'
+import { breath } from '../files/breath.ts'
 import { type Batch, createBatch, damaged, type Found } from './batch.ts'
 import type { Launcher } from './launch.ts'
 
@@ -56,7 +56,6 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
   const check = async (name: string, { bytes, oid, type, size }: Found): Promise<void> => {
     if (bytes === undefined) return
     const hash = createHash(format).update(`${type} ${size}\0`)
-    const breath = createBreath()
     for (let at = 0; at < bytes.length; at += hashedAtOnce) {
       hash.update(bytes.subarray(at, at + hashedAtOnce))
       if (breath.due()) await breath.take()

@@ -1,4 +1,4 @@
-import { createBreath } from '../files/breath.ts'
+import { breath } from '../files/breath.ts'
 
 /** Number of entries (refs, names in a tree, objects) in a time slice, after which other work of this process gets its turn. */
 export const maxEntriesPerSlice = 2000
@@ -14,7 +14,6 @@ export interface Slices {
 
 /** @param heard Receives the number of entries of each slice. */
 export function createSlices(heard?: (entries: number) => void): Slices {
-  const breath = createBreath()
   let count = 0
   let looked = 0
   return {

@@ -160,7 +160,7 @@ async function sharedIndexOf(gitDir: Folder, index: string): Promise<string | un
 
 const sharedName = /^sharedindex\.[0-9a-f]{40,64}$/
 
-/** Whether a file is in the working tree itself: git follows a symbolic link that replaces a directory meanwhile. */
+/** Whether a file is in the working tree itself. If a symbolic link has replaced a directory meanwhile, git has followed it. */
 async function isThere(workTree: Folder, path: string): Promise<boolean> {
   const opened: Folder[] = []
   const segments = path.replace(/\/$/, '').split('/')

@@ -62,7 +62,7 @@ export function createDirectories({ location, anchors, patterns, handles, heard 
 
   const listen = (directory: string, { at, identity }: Folder, doubts: ReadonlySet<string>) => {
     const known = all.get(directory)
-    // Retry one that a limit had kept out.
+    // A directory without a handle could not be watched because of a limit: try again.
     if (known?.handle !== undefined && known.identity === identity && !doubts.has(directory)) return
     const handle = handles.open({ at }, (name) => hear(directory, name), known?.handle)
     // A watch that could not be replaced stays open: close it.

@@ -70,7 +70,7 @@ async function completeMetric(typed: string, { directories }: Sources, signal: A
 async function completeQuery(typed: string, { directories }: Sources, signal: AbortSignal): Promise<Completion> {
   const begun = /[A-Za-z_:][A-Za-z0-9_:]*$/.exec(typed)?.[0] ?? ''
   const head = typed.slice(0, typed.length - begun.length)
-  // Inside a string or matchers there is no metric name.
+  // There is no name of a metric to complete inside a string or inside matchers.
   if (/\{[^}]*$/.test(head) || (head.split('"').length - 1) % 2 === 1 || (begun === '' && head !== ''))
     return fitting([], '')
   const { metrics } = await directories.now(signal)

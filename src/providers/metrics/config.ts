@@ -1,10 +1,13 @@
+import { defined } from '../../core/kit/defined.ts'
 import * as z from '../../schema/builder.ts'
 import { secrets, service } from '../../schema/effects.ts'
 import { duration, glob, interval, secret, size, text } from '../../schema/fields.ts'
 import { allowAddresses } from '../../schema/origin.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { defineSource } from '../source.ts'
-import { apiAddress } from './address.ts'
+import { refuseInTheClear, requireSecret } from '../../schema/secret.ts'
+import { collectionName, defineSource, type OpenSource, type OptionsOf } from '../source.ts'
+import type { Credentials } from './request.ts'
+import { apiAddress } from './source.ts'
 
 const url = text.refine(isApiAddress, {
   error: refusal(
@@ -135,3 +138,37 @@ export const source = defineSource({
     },
   },
 })
+
+/** Opens the metrics of Prometheus, or of this server itself. */
+export const open: OpenSource<typeof source> = async (options, { address, folder, log, store, measurements }) => {
+  const { interval, maxSeries, maxPoints, maxBytes, timeout, keep, allowAddresses } = options
+  const common = { ...defined({ interval, maxSeries, maxPoints }), log }
+  const { metrics } = await import('./index.ts')
+  if (options.source === 'self')
+    return metrics({
+      ...common,
+      source: 'self',
+      name: collectionName(address),
+      ...defined({ keep }),
+      ...(store === undefined ? {} : { store: await store.open() }),
+      ...defined({ measurements }),
+    })
+  return metrics({
+    ...common,
+    url: options.url ?? '',
+    ...defined({ allowAddresses }),
+    credentials: await credentialsIn(options, folder),
+    ...defined({ allow: options.allow, timeoutMs: timeout, maxBytes }),
+  })
+}
+
+/** @throws ResourceError `invalid` for a secret that is not there, and for one that others could read on its way. */
+async function credentialsIn(
+  { bearer, basic, url = '', insecure }: OptionsOf<(typeof source)['shape']>,
+  folder: string,
+): Promise<Credentials | undefined> {
+  if (bearer === undefined && basic === undefined) return undefined
+  refuseInTheClear(url, insecure)
+  if (bearer !== undefined) return { bearer: await requireSecret('bearer', bearer, folder) }
+  return basic && { user: basic.user, password: await requireSecret('basic.password', basic.password, folder) }
+}

@@ -4,7 +4,7 @@ import { sendGuarded } from '../../core/guarded-request.ts'
 import { httpUrlBelow, parseHttpUrl } from '../../core/http-url.ts'
 import { followFor } from '../../core/kit/abort.ts'
 import { reasonOf, unpackedBody } from '../http/client.ts'
-import { apiAddress } from './address.ts'
+import { apiAddress } from './source.ts'
 
 /** Credentials of the requests. */
 export type Credentials = { readonly bearer: string } | { readonly user: string; readonly password: string }

@@ -1,3 +1,6 @@
+import { invalid } from '../../core/errors.ts'
+import { parseHttpUrl } from '../../core/http-url.ts'
+import { parseUri } from '../../core/uri.ts'
 import type { Selector } from './selector.ts'
 import type { Moment, Span } from './time.ts'
 
@@ -58,4 +61,18 @@ export interface Source {
   /** Returns one of its pages as JSON values that change only with the facts they show. Undefined: the source has no pages. */
   page?(name: PageName, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>
   close?(): Promise<void>
+}
+
+/**
+ * Returns the address of an API without a final `/`.
+ *
+ * @throws ResourceError `invalid` unless the address is an `http` or `https` URL without a password, a query and a fragment.
+ */
+export function apiAddress(url: string): string {
+  const { scheme, authority, query } = parseUri(url)
+  if ((scheme !== 'http' && scheme !== 'https') || authority === '')
+    throw invalid('It does not begin with http:// or https:// and a host.', 'url')
+  if (query !== undefined) throw invalid('It has a query (?).', 'url')
+  parseHttpUrl(url)
+  return url.replace(/\/+$/, '')
 }

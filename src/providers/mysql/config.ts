@@ -1,7 +1,8 @@
 import * as z from '../../schema/builder.ts'
 import { secret, text } from '../../schema/fields.ts'
 import { relationalShape, rowsKey, rowsShape, serverEffects, serverShape, viewsShape } from '../relational/config.ts'
-import { defineSource } from '../source.ts'
+import { rowOptions, serverOptions, urlIn } from '../relational/mount.ts'
+import { defineSource, type OpenSource } from '../source.ts'
 
 /** The options of a mount whose provider is `mysql`. */
 const mysqlShape = {
@@ -25,3 +26,11 @@ export const source = defineSource({
   shape: mysqlShape,
   effects: serverEffects,
 })
+
+/** Opens a database of MySQL or MariaDB. */
+export const open: OpenSource<typeof source> = async (given, { folder, log }) => {
+  const url = await urlIn(given.url, folder)
+  const options = { ...(await serverOptions(given, folder)), ...rowOptions(given.rows) }
+  const [{ mysql }, { sliced }] = await Promise.all([import('./index.ts'), import('../../wrap/sliced.ts')])
+  return sliced(await mysql({ url, ...options, log }))
+}

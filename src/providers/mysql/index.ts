@@ -3,8 +3,14 @@ import type { Provider } from '../../core/provider.ts'
 import type { RowOptions } from '../relational/index.ts'
 import type { ObjectName } from '../relational/model.ts'
 import { keyOf } from '../relational/names.ts'
-import { completeServerOptions, openRelational, type ServerOptions } from '../relational/open.ts'
-import { askingAgain, createPool, type Pool } from '../relational/pool.ts'
+import {
+  askingAgain,
+  completeServerOptions,
+  createPool,
+  openRelational,
+  type Pool,
+  type ServerOptions,
+} from '../relational/open.ts'
 import type { Source, SourceContext } from '../relational/source.ts'
 import { describeRelations } from './describe.ts'
 import { isPassing } from './errors.ts'

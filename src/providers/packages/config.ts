@@ -2,7 +2,8 @@ import * as z from '../../schema/builder.ts'
 import { documentEffects, documentsShape } from '../../schema/documents.ts'
 import { path } from '../../schema/effects.ts'
 import { glob, text } from '../../schema/fields.ts'
-import { defineSource } from '../source.ts'
+import { resolveFolder } from '../../schema/values.ts'
+import { defineSource, type OpenSource } from '../source.ts'
 
 /** The options of a mount whose provider is `packages`. */
 const packagesShape = {
@@ -26,3 +27,9 @@ export const source = defineSource({
     options: { ...documentEffects, root: path, packages: 'none' },
   },
 })
+
+/** Opens the packages of a lock file, whose files are documents. */
+export const open: OpenSource<typeof source> = async (options, { folder, documents }) => {
+  const { packages } = await import('./index.ts')
+  return documents(await packages({ ...options, root: resolveFolder(options.root, folder) }))
+}

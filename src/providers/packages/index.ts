@@ -3,7 +3,7 @@ import { compileGlobs } from '../../core/glob.ts'
 import { requireKeys } from '../../core/kit/required.ts'
 import { afterSubtree, comparePaths } from '../../core/path.ts'
 import type { Context, Provider, Template } from '../../core/provider.ts'
-import { createBreath } from '../files/breath.ts'
+import { breath } from '../files/breath.ts'
 import { files } from '../files/index.ts'
 import { type LockedPackage, lockFiles, parseLockFile } from './lock-file.ts'
 
@@ -60,9 +60,8 @@ export async function packages(options: PackagesOptions): Promise<Provider> {
       const now = await locks.stat?.(lockFile, own)
       if (known !== undefined && known.version === now?.version) return known.packages
       const [content] = await locks.read({ path: lockFile, params: new Map() }, own)
-      const breath = createBreath()
       const text = content !== undefined && 'text' in content ? content.text : ''
-      const found = await parseLockFile(lockFiles[lockFile], text, () => breath.take())
+      const found = await parseLockFile(lockFiles[lockFile], text, breath.take)
       known = { version: content?.version, packages: new Map([...found].filter(([, { name }]) => isServed(name))) }
       return known.packages
     } catch (error) {

@@ -2,7 +2,8 @@ import * as z from '../../schema/builder.ts'
 import { secret, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
 import { relationalShape, rowsKey, rowsShape, serverEffects, serverShape, viewsShape } from '../relational/config.ts'
-import { defineSource } from '../source.ts'
+import { rowOptions, serverOptions, urlIn } from '../relational/mount.ts'
+import { defineSource, type OpenSource } from '../source.ts'
 
 /** The options of a mount whose provider is `postgres`. */
 const postgresShape = {
@@ -38,3 +39,11 @@ export const source = defineSource({
   shape: postgresShape,
   effects: serverEffects,
 })
+
+/** Opens a database of PostgreSQL. */
+export const open: OpenSource<typeof source> = async (given, { folder, log }) => {
+  const url = await urlIn(given.url, folder)
+  const options = { ...(await serverOptions(given, folder)), ...rowOptions(given.rows) }
+  const [{ postgres }, { sliced }] = await Promise.all([import('./index.ts'), import('../../wrap/sliced.ts')])
+  return sliced(await postgres({ url, ...options, log }))
+}

@@ -2,8 +2,14 @@ import { requireKeys } from '../../core/kit/required.ts'
 import type { Provider } from '../../core/provider.ts'
 import type { ObjectName } from '../relational/model.ts'
 import { keyOf } from '../relational/names.ts'
-import { completeServerOptions, openRelational, type ServerSettings } from '../relational/open.ts'
-import { askingAgain, createPool, type Pool } from '../relational/pool.ts'
+import {
+  askingAgain,
+  completeServerOptions,
+  createPool,
+  openRelational,
+  type Pool,
+  type ServerSettings,
+} from '../relational/open.ts'
 import type { Source, SourceContext } from '../relational/source.ts'
 import { describeEnums, describeRoutines, readExtensions } from './ddl.ts'
 import { describeRelations } from './describe.ts'

@@ -26,7 +26,7 @@ export interface Column {
 }
 
 /** A primary key, or a set of columns that are unique together. */
-export interface Key {
+interface Key {
   readonly name: string
   readonly columns: readonly string[]
 }

@@ -1,9 +1,12 @@
+import { defined } from '../../core/kit/defined.ts'
 import { parseUri } from '../../core/uri.ts'
 import * as z from '../../schema/builder.ts'
 import { path, program, secrets, service } from '../../schema/effects.ts'
 import { duration, interval, secret, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { defineSource } from '../source.ts'
+import { refuseInTheClear, requireSecret, type SecretSource } from '../../schema/secret.ts'
+import { resolveFolder } from '../../schema/values.ts'
+import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
 
 const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, {
   error: refusal('This is not the name of a variable.', 'Write one such as "API_TOKEN".'),
@@ -162,21 +165,56 @@ export const source = defineSource({
 
 /** Whether a text is a URL at which an MCP server may be: http or https, without a user or a fragment. */
 function isServerUrl(text: string): boolean {
-  return parsed(text) !== undefined
-}
-
-/** Returns the host of an unencrypted (http) URL; `undefined` for any other URL. */
-export function cleartextHost(text: string): string | undefined {
-  const { scheme, authority } = parsed(text) ?? {}
-  if (scheme !== 'http' || authority === undefined) return undefined
-  return authority.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')
-}
-
-function parsed(text: string) {
   try {
-    const uri = parseUri(text)
-    return (uri.scheme === 'http' || uri.scheme === 'https') && uri.authority !== '' ? uri : undefined
+    const { scheme, authority } = parseUri(text)
+    return (scheme === 'http' || scheme === 'https') && authority !== ''
   } catch {
-    return undefined
+    return false
   }
+}
+
+/** Opens another MCP server. It is started or connected to when it is first asked. */
+export const open: OpenSource<typeof source> = async (options, { address, folder, log, spill, redaction }) => {
+  const { refresh, timeout, maxResources, maxBytes, memory, prompts, tools, redact = 'off' } = options
+  const { remote } = await import('./index.ts')
+  const opened = remote({
+    target: await targetIn(options, folder),
+    address,
+    log,
+    ...defined({ refreshMs: refresh, timeoutMs: timeout, maxResources, maxBytes, memoryBytes: memory, prompts, tools }),
+  })
+  const clean =
+    redact === 'off'
+      ? opened
+      : (await import('../../wrap/redacted.ts')).redacted(opened, { ...(await redaction()), mode: redact })
+  if (spill === undefined || opened.tools === undefined) return clean
+  // A result is kept as it is shown: without its secrets.
+  return (await import('../../wrap/spilled.ts')).spilled(clean, spill)
+}
+
+/** @throws ResourceError `invalid` for a missing secret, and for one that others could read on the network path. */
+async function targetIn(options: OptionsOf<(typeof source)['shape']>, folder: string) {
+  const { command, args, url } = options
+  if (url === undefined) {
+    const env = await valuesOf('env', options.env ?? {}, folder)
+    const cwd = options.cwd === undefined ? folder : resolveFolder(options.cwd, folder)
+    return { command: command ?? '', cwd, env, ...defined({ args }) }
+  }
+  const { bearer, headers = {}, insecure } = options
+  const hasSecrets = bearer !== undefined || Object.keys(headers).length > 0
+  if (hasSecrets) refuseInTheClear(url, insecure)
+  const sent = await valuesOf('headers', headers, folder)
+  if (bearer !== undefined) sent.Authorization = `Bearer ${await requireSecret('bearer', bearer, folder)}`
+  return { url, headers: sent }
+}
+
+async function valuesOf(
+  key: string,
+  given: Readonly<Record<string, string | SecretSource>>,
+  folder: string,
+): Promise<Record<string, string>> {
+  const values: Record<string, string> = {}
+  for (const [name, value] of Object.entries(given))
+    values[name] = typeof value === 'string' ? value : await requireSecret(`${key}.${name}`, value, folder)
+  return values
 }

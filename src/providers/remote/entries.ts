@@ -3,6 +3,7 @@ import { isResourceError, ResourceError } from '../../core/errors.ts'
 import { pathOfForeign, templateOfForeign } from '../../core/foreign.ts'
 import { type FoundHit, foundMimeType, parseFound } from '../../core/found.ts'
 import { defined } from '../../core/kit/defined.ts'
+import { pagesOf } from '../../core/kit/pages.ts'
 import type { Log } from '../../core/log.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { baseName } from '../../core/path.ts'
@@ -10,8 +11,8 @@ import { claimedPriority } from '../../core/priority.ts'
 import type { Content, Description, Entry, Template } from '../../core/provider.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { formatUri, parseAddress } from '../../core/uri.ts'
-import type { Resource, ResourceTemplate } from '../../core/view.ts'
-import { shorten } from '../../text/one-line.ts'
+import type { Page, Resource, ResourceTemplate } from '../../core/view.ts'
+import { shorten } from '../../text/landmarks.ts'
 
 /** Maximum length of the texts of one resource, in characters: a longer one is cut, or left out. */
 export const longest = {
@@ -124,27 +125,46 @@ export async function fetchTemplates(
   view: RemoteView,
   { mark, log, signal }: { readonly mark: string; readonly log: Log; readonly signal: AbortSignal },
 ): Promise<readonly RelayedTemplate[]> {
-  const found = new Map<string, RelayedTemplate>()
-  let cursor: string | undefined
-  for (let pages = 0; pages < maxPages; pages++) {
-    const page = await view.templates(cursor === undefined ? {} : { cursor }, { signal })
-    for (const item of page.items) {
-      const template = templateOfForeign(item.uriTemplate)
+  return collect(
+    'templates',
+    maxTemplates,
+    (query) => view.templates(query, { signal }),
+    (item) => {
+      const { uriTemplate } = item
+      const template = templateOfForeign(uriTemplate)
       const described = describeTemplate(item, mark)
-      if (described === undefined) continue
-      if (template === undefined || !isTemplate(template)) {
-        log('warn', 'a template of the server cannot be relayed', { template: item.uriTemplate.slice(0, 200) })
-        continue
-      }
-      if (!found.has(template))
-        found.set(template, { template: { template, ...described }, uriTemplate: item.uriTemplate })
+      if (described === undefined) return undefined
+      if (template !== undefined && isTemplate(template))
+        return [template, { template: { template, ...described }, uriTemplate }]
+      log('warn', 'a template of the server cannot be relayed', { template: uriTemplate.slice(0, 200) })
+      return undefined
+    },
+  )
+}
+
+/**
+ * Collects what a server lists. `keyed` returns undefined for an item that is left out; of items with the same key, the first counts.
+ *
+ * @throws ResourceError `too-large` for a list of more than `max` items or 1000 pages.
+ */
+export async function collect<T, Kept>(
+  what: string,
+  max: number,
+  fetch: (query: { readonly cursor?: string }) => Promise<Pick<Page<T>, 'items' | 'nextCursor'>>,
+  keyed: (item: T) => readonly [key: string, kept: Kept] | undefined,
+): Promise<Kept[]> {
+  const found = new Map<string, Kept>()
+  let isWhole = false
+  for await (const { items, nextCursor } of pagesOf(fetch, { maxPages })) {
+    for (const item of items) {
+      const named = keyed(item)
+      if (named !== undefined && !found.has(named[0])) found.set(...named)
     }
-    if (found.size > maxTemplates)
-      throw new ResourceError('too-large', `The server has over ${maxTemplates} templates.`)
-    cursor = page.nextCursor
-    if (cursor === undefined) return [...found.values()]
+    if (found.size > max) throw new ResourceError('too-large', `The server has over ${max} ${what}.`)
+    isWhole = nextCursor === undefined
   }
-  throw new ResourceError('too-large', `The templates of the server have over ${maxPages} pages.`)
+  if (!isWhole) throw new ResourceError('too-large', `The ${what} of the server have over ${maxPages} pages.`)
+  return [...found.values()]
 }
 
 function isTemplate(text: string): boolean {

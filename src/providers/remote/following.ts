@@ -4,10 +4,9 @@ import { foreignOf, pathOfForeign } from '../../core/foreign.ts'
 import { untilAborted } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
-import { listFaultOf } from './faults.ts'
-import type { Kept } from './kept.ts'
-import type { SideList } from './side-lists.ts'
-import { differences, entriesIn, entryAt, type Snapshot } from './snapshot.ts'
+import { listFaultOf } from './session.ts'
+import { differences, entriesIn, entryAt, type Kept, type Snapshot } from './snapshot.ts'
+import type { SideList } from './tools.ts'
 
 /** Maximum number of subscribed resources per directory, at a server that has no directories. */
 const maxInDirectory = 1000

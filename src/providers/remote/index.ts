@@ -12,14 +12,21 @@ import { compileTemplate } from '../../core/template.ts'
 import { decodeComponent } from '../../core/uri.ts'
 import { directoryMimeType, type ResourceContent, type ViewCompletionRequest } from '../../core/view.ts'
 import { fetchTemplates, type Known, relayed, withFound } from './entries.ts'
-import { faultOf, listFaultOf, readFaultOf } from './faults.ts'
 import { createFollowing } from './following.ts'
-import { createKept, type Kept } from './kept.ts'
 import { createRelayedPrompts, fetchPrompts, type ListFacts } from './prompts.ts'
-import { createSession } from './session.ts'
-import { promptList, toolList } from './side-lists.ts'
-import { type Bounds, childrenThere, entriesIn, entryAt, merge, type Snapshot, takeSnapshot } from './snapshot.ts'
-import { createRelayedTools, fetchTools } from './tools.ts'
+import { createSession, faultOf, listFaultOf, readFaultOf } from './session.ts'
+import {
+  type Bounds,
+  childrenThere,
+  createKept,
+  entriesIn,
+  entryAt,
+  type Kept,
+  merge,
+  type Snapshot,
+  takeSnapshot,
+} from './snapshot.ts'
+import { createRelayedTools, fetchTools, promptList, toolList } from './tools.ts'
 
 export interface RemoteOptions {
   /** A command that starts the server, or its URL. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { RemoteView } from '../../client/index.ts'
-import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { isResourceError, notFound } from '../../core/errors.ts'
 import { pathOfForeign } from '../../core/foreign.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
@@ -8,11 +8,10 @@ import { comparePaths, isPath } from '../../core/path.ts'
 import type { Prompt, PromptArgument, PromptMessage, PromptPart, Prompts } from '../../core/provider.ts'
 import { nameOfAddress, parseAddress } from '../../core/uri.ts'
 import type { ListedPrompt, PromptContent } from '../../core/view.ts'
-import { shorten } from '../../text/one-line.ts'
-import { describe, knownOf, longest, relayed } from './entries.ts'
-import { faultOf, listFaultOf } from './faults.ts'
-import type { Kept } from './kept.ts'
-import type { Session } from './session.ts'
+import { shorten } from '../../text/landmarks.ts'
+import { collect, describe, knownOf, longest, relayed } from './entries.ts'
+import { faultOf, listFaultOf, type Session } from './session.ts'
+import type { Kept } from './snapshot.ts'
 
 /** A prompt of the mount, and the name that the server knows it by. */
 export interface RelayedPrompt {
@@ -23,10 +22,9 @@ export interface RelayedPrompt {
 /** The directory of the prompts, for access rules. No URI of a server has this path. */
 export const promptDirectory = '=prompts/'
 
-/** Limits of a server's prompts: their number, that of the arguments of each, and that of pages. */
+/** Limits of a server's prompts: their number, and that of the arguments of each. */
 const maxPrompts = 1000
 const maxArguments = 100
-const maxPages = 1000
 /** Maximum length of a completed value, in characters. */
 const maxValueLength = 2048
 
@@ -37,25 +35,21 @@ export async function fetchPrompts(
 ): Promise<readonly RelayedPrompt[]> {
   const { prompts } = view
   if (prompts === undefined) return []
-  const found = new Map<string, RelayedPrompt>()
-  let cursor: string | undefined
-  for (let pages = 0; pages < maxPages; pages++) {
-    const page = await prompts.list(cursor === undefined ? {} : { cursor }, { signal })
-    for (const listed of page.items) {
-      if (listed.name === '' || listed.name.length > maxNameLength) {
-        log('warn', 'a prompt of the server is left out: its name is empty or too long', {
-          name: listed.name.slice(0, 200),
-        })
-        continue
+  const found = await collect(
+    'prompts',
+    maxPrompts,
+    (query) => prompts.list(query, { signal }),
+    (listed) => {
+      const { name } = listed
+      if (name === '' || name.length > maxNameLength) {
+        log('warn', 'a prompt of the server is left out: its name is empty or too long', { name: name.slice(0, 200) })
+        return undefined
       }
       const prompt = promptOf(listed, mark, address)
-      if (prompt !== undefined && !found.has(prompt.path)) found.set(prompt.path, { prompt, name: listed.name })
-    }
-    if (found.size > maxPrompts) throw new ResourceError('too-large', `The server has over ${maxPrompts} prompts.`)
-    cursor = page.nextCursor
-    if (cursor === undefined) return [...found.values()].sort((a, b) => comparePaths(a.prompt.path, b.prompt.path))
-  }
-  throw new ResourceError('too-large', `The prompts of the server have over ${maxPages} pages.`)
+      return prompt && [prompt.path, { prompt, name }]
+    },
+  )
+  return found.sort((a, b) => comparePaths(a.prompt.path, b.prompt.path))
 }
 
 /** Returns undefined for a prompt that this process relayed to the server. */

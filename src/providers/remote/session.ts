@@ -1,5 +1,12 @@
-import { isLost, type RemoteView } from '../../client/index.ts'
-import { ResourceError } from '../../core/errors.ts'
+import { isAnswer, isLost, isUnknownMethod, type RemoteView } from '../../client/index.ts'
+import {
+  type ErrorDetail,
+  type ErrorReason,
+  invalid,
+  isResourceError,
+  notFound,
+  ResourceError,
+} from '../../core/errors.ts'
 import { untilAborted } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 
@@ -21,20 +28,19 @@ export interface Session {
 interface SessionOptions {
   readonly connect: (signal: AbortSignal) => Promise<RemoteView>
   readonly log: Log
-  /** The first and the longest pause after failures in a row, in milliseconds (exponential backoff). */
-  readonly firstPause?: number
-  readonly longestPause?: number
 }
 
-/** Minimum duration of a connection that does not count as a failure, in milliseconds. */
-const stable = 10_000
+/** The first and the longest pause after failures in a row (exponential backoff). */
+const firstPauseMs = 500
+const maxPauseMs = 60_000
+/** Minimum duration of a connection that does not count as a failure. */
+const stableMs = 10_000
 
 /**
  * Creates the connections to a server that may die at any time. A request reconnects, however often the server has died, but
  * never before the pause is over, and never twice at once.
  */
-export function createSession(options: SessionOptions): Session {
-  const { connect, log, firstPause = 500, longestPause = 60_000 } = options
+export function createSession({ connect, log }: SessionOptions): Session {
   const closing = new AbortController()
   let current: Promise<RemoteView> | undefined
   let failures = 0
@@ -42,7 +48,7 @@ export function createSession(options: SessionOptions): Session {
 
   // The first attempt has no pause, because a restarted server is back at once.
   const failed = (): number => {
-    const pause = failures === 0 ? 0 : Math.min(longestPause, firstPause * 2 ** Math.min(failures - 1, 20))
+    const pause = failures === 0 ? 0 : Math.min(maxPauseMs, firstPauseMs * 2 ** Math.min(failures - 1, 20))
     failures++
     notBefore = performance.now() + pause
     return pause
@@ -59,7 +65,7 @@ export function createSession(options: SessionOptions): Session {
     void view.over.then((reason) => {
       if (closing.signal.aborted || dropped.has(view)) return
       drop(view)
-      if (performance.now() - since >= stable) failures = 0
+      if (performance.now() - since >= stableMs) failures = 0
       const pause = failed()
       log('warn', 'the connection to the server has ended: it is opened again when it is needed', {
         failures,
@@ -128,4 +134,55 @@ export function createSession(options: SessionOptions): Session {
       await view?.close()
     },
   }
+}
+
+/** The reasons of a server that are known words: no other text of the server is passed on. */
+const knownReasons = ['range', 'query', 'not-a-directory', 'unknown-template'] as const satisfies readonly ErrorReason[]
+
+const knownReason = (reason: ErrorReason | undefined) => knownReasons.find((known) => known === reason)
+
+/** Time after which a client should retry if the server says that it cannot answer now, in seconds. */
+const retryAfter = 2
+
+/**
+ * Converts a failure of the server to an error of this process. Its message goes only to the log: it is untrusted text.
+ *
+ * An error answer does not make the connection unavailable: one failing resource does not affect the others.
+ */
+export function faultOf(error: unknown): ResourceError {
+  if (!isResourceError(error)) return new ResourceError('internal', 'The client failed.', {}, { cause: error })
+  const options = { cause: error }
+  switch (error.kind) {
+    case 'not-found':
+      return new ResourceError('not-found', 'the server says that nothing is there', {}, options)
+    case 'invalid': {
+      const { reason } = error.detail
+      const known = knownReason(reason) ?? 'refused'
+      return invalid('The server behind this mount refuses what is asked of it.', known)
+    }
+    case 'too-large': {
+      const { limit } = error.detail
+      const told: ErrorDetail = { reason: 'too-large', ...(typeof limit === 'number' ? { limit } : {}) }
+      return new ResourceError('too-large', 'This is longer than what is taken from the server.', told, options)
+    }
+    case 'unavailable':
+      return new ResourceError('unavailable', error.message, isAnswer(error) ? { retryAfter } : {}, options)
+    case 'internal':
+      return new ResourceError('internal', error.message, {}, options)
+  }
+}
+
+/** Converts a failure to read: for a single URI, "invalid" means that the server does not have it. */
+export function readFaultOf(error: unknown, hasParams: boolean): ResourceError {
+  if (isUnknownMethod(error)) return notFound('the server has no resources to read')
+  const isForeign = isResourceError(error, 'invalid') && knownReason(error.detail.reason) === undefined
+  if (isForeign && !hasParams) return new ResourceError('not-found', 'the server refuses the URI', {}, { cause: error })
+  return faultOf(error)
+}
+
+/** Converts a failure to list to `unavailable`: the mount is left out for now, so that the others are listed. */
+export function listFaultOf(error: unknown): ResourceError {
+  if (isResourceError(error, 'unavailable')) return faultOf(error)
+  const message = error instanceof Error ? error.message : String(error)
+  return new ResourceError('unavailable', `The server cannot be listed: ${message}`, {}, { cause: error })
 }

@@ -1,7 +1,9 @@
 import type { RemoteView } from '../../client/index.ts'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
 import { foreignOf, pathOfForeign } from '../../core/foreign.ts'
+import { followFor, untilAborted } from '../../core/kit/abort.ts'
 import { firstIndex } from '../../core/kit/first-index.ts'
+import { pagesOf } from '../../core/kit/pages.ts'
 import type { Log } from '../../core/log.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Change, Entry, ListQuery } from '../../core/provider.ts'
@@ -12,7 +14,7 @@ import { type Known, knownOf } from './entries.ts'
 export interface Snapshot {
   readonly known: readonly Known[]
   readonly taken: number
-  /** Whether the server lists resources that it has from this server: then a change can come around. */
+  /** Whether the server relays resources of this server. Then a change of one of them comes back to this server. */
   readonly circular: boolean
 }
 
@@ -43,11 +45,10 @@ export async function takeSnapshot(
   let length = 0
   let listed = 0
   let back = 0
-  let cursor: string | undefined
-  for (let pages = 0; ; pages++) {
-    const page = await view.list(cursor === undefined ? {} : { cursor }, { signal })
+  let pages = 0
+  for await (const { items, nextCursor } of pagesOf((query) => view.list(query, { signal }))) {
     signal.throwIfAborted()
-    for (const resource of page.items) {
+    for (const resource of items) {
       const known = knownOf(resource, mark)
       if (known === undefined) back++
       // A resource that is listed twice counts once.
@@ -56,12 +57,11 @@ export async function takeSnapshot(
         length += lengthOf(known)
       }
     }
-    listed += page.items.length
+    listed += items.length
     if (listed > bounds.maxResources) throw endless(`it has over ${bounds.maxResources} resources`, 'maxResources')
     if (length > maxLength) throw endless(`it is longer than ${maxLength} characters`)
-    cursor = page.nextCursor
-    if (cursor === undefined) break
-    if (pages >= maxPages) throw endless(`it has over ${maxPages} pages`)
+    if (nextCursor === undefined) break
+    if (++pages > maxPages) throw endless(`it has over ${maxPages} pages`)
     if (performance.now() - begun > bounds.maxTime) throw endless(`it took over ${bounds.maxTime} ms`)
   }
   if (back > 0) log('warn', 'the server lists resources that it has from here: they are left out', { resources: back })
@@ -155,15 +155,13 @@ async function readDirectory(
   { mark, signal }: { readonly mark: string; readonly signal: AbortSignal },
 ): Promise<readonly Entry[]> {
   const found = new Map<string, Entry>()
-  let cursor: string | undefined
-  do {
-    const page = await view.directory(cursor === undefined ? { uri } : { uri, cursor }, { signal })
-    for (const resource of page.items) {
+  for await (const { items } of pagesOf((query) => view.directory({ uri, ...query }, { signal }))) {
+    for (const resource of items) {
       const entry = entryOf(resource, mark)
       if (entry !== undefined && isIn(prefix, entry.path)) found.set(entry.path, entry)
     }
-    cursor = page.nextCursor
-  } while (cursor !== undefined && found.size < maxChildren)
+    if (found.size >= maxChildren) break
+  }
   return [...found.values()].sort((a, b) => comparePaths(a.path, b.path))
 }
 
@@ -189,4 +187,81 @@ export function* merge(listed: Iterable<Entry>, more: readonly Entry[]): Generat
     yield entry
   }
   yield* more.slice(at)
+}
+
+/** Something of a server that takes long to fetch, kept for a while. */
+export interface Kept<T> {
+  /**
+   * Returns the current value. Single-flight: concurrent callers share one fetch, and a caller that aborts does not end it.
+   *
+   * @throws ResourceError the error of the fetch; `unavailable` when it takes longer than the time-out.
+   */
+  current(signal: AbortSignal): Promise<T>
+  /** Fetches the value again, and returns it with the previous one. */
+  renew(signal: AbortSignal): Promise<{ readonly before: T | undefined; readonly now: T }>
+  /** Value of the last fetch, however old; undefined before the first. */
+  readonly last: T | undefined
+  /** Whether changes are notified, so that the cached value stays valid without a check. */
+  told: boolean
+}
+
+interface KeptOptions<T> {
+  readonly fetch: () => Promise<T>
+  /** How long it is valid, in milliseconds. */
+  readonly refresh: number
+  /** Maximum time that a caller waits, in milliseconds. It also ends a deadlock with a server that waits for us. */
+  readonly patience: number
+}
+
+export function createKept<T>({ fetch, refresh, patience }: KeptOptions<T>): Kept<T> {
+  let last: { readonly value: T; readonly from: number } | undefined
+  let fetching: Promise<T> | undefined
+
+  const begin = (): Promise<T> => {
+    const from = performance.now()
+    const own = fetch().then((value) => {
+      last = { value, from }
+      return value
+    })
+    fetching = own
+    const end = () => {
+      if (fetching === own) fetching = undefined
+    }
+    own.then(end, end)
+    return own
+  }
+
+  const waitFor = async (work: Promise<T>, signal: AbortSignal): Promise<T> => {
+    const own = followFor(signal, patience)
+    try {
+      return await untilAborted(work, own.signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      if (isResourceError(error) || !own.signal.aborted) throw error
+      if (last !== undefined) return last.value
+      throw new ResourceError('unavailable', 'The server is still being listed.', { retryAfter: 2 })
+    } finally {
+      own.release()
+    }
+  }
+
+  const kept: Kept<T> = {
+    told: false,
+    get last() {
+      return last?.value
+    },
+    current: async (signal) => {
+      signal.throwIfAborted()
+      if (last !== undefined && (kept.told || performance.now() - last.from < refresh)) return last.value
+      return waitFor(fetching ?? begin(), signal)
+    },
+    renew: async (signal) => {
+      // A fetch in progress may have read the data before the change.
+      await fetching?.catch(() => {})
+      signal.throwIfAborted()
+      const before = last?.value
+      return { before, now: await untilAborted(fetching ?? begin(), signal) }
+    },
+  }
+  return kept
 }

@@ -1,27 +1,35 @@
 import { isAnswer, type RemoteView } from '../../client/index.ts'
 import type { RemoteTool, RemoteToolResult } from '../../client/target.ts'
-import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { isResourceError, notFound, type ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { ProvidedTool, ToolOutcome, ToolPart, Tools } from '../../core/provided-tool.ts'
-import { shorten } from '../../text/one-line.ts'
-import { describe, longest } from './entries.ts'
-import { faultOf, listFaultOf } from './faults.ts'
-import type { Kept } from './kept.ts'
-import { type ListFacts, longNameOf, maxNameLength, partOf, pathOfName } from './prompts.ts'
-import type { Session } from './session.ts'
+import type { Change, ChangedKind } from '../../core/provider.ts'
+import type { CallOptions, Subscription, ViewChange } from '../../core/view.ts'
+import { shorten } from '../../text/landmarks.ts'
+import { collect, describe, longest } from './entries.ts'
+import {
+  type ListFacts,
+  longNameOf,
+  maxNameLength,
+  partOf,
+  pathOfName,
+  promptDirectory,
+  type RelayedPrompt,
+} from './prompts.ts'
+import { faultOf, listFaultOf, type Session } from './session.ts'
+import type { Kept } from './snapshot.ts'
 
 /** A tool of the mount, and the name that the server knows it by. */
-export interface RelayedTool {
+interface RelayedTool {
   readonly tool: ProvidedTool
   readonly name: string
 }
 
 /** The directory of the tools, for access rules. No URI of a server has this path. */
-export const toolDirectory = '=tools/'
+const toolDirectory = '=tools/'
 
 const maxTools = 1000
-const maxPages = 1000
 /** Maximum length of a schema, in characters of JSON. A longer one is replaced by one that accepts every object. */
 const maxSchemaLength = 256 * 1024
 /** Maximum length of a tool's name, in characters (MCP 2025-11-25). */
@@ -34,23 +42,19 @@ export async function fetchTools(
 ): Promise<readonly RelayedTool[]> {
   const { remoteTools } = view
   if (remoteTools === undefined) return []
-  const found = new Map<string, RelayedTool>()
-  let cursor: string | undefined
-  for (let pages = 0; pages < maxPages; pages++) {
-    const page = await remoteTools.list(cursor === undefined ? {} : { cursor }, { signal })
-    for (const listed of page.items) {
+  const found = await collect(
+    'tools',
+    maxTools,
+    (query) => remoteTools.list(query, { signal }),
+    (listed) => {
       const tool = toolOf(listed, mark, address)
-      if (tool === 'unnamed')
-        log('warn', 'a tool of the server is left out: its name is empty or too long', {
-          name: listed.name.slice(0, 200),
-        })
-      else if (tool !== undefined && !found.has(tool.path)) found.set(tool.path, { tool, name: listed.name })
-    }
-    if (found.size > maxTools) throw new ResourceError('too-large', `The server has over ${maxTools} tools.`)
-    cursor = page.nextCursor
-    if (cursor === undefined) return [...found.values()].sort((a, b) => comparePaths(a.tool.path, b.tool.path))
-  }
-  throw new ResourceError('too-large', `The tools of the server have over ${maxPages} pages.`)
+      if (tool !== 'unnamed') return tool && [tool.path, { tool, name: listed.name }]
+      const name = listed.name.slice(0, 200)
+      log('warn', 'a tool of the server is left out: its name is empty or too long', { name })
+      return undefined
+    },
+  )
+  return found.sort((a, b) => comparePaths(a.tool.path, b.tool.path))
 }
 
 /** Returns undefined for a tool that this process relayed to the server. */
@@ -132,4 +136,59 @@ function outcomeOf({ content, structured, failed }: RemoteToolResult, mark: stri
     return 'uri' in part ? [] : [part]
   })
   return { parts, ...defined({ structured }), ...(failed ? { failed } : {}) }
+}
+
+/** A list of a server besides its resources: prompts or tools. */
+export interface SideList {
+  readonly what: ChangedKind
+  /** Whether the server declares that it has the list. */
+  isIn(view: RemoteView): boolean
+  /** Asks the server to notify about changes of the list. Resolves to whether it will. */
+  listen(subscription: Subscription | undefined, options: CallOptions): Promise<boolean>
+  isChanged(change: ViewChange): boolean
+  /** Fetches the list again, and returns the changes. */
+  renew(signal: AbortSignal): Promise<readonly Change[]>
+  setTold(told: boolean): void
+}
+
+export function promptList(kept: Kept<readonly RelayedPrompt[]>): SideList {
+  return {
+    ...listOf('prompts', promptDirectory, kept, ({ prompt }) => prompt),
+    isIn: ({ prompts }) => prompts !== undefined,
+    listen: async (subscription, options) => (await subscription?.addPrompts?.(options)) ?? false,
+    isChanged: ({ prompts }) => prompts === true,
+  }
+}
+
+export function toolList(kept: Kept<readonly RelayedTool[]>): SideList {
+  return {
+    ...listOf('tools', toolDirectory, kept, ({ tool }) => tool),
+    isIn: ({ remoteTools }) => remoteTools !== undefined,
+    listen: async (subscription, options) => (await subscription?.addTools?.(options)) ?? false,
+    isChanged: ({ tools }) => tools === true,
+  }
+}
+
+/** The members that both lists have. Its changes are the items that were added, removed or changed. */
+function listOf<T>(
+  what: ChangedKind,
+  directory: string,
+  kept: Kept<readonly T[]>,
+  itemOf: (relayed: T) => { readonly path: string },
+): Pick<SideList, 'what' | 'renew' | 'setTold'> {
+  const textsOf = (list: readonly T[]) =>
+    new Map(list.map(itemOf).map((item) => [item.path, JSON.stringify(item)] as const))
+  return {
+    what,
+    renew: async (signal) => {
+      const { before, now } = await kept.renew(signal)
+      if (before === undefined) return [{ of: what, path: directory }]
+      const [old, fresh] = [textsOf(before), textsOf(now)]
+      const paths = [...new Set([...old.keys(), ...fresh.keys()])]
+      return paths.filter((path) => old.get(path) !== fresh.get(path)).map((path) => ({ of: what, path }))
+    },
+    setTold: (told) => {
+      kept.told = told
+    },
+  }
 }

@@ -1,7 +1,9 @@
+import { ResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/defined.ts'
 import * as z from '../../schema/builder.ts'
 import { count, duration, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { defineSource } from '../source.ts'
+import { collectionName, defineSource, type OpenSource } from '../source.ts'
 
 /** Upper bound of the maximum size of an analysis, in bytes. */
 const mostBytes = 8 * 2 ** 20
@@ -72,3 +74,29 @@ export const source = defineSource({
     },
   },
 })
+
+const dayMs = 24 * 3_600_000
+const defaults = { ttlMs: 30 * dayMs, records: 10_000, bytes: 256 * 2 ** 20 }
+
+/** Opens the results that a mount serves, in the store of the configuration. */
+export const open: OpenSource<typeof source> = async (
+  { collection, ttl = defaults.ttlMs, keep, maxBytes, language, redact = 'off' },
+  { address, log, store, redaction },
+) => {
+  if (store === undefined) throw new ResourceError('internal', 'There is no store to keep results in.')
+  const [{ results }, { redacted }, { sliced }] = await Promise.all([
+    import('./index.ts'),
+    import('../../wrap/redacted.ts'),
+    import('../../wrap/sliced.ts'),
+  ])
+  const { key, scrubber } = await redaction()
+  const opened = results({
+    store: await store.open(),
+    collection: `results/${collection ?? collectionName(address)}`,
+    ttl,
+    keep: { records: defaults.records, bytes: defaults.bytes, ...keep },
+    ...defined({ maxBytes, language, scrubber }),
+    log,
+  })
+  return sliced(redacted(opened, { log, ...defined({ scrubber, key }), mode: redact }))
+}

@@ -92,7 +92,7 @@ const maxAttempts = 3
 /** Maximum size of an answer other than an object, in bytes: twice that of a page of a thousand keys of maximum length. */
 const maxAnswer = 8 * 2 ** 20
 
-/** Creates the official client with limits of time, connections and answer sizes; it follows nothing to another host. */
+/** Creates the official client with limits of time, connections and answer sizes; it follows no redirect to another host. */
 function createClient(options: ClientOptions): S3Client {
   const { endpoint, region, pathStyle, credentials, timeoutMs, sockets } = options
   const attemptMs = Math.max(100, Math.floor(timeoutMs / maxAttempts))

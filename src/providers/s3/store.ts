@@ -12,8 +12,8 @@ import { notFound, ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
 import type { ByteRange } from '../../core/provider.ts'
-import { createSeldom } from '../objects/seldom.ts'
 import {
+  createSeldom,
   type GetQuery,
   type ObjectBody,
   type ObjectDetails,

@@ -1,8 +1,9 @@
+import { defined } from '../../core/kit/defined.ts'
 import * as z from '../../schema/builder.ts'
 import { program } from '../../schema/effects.ts'
 import { duration, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { defineSource } from '../source.ts'
+import { defineSource, type OpenSource } from '../source.ts'
 
 const mostBytes = 64 * 2 ** 20
 
@@ -44,3 +45,9 @@ export const source = defineSource({
     options: { program, displays: 'none', interval: 'none', timeout: 'none', maxBytes: 'none' },
   },
 })
+
+/** Opens the displays of this machine. */
+export const open: OpenSource<typeof source> = async ({ displays, program, interval, timeout, maxBytes }) => {
+  const { screen } = await import('./index.ts')
+  return screen(defined({ displays, program, interval, timeoutMs: timeout, maxBytes }))
+}

@@ -1,13 +1,10 @@
 import { createHash } from 'node:crypto'
 import { invalid, ResourceError } from '../../core/errors.ts'
-import { isLoopback } from '../../core/host.ts'
 import { defined } from '../../core/kit/defined.ts'
-import { parseUri } from '../../core/uri.ts'
-import { resolveSecret } from '../../schema/secret.ts'
+import { isInTheClear, resolveSecret } from '../../schema/secret.ts'
 import { resolveFolder } from '../../schema/values.ts'
 import type { EmbedderOptions } from '../../search/index.ts'
-import { collectionName } from '../mount-settings.ts'
-import type { OpenSource, OptionsOf } from '../source.ts'
+import { collectionName, type OpenSource, type OptionsOf } from '../source.ts'
 import type { source } from './config.ts'
 import type { Search } from './index.ts'
 
@@ -65,8 +62,7 @@ async function embedderOf(given: SearchOptions['embeddings'], folder: string): P
     return { ...common, local: local?.folder === undefined ? {} : { folder: resolveFolder(local.folder, folder) } }
   const { url, key } = openai
   if (key === undefined) return { ...common, openai: { url } }
-  const { scheme, authority } = parseUri(url)
-  if (scheme === 'http' && !isLoopback(authority.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1')))
+  if (isInTheClear(url))
     throw invalid(
       'The key would go over the network in the clear: write https:// in "embeddings.openai.url".',
       'insecure',

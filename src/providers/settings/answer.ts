@@ -2,11 +2,24 @@ import { createScanner, type Node as JsonNode, type ParseError, parseTree, print
 import { type Layer, redactPhrase } from '../../secrets/find.ts'
 import type { Format } from './formats.ts'
 import { judge, type Policy } from './judge.ts'
-import { type Budget, createBudget, type Fault, fault, isParseFault, type Limits } from './limits.ts'
 import { parseDotenv, parseIni, parseProperties } from './lines.ts'
 import { showJson, showSource } from './shown.ts'
 import { parseToml } from './toml.ts'
-import { childOf, escapeStep, jsonNumber, type Node, type Scalar, type Tree, unescapeStep } from './tree.ts'
+import {
+  type Budget,
+  childOf,
+  createBudget,
+  escapeStep,
+  type Fault,
+  fault,
+  isParseFault,
+  jsonNumber,
+  type Limits,
+  type Node,
+  type Scalar,
+  type Tree,
+  unescapeStep,
+} from './tree.ts'
 import { parseYaml } from './yaml.ts'
 
 /** Parses JSON with comments and trailing commas. Of duplicate keys, both are in the tree. */

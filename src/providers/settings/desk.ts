@@ -4,11 +4,11 @@ import { workerLimits } from '../../core/kit/child-limits.ts'
 import { createHost } from '../../core/kit/worker-host.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../../core/provider.ts'
 import type { Layer } from '../../secrets/find.ts'
-import { createHarmless, keyOf } from '../../secrets/harmless.ts'
+import { createHarmless, keyOf } from '../../secrets/redactor.ts'
 import type { Answer, Ask, Want } from './answer.ts'
 import type { Format } from './formats.ts'
 import type { Policy } from './judge.ts'
-import { type Limits, positionOf } from './limits.ts'
+import { type Limits, positionOf } from './tree.ts'
 import type { Reply } from './worker.ts'
 
 interface DeskOptions {

@@ -23,8 +23,7 @@ import type { Want } from './answer.ts'
 import { createDesk, type Desk } from './desk.ts'
 import { createFormats, type FormatOf, type FormatRules, mimeTypes } from './formats.ts'
 import type { Policy } from './judge.ts'
-import { defaultLimits, type Limits } from './limits.ts'
-import { parsePointer } from './tree.ts'
+import { defaultLimits, type Limits, parsePointer } from './tree.ts'
 
 export type { Format } from './formats.ts'
 

@@ -1,6 +1,5 @@
 import { looksOpaque } from '../../secrets/keys.ts'
-import type { Budget } from './limits.ts'
-import { type Entry, type Node, type Scalar, type Tree, textNode } from './tree.ts'
+import { type Budget, type Entry, type Node, type Scalar, type Tree, textNode } from './tree.ts'
 
 /** One logical line, possibly of several physical ones, without its line end. */
 interface Line {

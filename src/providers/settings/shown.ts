@@ -1,7 +1,7 @@
 import { createScrubber, redactedMark } from '../../core/scrub.ts'
-import { findSecrets } from '../../secrets/detect.ts'
 import type { Layer } from '../../secrets/find.ts'
 import { mergeSpans, type Span } from '../../secrets/spans.ts'
+import { findSecrets } from '../../secrets/window.ts'
 import { applyEdits, type Edit, editJson, editScalar, nearest, outside, replaceScalar, within } from './edits.ts'
 import { type Denied, telling } from './judge.ts'
 import type { Node, Scalar, Tree } from './tree.ts'
@@ -47,7 +47,7 @@ export async function showSource(source: Source): Promise<string> {
   return scrubDenied(applyEdits(text, edits), source)
 }
 
-/** Removes denied values from the rest, too: from comments, and from values that are shown. */
+/** Removes denied values wherever they are repeated: in comments, and in values that are shown. */
 function scrubDenied(text: string, { denied }: Source): string {
   return createScrubber(telling(denied)).scrub(text)
 }

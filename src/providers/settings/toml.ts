@@ -1,6 +1,5 @@
 import { parse, TomlDate, TomlError } from 'smol-toml'
-import { type Budget, fault } from './limits.ts'
-import { type Entry, jsonNumber, type Node, type Scalar, type Tree, textNode } from './tree.ts'
+import { type Budget, type Entry, fault, jsonNumber, type Node, type Scalar, type Tree, textNode } from './tree.ts'
 
 type Table = Map<string, Value>
 type Value = Table | Value[] | Scalar

@@ -11,8 +11,7 @@ import {
   type Scalar as YamlScalar,
 } from 'yaml'
 import { deepNestingIn } from '../../text/front-matter.ts'
-import { type Budget, fault } from './limits.ts'
-import { type Entry, jsonNumber, type Node, type Scalar, type Tree, textNode } from './tree.ts'
+import { type Budget, type Entry, fault, jsonNumber, type Node, type Scalar, type Tree, textNode } from './tree.ts'
 
 const maxDocuments = 100
 /** Maximum nesting of brackets before the text is checked more closely, because the parser recurses for each. */

@@ -1,5 +1,5 @@
 import { isResourceError, ResourceError } from '../../core/errors.ts'
-import { codeOf } from '../../store/sqlite/database.ts'
+import { codeOf, systemCodeOf } from '../../store/sqlite/database.ts'
 
 /** Why a file does not answer, as `detail.reason`. */
 type Reason = 'refused' | 'stale' | 'away'
@@ -75,9 +75,4 @@ export function failureOf(error: unknown): ResourceError {
   if (system === 'ENOENT' || system === 'ENOTDIR') return away('The file of the database is not there.', system)
   if (system !== undefined) return away('The file of the database cannot be read.', system)
   return new ResourceError('internal', 'The database cannot answer this.')
-}
-
-function systemCodeOf(error: unknown): string | undefined {
-  if (!(error instanceof Error && 'code' in error && 'syscall' in error)) return undefined
-  return typeof error.code === 'string' ? error.code : undefined
 }

@@ -10,8 +10,13 @@ import type { Provider } from '../../core/provider.ts'
 import { spawnLimited } from '../program.ts'
 import type { RowOptions } from '../relational/index.ts'
 import type { ObjectName, Relation } from '../relational/model.ts'
-import { completeDatabaseOptions, type DatabaseOptions, openRelational } from '../relational/open.ts'
-import { createPool, type Pool } from '../relational/pool.ts'
+import {
+  completeDatabaseOptions,
+  createPool,
+  type DatabaseOptions,
+  openRelational,
+  type Pool,
+} from '../relational/open.ts'
 import type { Listed, RowPage, Source, SourceContext } from '../relational/source.ts'
 import type { Answer, Question } from './child.ts'
 import { away, reasonOf } from './failures.ts'
@@ -60,6 +65,7 @@ const graceMs = 250
 function createSource(options: SqliteOptions): { readonly source: Source; readonly pool: Pool<Reader> } {
   const { file, rows } = options
   const views = rows?.views ?? false
+  const from = ({ name, rows }: Relation) => ({ table: name, access: rows, views })
   const closing = new AbortController()
   const settings = completeDatabaseOptions(options)
   const pool = createPool<Reader>({
@@ -103,15 +109,9 @@ function createSource(options: SqliteOptions): { readonly source: Source; readon
       ? {}
       : {
           rows: {
-            read: ({ relation, ...query }, context) =>
-              ask<RowPage>(context, 'rows', { ...query, table: relation.name, access: relation.rows, views }),
+            read: ({ relation, ...query }, context) => ask<RowPage>(context, 'rows', { ...query, ...from(relation) }),
             keys: ({ relation, ...query }, context) =>
-              ask<readonly (readonly string[])[]>(context, 'keys', {
-                ...query,
-                table: relation.name,
-                access: relation.rows,
-                views,
-              }),
+              ask<readonly (readonly string[])[]>(context, 'keys', { ...query, ...from(relation) }),
             stamps: async (context) => {
               const { keys, stamp } = await ask<ReturnType<Operations['stamps']>>(context, 'stamps', views)
               return new Map(keys.map((key) => [key, stamp]))

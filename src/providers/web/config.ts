@@ -1,11 +1,14 @@
+import { invalid } from '../../core/errors.ts'
 import { isHttpUrl } from '../../core/http-url.ts'
+import { defined } from '../../core/kit/defined.ts'
+import { parseAddress } from '../../core/uri.ts'
 import * as z from '../../schema/builder.ts'
 import { documentEffects, documentsShape } from '../../schema/documents.ts'
 import { service } from '../../schema/effects.ts'
 import { globs, text } from '../../schema/fields.ts'
 import { httpUrl, originEffects, originShape } from '../../schema/origin.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { defineSource } from '../source.ts'
+import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
 
 const path = z.string().regex(/^(?!\/)(?!.*\/$)[^?#]*$/, {
   error: refusal(
@@ -83,7 +86,7 @@ function checkWeb(given: Given, context: z.RefinementCtx): void {
 }
 
 /** Fault of a mount of pages without a web address, neither its own nor in `url`. */
-export const noUrl = 'The address of the mount is none of the web, and "url" does not say where the pages are.'
+const noUrl = 'The address of the mount is none of the web, and "url" does not say where the pages are.'
 
 export const source = defineSource({
   about: 'Pages of the web.',
@@ -107,3 +110,27 @@ export const source = defineSource({
     return [{ path: ['mounts', address], message: noUrl, fix }]
   },
 })
+
+/** Returns the provider options for access to a web server. */
+export function originOptions(options: OptionsOf<typeof originShape>) {
+  const { redirects, allowAddresses, insecure, types, maxBytes, timeout } = options
+  return defined({ redirects, allowAddresses, insecure, types, maxBytes, timeoutMs: timeout })
+}
+
+/** Opens the pages that a mount names, as documents. */
+export const open: OpenSource<typeof source> = async (options, { address, documents }) => {
+  const { pages = [], llms, match, fetch, poll } = options
+  const url = options.url ?? parseAddress(address).text
+  if (!isHttpUrl(url)) throw invalid(noUrl, 'url')
+  if (poll !== undefined && ((pages.length === 0 && llms === undefined) || fetch === false))
+    throw invalid('There are no pages to look at: "pages" is empty, or "fetch" is false. Remove "poll".', 'poll')
+  const { web } = await import('./index.ts')
+  const opened = web({
+    ...originOptions(options),
+    url,
+    pages: pages.map((page) => (typeof page === 'string' ? { path: page } : page)),
+    ...(match === undefined ? {} : { match: [match].flat() }),
+    ...defined({ llms, fetch, poll }),
+  })
+  return documents(opened)
+}

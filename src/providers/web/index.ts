@@ -7,8 +7,7 @@ import { comparePaths, isPath } from '../../core/path.ts'
 import type { Context, Description, Entry, Provider } from '../../core/provider.ts'
 import { encodePath } from '../../core/uri.ts'
 import { polled } from '../../wrap/polled.ts'
-import { contentOf, createFetch, mediaTypeOf } from '../http/fetched.ts'
-import { type OriginOptions, openOrigin } from '../http/origin.ts'
+import { contentOf, createFetch, mediaTypeOf, type OriginOptions, openOrigin } from '../http/fetched.ts'
 import { type Page, pagesOf } from './llms.ts'
 
 export interface WebOptions extends OriginOptions {

@@ -3,15 +3,14 @@ import type { Socket } from 'node:net'
 import { chain, type Soon } from '../../core/kit/chain.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Caller } from '../auth/caller.ts'
-import type { Refusal } from '../auth/challenge.ts'
 import type { Authorizer } from '../auth/index.ts'
+import type { Refusal } from '../auth/metadata.ts'
 import { refuse, replyJson } from '../http/reply.ts'
 import type { Response } from '../protocol/messages.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import type { Addresses } from './connections.ts'
-import { burst, type ServedLimits } from './limits.ts'
+import { createRate, type ServedLimits, sustainedRate } from './limits.ts'
 import { type Overload, overloaded, statusOfOverload } from './overload.ts'
-import { createRate } from './rate.ts'
 import type { TurnedAway } from './refused.ts'
 
 /** Admission of requests: first authentication, then the rate limits. */
@@ -26,7 +25,7 @@ export interface Entrance {
   refuseBody(caller: Caller, response: ServerResponse, read: number): void
 }
 
-export interface EntranceOptions {
+interface EntranceOptions {
   /** Returns the authorizer; without one, every request has the caller `everybody`. */
   readonly authorizer: () => Authorizer | undefined
   readonly everybody: Caller
@@ -167,7 +166,7 @@ const wastedCharge = { least: 10, bytes: 16 * 1024 }
 const connectionRetrySeconds = 5
 
 /** Rate limits of requests: for all together, and per share. */
-export interface Turnstile {
+interface Turnstile {
   /** Returns the share that a request belongs to: that of its principal or, without authentication, of its connection. */
   shareOf(principal: Principal, request: IncomingMessage): string
   /** Returns why a request exceeds a limit, and its answer; undefined when it is admitted. */
@@ -177,10 +176,8 @@ export interface Turnstile {
 }
 
 export function createTurnstile({ rate, perPrincipal }: ServedLimits, meter: Meter): Turnstile {
-  const limit = (perSecond: number) =>
-    perSecond > 0 ? createRate({ perSecond, burst: perSecond * burst }) : { take: () => 0, owe: () => 0 }
-  const own = limit(perPrincipal?.rate ?? 0)
-  const all = limit(rate)
+  const own = sustainedRate(perPrincipal?.rate)
+  const all = sustainedRate(rate)
   const connections = new WeakMap<Socket, string>()
   let count = 0
   /** The open connections of each principal. */
@@ -212,14 +209,14 @@ export function createTurnstile({ rate, perPrincipal }: ServedLimits, meter: Met
         return { reason: 'share', answer: overloaded(null, 'share', connectionRetrySeconds) }
       }
       // A request that exceeds its own limit takes no token from the common one.
-      const wait = own.take(share) || all.take('')
+      const wait = own?.take(share) || all?.take('') || 0
       if (wait === 0) return undefined
       meter.count('refusedRate')
       return { reason: 'rate', answer: overloaded(null, 'rate', wait) }
     },
     charge: (share, read) => {
       const requests = Math.max(wastedCharge.least, Math.ceil(read / wastedCharge.bytes))
-      own.owe(share, requests - 1, requests)
+      own?.owe(share, requests - 1, requests)
     },
   }
 }

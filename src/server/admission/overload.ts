@@ -31,7 +31,7 @@ export function statusOfOverload(
   return { status: reason === 'rate' || reason === 'share' ? 429 : 503, headers: { 'Retry-After': String(retryAfter) } }
 }
 
-export interface OverloadFacts {
+interface OverloadFacts {
   readonly meter: Meter
   readonly onRefused: ((refusal: TurnedAway) => void) | undefined
   readonly principal: Principal

@@ -1,7 +1,7 @@
 import { defined } from '../../core/kit/defined.ts'
 import { isObject } from '../protocol/messages.ts'
 import type { Audit, AuditRecord } from '../telemetry/audit.ts'
-import { createRate } from './rate.ts'
+import { createRate } from './limits.ts'
 
 /** A request that was refused before any source was called. */
 export interface TurnedAway {
@@ -16,7 +16,7 @@ export interface TurnedAway {
   readonly body?: unknown
 }
 
-export interface RefusalAudit {
+interface RefusalAudit {
   /** Records a refusal, unless the rate limit is exceeded. Never a token, nor any other header. */
   add(refusal: TurnedAway): void
   /** Records the number of omitted refusals. */

@@ -5,15 +5,12 @@ import type { Log } from '../../core/log.ts'
 import { createGate } from '../admission/gate.ts'
 import { arrivalOf, valuesOf } from '../http/guard.ts'
 import { isObject } from '../protocol/messages.ts'
-import { type Caller, callAt } from './caller.ts'
-import { createChallenges, type Refusal } from './challenge.ts'
-import { type Claims, createNeeds, judgeClaims } from './claims.ts'
+import { type Caller, callAt, digestOf, type Grant, type Verdict, type Verifier } from './caller.ts'
+import { type AuthorizationOptions, type Claims, createNeeds, type Issuer, judgeClaims, networkOf } from './claims.ts'
 import { fetchJson } from './fetch.ts'
 import { createJwtVerifier, createMemo, issuerOf, type JwtIssuer } from './jwt.ts'
-import { canonicalResource, createMetadata } from './metadata.ts'
-import { type AuthorizationOptions, type Issuer, networkOf } from './options.ts'
+import { canonicalResource, createChallenges, createMetadata, type Refusal } from './metadata.ts'
 import { createTokenVerifier } from './tokens.ts'
-import { digestOf, type Grant, type Verdict, type Verifier } from './verdict.ts'
 
 /** Authenticates callers: the resource server of OAuth 2.1 (section 5), with the rules of MCP for it (basic/authorization). */
 export interface Authorizer {

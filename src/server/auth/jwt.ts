@@ -3,10 +3,9 @@ import type { ServiceNetwork } from '../../core/address-guard.ts'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { isObject } from '../protocol/messages.ts'
-import { type Claims, judgeClaims } from './claims.ts'
+import { digestOf, type Verdict, type Verifier } from './caller.ts'
+import { type Claims, type Issuer, judgeClaims, leeway, networkOf } from './claims.ts'
 import { fetchJson } from './fetch.ts'
-import { type Issuer, leeway, networkOf } from './options.ts'
-import { digestOf, type Verdict, type Verifier } from './verdict.ts'
 
 /** Asymmetric signature algorithms of JOSE. With a shared secret, a server that can verify a token could also forge one. */
 const asymmetric = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']

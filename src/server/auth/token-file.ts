@@ -3,11 +3,11 @@ import { constants } from 'node:fs'
 import { type FileHandle, open, rename, statfs, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { invalid, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, invalid, ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
-import { isLocalDisk } from '../../core/kit/local-disk.ts'
+import { isLocalDisk, syncFolder } from '../../core/kit/local-disk.ts'
 import { isObject } from '../protocol/messages.ts'
-import { digestOf } from './verdict.ts'
+import { digestOf } from './caller.ts'
 
 /** A token in the file: never the token itself, only its hash. */
 export interface StoredToken {
@@ -50,8 +50,8 @@ export async function readTokenFile(file: string): Promise<TokenFile> {
   try {
     handle = await open(file, 'r')
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return { tokens: [], mark: absent, local: false }
-    throw invalid(`The file of tokens ${file} cannot be read (${codeOf(error)}).`, 'tokens')
+    if (errorCodeOf(error) === 'ENOENT') return { tokens: [], mark: absent, local: false }
+    throw invalid(`The file of tokens ${file} cannot be read (${errorCodeOf(error) ?? 'unknown'}).`, 'tokens')
   }
   try {
     const stat = await handle.stat({ bigint: true })
@@ -183,7 +183,7 @@ async function lock(file: string): Promise<() => Promise<void>> {
       await (await open(file, 'wx', 0o600)).close()
       return () => unlink(file)
     } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw unwritable(file, error)
+      if (errorCodeOf(error) !== 'EEXIST') throw unwritable(file, error)
       if (performance.now() > end)
         throw new ResourceError(
           'unavailable',
@@ -213,17 +213,6 @@ export async function replaceFile(file: string, text: string): Promise<void> {
   }
 }
 
-async function syncFolder(folder: string): Promise<void> {
-  // Windows has no file descriptors of folders.
-  const handle = await open(folder, 'r').catch(() => undefined)
-  await handle?.sync().catch(() => {})
-  await handle?.close()
-}
-
 function unwritable(file: string, error: unknown): ResourceError {
-  return invalid(`${file} cannot be written (${codeOf(error)}).`, 'tokens')
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+  return invalid(`${file} cannot be written (${errorCodeOf(error) ?? 'unknown'}).`, 'tokens')
 }

@@ -5,8 +5,8 @@ import { ResourceError } from '../../core/errors.ts'
 import { chain, type Soon } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
 import type { Arrival } from '../../core/provider.ts'
+import { digestOf, type Grant, type Verdict, type Verifier } from './caller.ts'
 import { absent, isOwnToken, markOf, readTokenFile, type StoredToken, type TokenFile } from './token-file.ts'
-import { digestOf, type Grant, type Verdict, type Verifier } from './verdict.ts'
 
 /** Period of the checks of the file for open streams, in milliseconds. For requests it is checked each time. */
 const checkIntervalMs = 500

@@ -215,14 +215,7 @@ export function openEventStream(response: ServerResponse, headers: Readonly<Reco
       return write(`${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`)
     },
     ready: async () => {
-      if (response.writableNeedDrain && !response.destroyed)
-        await new Promise<void>((resolve) => {
-          const done = () => {
-            response.off('drain', done).off('close', done)
-            resolve()
-          }
-          response.on('drain', done).on('close', done)
-        })
+      if (response.writableNeedDrain) await drained(response)
       if (response.destroyed || response.writableEnded) throw new Error('the reader of the stream is gone')
     },
     end: () => {
@@ -257,4 +250,16 @@ function cutWhenSlow(response: ServerResponse): void {
     forgetIt()
     oldest.destroy()
   }
+}
+
+/** Resolves when the client has taken what was written, or is gone. */
+export function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    if (response.destroyed) return resolve()
+    const done = () => {
+      response.off('drain', done).off('close', done)
+      resolve()
+    }
+    response.on('drain', done).on('close', done)
+  })
 }

@@ -12,10 +12,11 @@ import {
 } from '../../core/found.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { fold, wordsOf } from '../../core/kit/matching.ts'
+import { pagesOf } from '../../core/kit/pages.ts'
 import type { JsonObject, Tool, ToolAnswer } from '../../core/tool.ts'
 import { decodeComponent } from '../../core/uri.ts'
 import type { Resource, View } from '../../core/view.ts'
-import { oneLine } from '../../text/one-line.ts'
+import { oneLine } from '../../text/landmarks.ts'
 import { limitSchema } from './shown.ts'
 
 const limits = { least: 1, most: 50, otherwise: 10 }
@@ -193,12 +194,9 @@ function resultOf(hit: FoundHit): Result {
 
 async function placesIn(view: View, signal: AbortSignal): Promise<readonly SearchPlace[]> {
   const found: SearchPlace[] = []
-  let cursor: string | undefined
-  for (let pages = 0; pages < maxPages && found.length < maxPlaces; pages++) {
-    const page = await view.templates(cursor === undefined ? {} : { cursor }, { signal })
-    found.push(...searchPlaces(page.items))
-    cursor = page.nextCursor
-    if (cursor === undefined) break
+  for await (const { items } of pagesOf((query) => view.templates(query, { signal }), { maxPages })) {
+    found.push(...searchPlaces(items))
+    if (found.length >= maxPlaces) break
   }
   return found.slice(0, maxPlaces)
 }
@@ -258,10 +256,8 @@ interface Result {
 async function byName(view: View, query: string, limit: number, signal: AbortSignal): Promise<readonly Result[]> {
   const words = wordsOf(query).slice(0, maxWords)
   const found: Result[] = []
-  let cursor: string | undefined
-  for (let pages = 0; pages < maxPages; pages++) {
-    const page = await view.list(cursor === undefined ? {} : { cursor }, { signal })
-    for (const resource of page.items) {
+  for await (const { items } of pagesOf((page) => view.list(page, { signal }), { maxPages })) {
+    for (const resource of items) {
       const score = scoreOf(resource, words)
       if (score === 0) continue
       const { uri, name, title, description, mimeType } = resource
@@ -274,8 +270,6 @@ async function byName(view: View, query: string, limit: number, signal: AbortSig
         facts: defined({ title, mimeType }),
       })
     }
-    cursor = page.nextCursor
-    if (cursor === undefined) break
   }
   return found.sort((a, b) => b.score - a.score).slice(0, limit)
 }

@@ -2,7 +2,7 @@ import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import { directoryMimeType, type Page, type Resource } from '../../core/view.ts'
-import { oneLine, shorten } from '../../text/one-line.ts'
+import { oneLine, shorten } from '../../text/landmarks.ts'
 import { formatTime, isTime } from '../protocol/format.ts'
 
 /** Maximum length of a description in a list, in characters. */

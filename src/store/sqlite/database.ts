@@ -219,3 +219,9 @@ function versionOf(database: Database, version: number): number {
 function numberOf(database: Database, pragma: 'application_id' | 'user_version'): number {
   return Number(database.prepare(`pragma ${pragma}`).get()?.[pragma])
 }
+
+/** The code of an error of the operating system, such as `ENOENT`. */
+export function systemCodeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error && 'code' in error && 'syscall' in error)) return undefined
+  return typeof error.code === 'string' ? error.code : undefined
+}

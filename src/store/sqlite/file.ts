@@ -13,7 +13,7 @@ import {
 import { dirname } from 'node:path'
 import { errorCodeOf, isResourceError, type ResourceError } from '../../core/errors.ts'
 import { failure, fault, type Reason, refused } from '../rules.ts'
-import { codeOf, type Database, migrate, openDatabase } from './database.ts'
+import { codeOf, type Database, migrate, openDatabase, systemCodeOf } from './database.ts'
 import { createOperations, type SqliteOperations } from './operations.ts'
 
 /** Time-out for another process that writes, or that opens or repairs the file, in milliseconds. */
@@ -45,7 +45,7 @@ export type Warn = (message: string) => void
  */
 export function openFile(file: string, warn: Warn): OpenFile {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  // SQLite says no more than that it cannot open it.
+  // Check the folder first: SQLite would only report that it cannot open the file.
   accessSync(dirname(file), constants.W_OK)
   for (const name of [file, `${file}-wal`, `${file}-shm`, `${file}-guard`]) checkOwn(name)
   return alone(file, () => {
@@ -230,9 +230,4 @@ export function failureOf(error: unknown): ResourceError {
   const name = code === undefined ? (systemCodeOf(error) ?? 'unknown') : `SQLite ${code}`
   const reason = reasonOf(error)
   return reason === undefined ? fault(name) : failure(reason, name)
-}
-
-function systemCodeOf(error: unknown): string | undefined {
-  if (!(error instanceof Error && 'code' in error && 'syscall' in error)) return undefined
-  return typeof error.code === 'string' ? error.code : undefined
 }

@@ -2,8 +2,7 @@ import { invalid, ResourceError } from '../../core/errors.ts'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
 import type { ByteRange, Content, ContentFacts, Context, Provider, ReadRequest } from '../../core/provider.ts'
 import { ChangedError, chunksOf, isTextPart } from '../chunks.ts'
-import { type Cleaner, markedFacts } from './cleaner.ts'
-import type { ReadPiece } from './parts.ts'
+import { type Cleaner, markedFacts, type ReadPiece } from './cleaner.ts'
 
 /** Reads a part of the redacted text, counted in its bytes. Resolves to undefined if the resource can only be read as a whole. */
 type RangeReader = (request: ReadRequest, range: ByteRange, context: Context) => Promise<Content | undefined>

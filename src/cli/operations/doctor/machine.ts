@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import type { Findings } from '../../commands/doctor.ts'
-import { formatTime } from '../../terminal/format.ts'
-import { packageVersion } from '../version.ts'
+import { formatTime } from '../../terminal/io.ts'
+import { packageVersion } from '../command-line.ts'
 
 /** Checks the requirements of hikidashi itself. */
 export async function checkMachine(

@@ -7,7 +7,7 @@ import { programsOf } from '../../../providers/screen/command.ts'
 import { resolveSecret, secretSourcesIn } from '../../../schema/secret.ts'
 import { resolveFolder } from '../../../schema/values.ts'
 import type { Findings } from '../../commands/doctor.ts'
-import { count } from '../../terminal/format.ts'
+import { count } from '../../terminal/io.ts'
 import type { Case } from './mounts.ts'
 
 /** Checks every secret that mounts name: whether it exists, and who may read it. Resolves to the mounts that lack one. */

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import { estimateOf } from '../../../browse/basket.ts'
-import { type Below, isFolder, walkBelow } from '../../../browse/folders.ts'
+import { type Below, isFolder, walkBelow } from '../../../browse/tree.ts'
 import type { Resource } from '../../../core/view.ts'
 import { announce } from '../state/announce.ts'
 import { add, basket, isPicked, markOf, mostPicked, rememberWholes, removeBelow, toggle } from '../state/basket.ts'

@@ -3,7 +3,7 @@ import { type BasketItem, type BasketLevel, type Cost, levels, planOf, usableOf 
 import { lastSegment, resourcesOf } from '../../../client/wire.ts'
 import { objectOf } from '../../../core/kit/object.ts'
 import { add, basket } from '../state/basket.ts'
-import { keep, readKept } from '../state/kept.ts'
+import { keep, readKept } from '../state/browser.ts'
 import { onChange } from '../state/live.ts'
 import { go, place } from '../state/place.ts'
 import { connection } from '../state/session.ts'

@@ -13,7 +13,7 @@ import { defined } from '../../../core/kit/defined.ts'
 import type { View } from '../../../core/view.ts'
 import { type Growth, growthOf } from '../home/survey.ts'
 import { healed } from '../state/healing.ts'
-import { places, templates } from '../state/offers.ts'
+import { places, templates } from '../state/known.ts'
 import { type Place, place } from '../state/place.ts'
 import { connected } from '../state/session.ts'
 
@@ -114,7 +114,7 @@ const pauseMs = 250
 /** How often a search is asked again while its index grows, in milliseconds. */
 const growingMs = 1500
 
-/** Searches the contents for what is in the place, once the reader pauses. */
+/** Runs the search of the current address, once the reader stops typing. */
 export function useResults() {
   const results = useSignal<Results | undefined>(undefined)
   const isBusy = useSignal(false)

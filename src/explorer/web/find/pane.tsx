@@ -1,7 +1,7 @@
 import './find.css'
 import { useEffect } from 'preact/hooks'
+import { loadTemplates, prompts, templates } from '../state/known.ts'
 import { followPrompts } from '../state/live.ts'
-import { loadTemplates, prompts, templates } from '../state/offers.ts'
 import { go, linkTo, place } from '../state/place.ts'
 import { SearchPane } from './search-pane.tsx'
 import './prompts.css'

@@ -11,10 +11,10 @@ import { langOf, shown } from '../state/shown.ts'
 
 const Markdown = lazily(async () => (await import('../preview/markdown.tsx')).Markdown)
 
-/** A longer README is shown by its beginning, in characters. */
-const longest = 100_000
+/** Maximum number of characters that are shown. */
+const maxShown = 100_000
 
-/** The README of a folder, laid out below what else is said of it. */
+/** The README of a folder, below the other facts about the folder. */
 export function Readme({ resource: { uri, name, mimeType } }: { readonly resource: Resource }) {
   const text = useSignal<string | undefined>(undefined)
   useEffect(() => {
@@ -23,7 +23,7 @@ export function Readme({ resource: { uri, name, mimeType } }: { readonly resourc
       try {
         const { contents } = await connected().view.read(uri, { signal: controller.signal })
         const [content] = contents
-        text.value = content !== undefined && 'text' in content ? content.text.slice(0, longest) : undefined
+        text.value = content !== undefined && 'text' in content ? content.text.slice(0, maxShown) : undefined
       } catch {
         // It can be opened from the list, which tells why it does not open.
       }

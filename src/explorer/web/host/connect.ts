@@ -1,13 +1,14 @@
+import { signal } from '@preact/signals'
 import { cacheOf, contentsOf, cursorOf, resourcesOf, templatePageOf, type Wire } from '../../../client/wire.ts'
 import { ResourceError } from '../../../core/errors.ts'
 import { defined } from '../../../core/kit/defined.ts'
 import { isObject } from '../../../core/kit/object.ts'
+import { pagesOf } from '../../../core/kit/pages.ts'
 import { metaKeys } from '../../../core/meta.ts'
-import { directoryMimeType, type Page, type Resource, type View } from '../../../core/view.ts'
+import { directoryMimeType, type Resource, type View } from '../../../core/view.ts'
 import type { Changes, PageChange } from '../mcp/changes.ts'
 import { answerOf, type Connection, type ToolAnswer } from '../mcp/connect.ts'
-import { bytesOfBase64 } from '../mcp/request.ts'
-import { ask, hostCapabilities, listChanges, meetHost } from './bridge.ts'
+import { bytesOfBase64, errorOf } from '../mcp/request.ts'
 
 /** The tools that a client has together with `browse`. */
 const tools = ['list_resources', 'browse_directory', 'read_resource', 'search_resources', 'assemble_context']
@@ -45,12 +46,8 @@ function createView(): View {
   }
   const all = async (signal: AbortSignal | undefined): Promise<readonly Resource[]> => {
     const items: Resource[] = []
-    let cursor: string | undefined
-    do {
-      const next: Page<Resource> = await page('browse_directory', { ...defined({ cursor }) }, 'entries', signal)
+    for await (const next of pagesOf((query) => page('browse_directory', query, 'entries', signal)))
       items.push(...next.items)
-      cursor = next.nextCursor
-    } while (cursor !== undefined)
     return items
   }
   return {
@@ -138,4 +135,92 @@ function createHostChanges(): Changes {
     retry: () => {},
     close: () => listeners.clear(),
   }
+}
+
+/** Facts about the host around the page (MCP Apps, `HostContext`) that the page uses. */
+export const hostContext = signal<Wire>({})
+
+/** Abilities of the host. */
+export const hostCapabilities = signal<Wire>({})
+
+/** Arguments of the call of `browse` that opened the page. */
+export const toolInput = signal<Wire>({})
+
+/** Sends the event `change` when the host says that entries were added or removed. */
+const listChanges = new EventTarget()
+
+/** The revision of MCP Apps that the page speaks. */
+const revision = '2026-01-26'
+
+const waiting = new Map<number, (message: Wire) => void>()
+let lastId = 0
+
+/** Sends a message to the frame around the page. The host has an origin that the page cannot know. */
+function post(message: Wire): void {
+  window.parent.postMessage({ jsonrpc: '2.0', ...message }, '*')
+}
+
+/**
+ * Sends one request to the host, and returns its answer.
+ *
+ * @throws ResourceError with the error of the host or the server. After an abort, the reason of the signal.
+ */
+export function ask(method: string, params: Wire, signal?: AbortSignal): Promise<Wire> {
+  const id = ++lastId
+  return new Promise((resolve, reject) => {
+    const end = () => {
+      waiting.delete(id)
+      post({ method: 'notifications/cancelled', params: { requestId: id } })
+      reject(signal?.reason)
+    }
+    if (signal?.aborted === true) {
+      reject(signal.reason)
+      return
+    }
+    signal?.addEventListener('abort', end, { once: true })
+    waiting.set(id, ({ result, error }) => {
+      signal?.removeEventListener('abort', end)
+      if (isObject(result)) resolve(result)
+      else if (isObject(error)) reject(errorOf(error.code, error.message, error.data))
+      else reject(new ResourceError('unavailable', 'The host gave no answer.'))
+    })
+    post({ id, method, params })
+  })
+}
+
+export function tell(method: string, params: Wire): void {
+  post({ method, params })
+}
+
+/** Listens to the host, and introduces the page to it. */
+async function meetHost(): Promise<void> {
+  addEventListener('message', (event) => {
+    // Only the frame around the page is its host.
+    if (event.source === window.parent && isObject(event.data)) hear(event.data)
+  })
+  const answer = await ask('ui/initialize', {
+    appInfo: { name: 'hikidashi-explorer', version: '1' },
+    appCapabilities: { availableDisplayModes: ['inline', 'fullscreen'] },
+    protocolVersion: revision,
+  })
+  if (isObject(answer.hostContext)) hostContext.value = answer.hostContext
+  if (isObject(answer.hostCapabilities)) hostCapabilities.value = answer.hostCapabilities
+  tell('ui/notifications/initialized', {})
+}
+
+function hear(message: Wire): void {
+  const { id, method, params } = message
+  if (typeof method !== 'string') {
+    const settle = typeof id === 'number' ? waiting.get(id) : undefined
+    if (typeof id === 'number') waiting.delete(id)
+    settle?.(message)
+    return
+  }
+  const given = isObject(params) ? params : {}
+  if (method === 'ui/notifications/host-context-changed') hostContext.value = { ...hostContext.value, ...given }
+  if (method === 'ui/notifications/tool-input' && isObject(given.arguments)) toolInput.value = given.arguments
+  if (method === 'notifications/resources/list_changed') listChanges.dispatchEvent(new Event('change'))
+  if (id === undefined) return
+  const isKnown = method === 'ping' || method === 'ui/resource-teardown'
+  post(isKnown ? { id, result: {} } : { id, error: { code: -32601, message: 'Method not found' } })
 }

@@ -6,7 +6,7 @@ import { reasonOf } from '../state/announce.ts'
 import { basket } from '../state/basket.ts'
 import { connected } from '../state/session.ts'
 import { shown } from '../state/shown.ts'
-import { ask, hostCapabilities } from './bridge.ts'
+import { ask, hostCapabilities } from './connect.ts'
 
 /** The form in which the conversation gets the basket: links that the model can read, or the contents themselves. */
 export const givenAs = signal<'links' | 'contents'>('links')

@@ -7,15 +7,12 @@ const web = resolve(import.meta.dirname, '..')
 /** Modules of the explorer that need something that a host forbids, each with its replacement. */
 const replaced: Readonly<Record<string, string>> = {
   'basket/export.tsx': 'export.tsx',
-  'state/download.ts': 'download.ts',
-  'state/kept.ts': 'browser.ts',
-  'state/steps.ts': 'browser.ts',
+  'state/browser.ts': 'browser.ts',
   'tree/facets-bar.tsx': 'views.tsx',
   'preview/chart.tsx': 'views.tsx',
-  'preview/content-url.ts': 'browser.ts',
-  'preview/drawn.ts': 'texts.ts',
-  'preview/highlight.ts': 'texts.ts',
-  'preview/markdown-parse.ts': 'texts.ts',
+  'preview/drawn.ts': 'views.tsx',
+  'preview/highlight.ts': 'views.tsx',
+  'preview/markdown-parse.ts': 'views.tsx',
   'preview/page.tsx': 'views.tsx',
   'preview/pdf.tsx': 'views.tsx',
 }

@@ -1,7 +1,17 @@
-import { createListeners, type Told } from '../../../client/listeners.ts'
+import {
+  type ChangeStream,
+  createListeners,
+  createSteadyStream,
+  isNothing,
+  type Listeners,
+  nothing,
+  type Told,
+} from '../../../client/listeners.ts'
+import type { Wire } from '../../../client/wire.ts'
+import { ResourceError } from '../../../core/errors.ts'
+import { objectOf } from '../../../core/kit/object.ts'
 import type { Subscription, ViewChange } from '../../../core/view.ts'
-import { type Listening, listen } from './listen.ts'
-import type { Endpoint } from './request.ts'
+import { type Endpoint, stream } from './request.ts'
 
 /** A change. `missed`: the stream was interrupted, so everything may have changed. */
 export interface PageChange extends ViewChange {
@@ -39,8 +49,8 @@ interface ChangesOptions {
 
 /** Maximum number of URIs that our server accepts in one subscription. */
 const maxUris = 1000
-
-const none: Told = { uris: new Set(), list: false, prompts: false, tools: false }
+/** How many URIs that nobody looks at any more a small stream may have. The rows on the screen change all the time. */
+const spareUris = 50
 
 /** Returns a function that runs the work. Calls during a run cause one further run after it, until `isOver`. */
 function oneAtATime(work: () => Promise<void>, isOver: () => boolean): () => Promise<void> {
@@ -114,7 +124,6 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
   const { onState = () => {}, waits = [500, 1000, 2000, 4000], joining = 50 } = options
   /** Callers that wait until the latest additions are subscribed, to learn what the server agreed to. */
   let waiting: ((told: Told) => void)[] = []
-  let current: Listening | undefined
   let isPaused = false
   let isClosed = false
   /** Whether something may have changed that nobody was told of. */
@@ -129,57 +138,39 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
   const timer = createTimer(() => void settle(), waits)
   const backOff = () => {
     if (!isClosed) timer.backOff()
-    if (current !== undefined) return
+    if (stream.told !== undefined) return
     isGap = true
     setState('lost')
   }
-  const drop = () => {
-    const last = current
-    current = undefined
-    last?.close()
-  }
+  const stream = createSteadyStream(
+    (wanted) => listen(endpoint, wanted, listeners),
+    () => {
+      if (!isPaused && !isClosed) backOff()
+    },
+    spareUris,
+  )
 
   const reopen = async () => {
-    if (isPaused || isClosed) return drop()
+    if (isPaused || isClosed) return stream.close()
     const those = waiting
     waiting = []
     const want = listeners.wanted()
     // A stream that is lost is opened again: until then, everything counts as agreed.
     let told = want
-    const release = () => {
-      for (const resolve of those) resolve(told)
-    }
-    if (want.uris.size === 0 && !want.list && !want.prompts) {
-      drop()
-      setState('off')
-      return release()
-    }
-    if (current !== undefined && suffices(current, want)) {
-      told = current.told
-      return release()
-    }
-    if (state !== 'lost' && current === undefined) setState('opening')
     try {
-      const next = await listen(endpoint, want, listeners)
-      // The old stream ran until the new one was open, so no change is missed.
-      drop()
-      if (isPaused || isClosed) return next.close()
-      current = next
-      told = next.told
+      if (state !== 'lost' && stream.told === undefined && !isNothing(want)) setState('opening')
+      told = await stream.ask(want)
+      if (isPaused || isClosed) return stream.close()
+      if (isNothing(want)) return setState('off')
       timer.reset()
-      void next.ended.then(() => void (current === next && lose()))
       setState('live')
       if (isGap) listeners.tell({ uris: [...want.uris], listed: true, prompts: true, missed: true })
       isGap = false
     } catch {
       if (!isPaused) backOff()
     } finally {
-      release()
+      for (const resolve of those) resolve(told)
     }
-  }
-  const lose = () => {
-    current = undefined
-    if (!isPaused && !isClosed) backOff()
   }
 
   /** Opens a stream for the wanted URIs. Additions meanwhile are handled right after. */
@@ -192,7 +183,7 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
   }
   const listeners = createListeners({
     ask,
-    agreed: () => current?.told ?? none,
+    agreed: () => stream.told ?? nothing,
     shrink: () => void ask(),
     maxUris,
     onFault: throwLater,
@@ -202,9 +193,9 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
     open: listeners.open,
     pause: () => {
       isPaused = true
-      isGap = isGap || current !== undefined
+      isGap = isGap || stream.told !== undefined
       timer.cancel()
-      drop()
+      stream.close()
       setState('paused')
     },
     resume: () => {
@@ -219,16 +210,75 @@ export function createChanges(endpoint: Endpoint, options: ChangesOptions = {}):
     close: () => {
       isClosed = true
       timer.cancel()
-      drop()
+      stream.close()
       listeners.clear()
-      for (const resolve of waiting) resolve(none)
+      for (const resolve of waiting) resolve(nothing)
     },
   }
 }
 
-/** Whether a stream tells enough. One that tells of a little too much costs less than another one. */
-function suffices({ asked }: Listening, { uris, list, prompts }: Told): boolean {
-  if ((list && !asked.list) || (prompts && !asked.prompts)) return false
-  if (asked.uris.size > 2 * uris.size + 50) return false
-  return [...uris].every((uri) => asked.uris.has(uri))
+/** The server sends a heartbeat every 15 seconds. A stream without one for this long, in milliseconds, is dead. */
+const silence = 50_000
+
+/**
+ * Opens a stream of changes, and resolves when the server has acknowledged it.
+ *
+ * @throws ResourceError if the stream is refused, or ends before that.
+ */
+function listen(endpoint: Endpoint, asked: Told, { tell }: Pick<Listeners, 'tell'>): Promise<ChangeStream> {
+  const controller = new AbortController()
+  const { signal } = controller
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const onSign = () => {
+    clearTimeout(timer)
+    timer = setTimeout(() => controller.abort(), silence)
+  }
+  const notifications = {
+    ...(asked.uris.size > 0 ? { resourceSubscriptions: [...asked.uris] } : {}),
+    ...(asked.list ? { resourcesListChanged: true } : {}),
+    ...(asked.prompts ? { promptsListChanged: true } : {}),
+  }
+
+  return new Promise((acknowledge, refuse) => {
+    const follow = async (end: () => void, ended: Promise<void>) => {
+      onSign()
+      try {
+        for await (const message of stream(endpoint, 'subscriptions/listen', { notifications }, signal, onSign)) {
+          // The answer to the request itself: the server is stopping.
+          if ('result' in message || 'error' in message) break
+          const params = objectOf(message.params)
+          if (message.method === 'notifications/subscriptions/acknowledged') {
+            const told = agreedOf(objectOf(params.notifications))
+            acknowledge({ asked: asked.uris.size, told, ended, close: () => controller.abort() })
+          } else if (message.method === 'notifications/resources/updated' && typeof params.uri === 'string')
+            tell({ uris: [params.uri], listed: false })
+          else if (message.method === 'notifications/resources/list_changed') tell({ uris: [], listed: true })
+          else if (message.method === 'notifications/prompts/list_changed')
+            tell({ uris: [], listed: false, prompts: true })
+        }
+        refuse(new ResourceError('unavailable', 'The server does not tell of changes just now.'))
+      } catch (error) {
+        refuse(error)
+      } finally {
+        clearTimeout(timer)
+        controller.abort()
+        end()
+      }
+    }
+    let end = () => {}
+    const ended = new Promise<void>((resolve) => {
+      end = resolve
+    })
+    void follow(end, ended)
+  })
+}
+
+function agreedOf({ resourceSubscriptions, resourcesListChanged, promptsListChanged }: Wire): Told {
+  const uris = Array.isArray(resourceSubscriptions) ? resourceSubscriptions : []
+  return {
+    uris: new Set(uris.filter((uri) => typeof uri === 'string')),
+    list: resourcesListChanged === true,
+    prompts: promptsListChanged === true,
+    tools: false,
+  }
 }

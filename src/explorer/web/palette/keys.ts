@@ -1,5 +1,5 @@
 import { effect, signal } from '@preact/signals'
-import { keep, readKept } from '../state/kept.ts'
+import { keep, readKept } from '../state/browser.ts'
 import { go, place } from '../state/place.ts'
 
 /** The open dialog above the page. */

@@ -1,6 +1,6 @@
 import { isObject } from '../../../core/kit/object.ts'
+import { stepBack } from '../state/browser.ts'
 import { linkTo } from '../state/place.ts'
-import { stepBack } from '../state/steps.ts'
 import { DataTable } from './data-table.tsx'
 import { parameterOf, withParameter } from './model/reference.ts'
 import { textsOf } from './model/schema.ts'

@@ -1,15 +1,22 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
+import { lastSegment } from '../../../client/wire.ts'
+import { isResourceError } from '../../../core/errors.ts'
 import { isObject } from '../../../core/kit/object.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { originIn } from '../../../core/origin.ts'
+import type { ResourceContent } from '../../../core/view.ts'
+import { announce, reasonOf } from '../state/announce.ts'
+import { download, downloadFrom } from '../state/browser.ts'
+import { linkIn } from '../state/content-link.ts'
 import { linkTo } from '../state/place.ts'
+import { connected } from '../state/session.ts'
 import { langOf, shown } from '../state/shown.ts'
 import { formatNumber, formatSize, language } from '../words/language.ts'
 import { copyText } from './controls.tsx'
-import { formatAgo } from './facts.ts'
 import { bare, type Reader } from './load.ts'
-import { resolveReference, withParameter } from './model/reference.ts'
+import { documentFormOf } from './model/kind.ts'
+import { resolveReference, withParameter, withPart } from './model/reference.ts'
 import { t } from './words.ts'
 
 /** Whether the details of a resource are shown. The setting stays for the next resource. */
@@ -161,4 +168,45 @@ export function shellWord(text: string): string {
 /** The command that reads a resource. */
 export function commandFor(uri: string): string {
   return `hikidashi read ${shellWord(uri)}`
+}
+
+/** Saves the shown content as a file; if only a part is shown, the whole. */
+export async function saveContent({ uri, reading }: Reader): Promise<void> {
+  const { value } = reading
+  if (value.state !== 'ready') return
+  try {
+    // If the text of a document is shown, the document itself is saved.
+    const isPart = value.part !== undefined || documentFormOf(uri, value.contents[0]?.mimeType) !== undefined
+    const contents = isPart ? (await connected().view.read(withPart(uri, undefined))).contents : value.contents
+    for (const content of contents) download(lastSegment(content.uri), bodyOf(content))
+  } catch (error) {
+    // A content that is too large for an answer has its own link.
+    const link = isResourceError(error, 'too-large') ? linkIn(error.cause) : undefined
+    if (link === undefined) announce(reasonOf(error))
+    else downloadFrom(lastSegment(uri), link)
+  }
+}
+
+function bodyOf(content: ResourceContent): string | Uint8Array {
+  if ('text' in content) return content.text
+  return 'bytes' in content ? content.bytes : ''
+}
+
+/** A relative time, such as "3 days ago", in the language of the page. */
+export function formatAgo(language: string, time: number, now: number): string {
+  const format = new Intl.RelativeTimeFormat(language, { numeric: 'auto' })
+  const seconds = (time - now) / 1000
+  const steps = [
+    ['second', 60],
+    ['minute', 60],
+    ['hour', 24],
+    ['day', 30.44],
+    ['month', 12],
+  ] as const
+  let value = seconds
+  for (const [unit, most] of steps) {
+    if (Math.abs(value) < most) return format.format(Math.round(value), unit)
+    value /= most
+  }
+  return format.format(Math.round(value), 'year')
 }

@@ -1,4 +1,4 @@
-import { createUrl, releaseUrl } from './content-url.ts'
+import { createUrl, releaseUrl } from '../state/browser.ts'
 import './markdown.css'
 import { useEffect, useState } from 'preact/hooks'
 import { shown } from '../state/shown.ts'

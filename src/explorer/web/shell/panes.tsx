@@ -1,8 +1,11 @@
-import { signal } from '@preact/signals'
+import { signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useErrorBoundary, useState } from 'preact/hooks'
+import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks'
+import { isResourceError } from '../../../core/errors.ts'
 import { announced, reasonOf } from '../state/announce.ts'
 import { type Change, go } from '../state/place.ts'
+import { dismissContinued, failure, isContinued, retryNow, type Wish, wish } from '../state/session.ts'
+import { shown } from '../state/shown.ts'
 import { Shape } from './icons.tsx'
 import { t } from './words.ts'
 
@@ -81,5 +84,126 @@ export function Guarded({ children }: { readonly children: ComponentChildren }) 
         {t('drawAgain')}
       </button>
     </div>
+  )
+}
+
+/** Screen before there is a connection. */
+export function Gate() {
+  if (wish.value !== undefined) return <main class="gate">{<WishCard wish={wish.value} />}</main>
+  return (
+    <main class="gate">
+      {failure.value === undefined ? <p class="gate-waiting">{t('connecting')}</p> : <FailureCard />}
+    </main>
+  )
+}
+
+function FailureCard() {
+  const now = useSignal(Date.now())
+  useEffect(() => {
+    const timer = setInterval(() => {
+      now.value = Date.now()
+    }, 500)
+    return () => clearInterval(timer)
+  }, [])
+  if (failure.value === undefined) return null
+  const { error, at } = failure.value
+  const seconds = Math.max(0, Math.ceil((at - now.value) / 1000))
+  return (
+    <div class="card">
+      <div role="alert">
+        <h1>{t('cannotConnect')}</h1>
+        {isResourceError(error) && error.cause !== undefined ? null : <p>{whyOf(error)}</p>}
+        <p>{t('cannotConnectDo')}</p>
+      </div>
+      <p class="card-row">
+        <button type="button" class="button button-main" onClick={retryNow}>
+          {t('retry')}
+        </button>
+        <span class="quiet">{seconds > 0 ? t('retryIn', { seconds }) : t('connecting')}</span>
+      </p>
+    </div>
+  )
+}
+
+/** Returns the reason of a failed connection, in the words of the error. */
+function whyOf(error: unknown): string {
+  return isResourceError(error, 'unavailable') ? shown(error.message) : reasonOf(error)
+}
+
+/** Form for the requirement of the server: a token to type, or the address with a key. */
+function WishCard({ wish: { what, isRefused, give } }: { readonly wish: Wish }) {
+  const field = useRef<HTMLInputElement>(null)
+  useEffect(() => field.current?.focus(), [])
+  if (what === 'address')
+    return (
+      <div class="card" role="alert">
+        <h1>{t(isRefused ? 'addressReused' : 'wantsAddress')}</h1>
+        <p>{t(isRefused ? 'addressReusedDo' : 'wantsAddressDo')}</p>
+      </div>
+    )
+  return (
+    <form
+      class="card"
+      onSubmit={(event) => {
+        event.preventDefault()
+        const token = field.current?.value.trim().replace(/^Bearer\s+/i, '') ?? ''
+        if (field.current !== null) field.current.value = ''
+        // A header may contain no other characters (RFC 6750).
+        if (/^[\x21-\x7e]+$/.test(token)) give(token)
+      }}
+    >
+      <h1>{t('asksWho')}</h1>
+      <p id="token-do">{t('asksWhoDo')}</p>
+      {isRefused ? (
+        <p class="bad" role="alert">
+          {t('proofRefused')}
+        </p>
+      ) : null}
+      <label>
+        <span>{t('proof')}</span>
+        <input
+          ref={field}
+          type="password"
+          autocomplete="off"
+          spellcheck={false}
+          required
+          aria-describedby="token-do"
+          class="field"
+        />
+      </label>
+      <p class="card-row">
+        <button type="submit" class="button button-main">
+          {t('goOn')}
+        </button>
+      </p>
+    </form>
+  )
+}
+
+/** Tells that the address was opened again in the browser that has its session, which is harmless. */
+export function ContinuedNotice() {
+  if (!isContinued.value) return null
+  return (
+    <p class="continued" role="status">
+      {t('continued')}{' '}
+      <button type="button" class="button" onClick={dismissContinued}>
+        {t('understood')}
+      </button>
+    </p>
+  )
+}
+
+/** The same form above a page that is already shown: a token may expire in between. */
+export function WishDialog() {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const wanted = wish.value
+  useEffect(() => {
+    if (wanted !== undefined && dialog.current?.open === false) dialog.current.showModal()
+  }, [wanted])
+  if (wanted === undefined) return null
+  return (
+    <dialog ref={dialog} class="gate-dialog" onCancel={(event) => event.preventDefault()}>
+      <WishCard wish={wanted} />
+    </dialog>
   )
 }

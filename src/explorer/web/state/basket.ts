@@ -8,7 +8,7 @@ import {
   withMoved,
   withoutUris,
 } from '../../../browse/basket.ts'
-import { foldersOf, isFolder } from '../../../browse/folders.ts'
+import { foldersOf, isFolder } from '../../../browse/tree.ts'
 import type { Resource } from '../../../core/view.ts'
 
 /** Picked items, in the order of picking. */

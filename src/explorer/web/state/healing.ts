@@ -1,6 +1,6 @@
 import { effect, signal, untracked } from '@preact/signals'
 import { browse } from './browse.ts'
-import { loadTemplates, templates } from './offers.ts'
+import { loadTemplates, templates } from './known.ts'
 import { liveness } from './session.ts'
 
 /** How often the connection came back. A pane that shows a failure retries when this number grows. */

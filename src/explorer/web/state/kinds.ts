@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import type { IconName } from '../shell/icons.tsx'
 import { createWords } from '../words/language.ts'
-import { places } from './offers.ts'
+import { places } from './known.ts'
 
 const t = createWords(
   {

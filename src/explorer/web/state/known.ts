@@ -1,6 +1,7 @@
-import { signal } from '@preact/signals'
-import { defined } from '../../../core/kit/defined.ts'
-import type { Resource, View } from '../../../core/view.ts'
+import { computed, type Signal, signal } from '@preact/signals'
+import { searchPlaces } from '../../../core/found.ts'
+import { pagesOf } from '../../../core/kit/pages.ts'
+import type { ListedPrompt, Page, Resource, ResourceTemplate, View } from '../../../core/view.ts'
 import { connected } from './session.ts'
 
 /** Maximum number of cached resources: the ones that were listed last. */
@@ -33,13 +34,11 @@ const mostPages = 5
 /** Returns a resource from the listing of its folder; undefined if it is in none of the first pages. */
 export async function lookUp(uri: string, parent: string, signal: AbortSignal): Promise<Resource | undefined> {
   const { view } = connected()
-  let cursor: string | undefined
-  for (let pages = 0; pages < mostPages; pages++) {
-    const page = await view.directory({ uri: parent, ...defined({ cursor }) }, { signal })
-    remember(page.items)
-    const found = page.items.find((resource) => resource.uri === uri)
-    if (found !== undefined || page.nextCursor === undefined) return found
-    cursor = page.nextCursor
+  const pages = pagesOf((query) => view.directory({ uri: parent, ...query }, { signal }), { maxPages: mostPages })
+  for await (const { items } of pages) {
+    remember(items)
+    const found = items.find((resource) => resource.uri === uri)
+    if (found !== undefined) return found
   }
   return undefined
 }
@@ -75,15 +74,70 @@ export function loadNames(view: View): Promise<void> {
 async function load(view: View): Promise<void> {
   const isAnew = loadedFrom !== view
   const resources: Resource[] = []
-  let cursor: string | undefined
-  do {
-    const page = await view.list(cursor === undefined ? {} : { cursor })
-    resources.push(...page.items)
-    cursor = page.nextCursor
+  let isPart = false
+  for await (const { items, nextCursor } of pagesOf((query) => view.list(query))) {
+    resources.push(...items)
+    isPart = nextCursor !== undefined
     // The old names stay until all new ones are loaded.
-    if (isAnew || cursor === undefined) names.value = { resources: [...resources], state: 'loading', isPart: false }
-  } while (cursor !== undefined && resources.length < maxNames)
-  names.value = { resources, state: 'loaded', isPart: cursor !== undefined }
+    if (isAnew || !isPart) names.value = { resources: [...resources], state: 'loading', isPart: false }
+    if (resources.length >= maxNames) break
+  }
+  names.value = { resources, state: 'loaded', isPart }
   loadedFrom = view
   loadedUntil = Date.now() + keptMs
 }
+
+/** A list of the server: not loaded, all of it, or the reason why it could not be loaded. */
+interface Offered<T> {
+  readonly state: 'loading' | 'loaded' | 'failed'
+  readonly items: readonly T[]
+  /** Whether the server has more than these. */
+  readonly isPart: boolean
+  readonly error?: unknown
+}
+
+type Query = { readonly cursor?: string }
+type PageAt<T> = (query: Query, options: { readonly signal: AbortSignal }) => Promise<Page<T>>
+
+/** Returns a function that loads a list into a signal. Until it is loaded, the old items are shown. A new load ends an earlier one. */
+function createLoad<T>(target: Signal<Offered<T>>, maxPages: number, pages: () => PageAt<T> | undefined) {
+  let loading: AbortController | undefined
+  return async (): Promise<void> => {
+    loading?.abort()
+    const controller = new AbortController()
+    loading = controller
+    const { signal } = controller
+    const pageAt = pages()
+    try {
+      const items: T[] = []
+      let isPart = false
+      if (pageAt !== undefined)
+        for await (const page of pagesOf((query) => pageAt(query, { signal }), { maxPages })) {
+          items.push(...page.items)
+          isPart = page.nextCursor !== undefined
+        }
+      if (!signal.aborted) target.value = { state: 'loaded', items, isPart }
+    } catch (error) {
+      if (!signal.aborted) target.value = { ...target.value, state: 'failed', error }
+    }
+  }
+}
+
+/** The templates of the server. */
+export const templates = signal<Offered<ResourceTemplate>>({ state: 'loading', items: [], isPart: false })
+
+/** The searches among them. */
+export const places = computed(() => searchPlaces(templates.value.items))
+
+/** Maximum number of pages, because a faulty server may never end a listing. */
+const maxTemplatePages = 200
+const maxPromptPages = 50
+
+/** Loads all templates. */
+export const loadTemplates = createLoad(templates, maxTemplatePages, () => connected().view.templates)
+
+/** The prompts of the server. */
+export const prompts = signal<Offered<ListedPrompt>>({ state: 'loading', items: [], isPart: false })
+
+/** Loads all prompts. */
+export const loadPrompts = createLoad(prompts, maxPromptPages, () => connected().view.prompts?.list)

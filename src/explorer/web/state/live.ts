@@ -2,8 +2,7 @@ import { effect, signal } from '@preact/signals'
 import type { Subscription } from '../../../core/view.ts'
 import type { PageChange } from '../mcp/changes.ts'
 import { kindOf } from './kinds.ts'
-import { knownOf } from './known.ts'
-import { loadPrompts } from './offers.ts'
+import { knownOf, loadPrompts } from './known.ts'
 import { connection } from './session.ts'
 
 /** The resources that have changed since the reader last viewed them. */

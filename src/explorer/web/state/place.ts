@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { followSteps, pushStep, replaceStep } from './steps.ts'
+import { followSteps, pushStep, replaceStep } from './browser.ts'
 
 /**
  * Location of the reader. It is kept in the fragment of the URL, so that every place has a permalink, back and forward work, and the

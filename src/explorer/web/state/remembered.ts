@@ -1,7 +1,7 @@
 import { effect, signal } from '@preact/signals'
 import { objectOf } from '../../../core/kit/object.ts'
 import { language } from '../words/language.ts'
-import { keep, readKept } from './kept.ts'
+import { keep, readKept } from './browser.ts'
 
 export type Theme = 'system' | 'light' | 'dark'
 

@@ -1,4 +1,4 @@
-import { isBelow, isFolder } from '../../../browse/folders.ts'
+import { isBelow, isFolder } from '../../../browse/tree.ts'
 import { isResourceError } from '../../../core/errors.ts'
 import { fold } from '../../../core/kit/matching.ts'
 import { decodeComponent } from '../../../core/uri.ts'

@@ -1,7 +1,8 @@
-import { isFolder, listAgain } from '../../../browse/folders.ts'
 import {
   emptyTree,
   folderAt,
+  isFolder,
+  listAgain,
   shownFolder,
   type Tree,
   wayTo,
@@ -14,7 +15,7 @@ import {
 import { defined } from '../../../core/kit/defined.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../../core/view.ts'
 import { natural } from './columns.ts'
-import { rowsOf, type TreeRow } from './rows.ts'
+import { rowsOf, type TreeRow } from './keys.ts'
 
 /** The tree of a view: its mounts, and the loaded directories below them. Directories are loaded page by page. */
 export interface Forest {

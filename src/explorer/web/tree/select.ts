@@ -1,9 +1,9 @@
-import { isBelow } from '../../../browse/folders.ts'
+import { isBelow } from '../../../browse/tree.ts'
 import { lastSegment } from '../../../client/wire.ts'
 import { wordsOf } from '../../../core/kit/matching.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import type { Columns } from './columns.ts'
-import type { TreeRow } from './rows.ts'
+import type { TreeRow } from './keys.ts'
 
 /** Filters of rows. An undefined filter does not filter. */
 export interface Selection {

@@ -1,4 +1,4 @@
-import { isFolder } from '../../../browse/folders.ts'
+import { isFolder } from '../../../browse/tree.ts'
 import { fold } from '../../../core/kit/matching.ts'
 import type { Resource } from '../../../core/view.ts'
 import { type IconName, iconOf, Shape } from '../shell/icons.tsx'
@@ -10,7 +10,7 @@ import { place } from '../state/place.ts'
 import { langOf, shown } from '../state/shown.ts'
 import { formatNumber } from '../words/language.ts'
 import { readableUri } from './columns.ts'
-import type { TreeRow } from './rows.ts'
+import type { TreeRow } from './keys.ts'
 import { t } from './words.ts'
 
 interface TreeRowProps {

@@ -15,7 +15,7 @@ import type { ServeOptions } from '../../serve.ts'
 import type { Audit } from '../../telemetry/audit.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { nothingHere, statusOf } from '../other-routes.ts'
-import { refuse, replyJson, taken } from '../reply.ts'
+import { drained, refuse, replyJson, taken } from '../reply.ts'
 import { type ContentLinks, contentPath } from './links.ts'
 import { matchesTag, rangeOf } from './range.ts'
 
@@ -171,14 +171,7 @@ async function write(
     // Redaction has changed its length, or the source is of another size than it said.
     if (promised !== undefined && written > promised) break
     if (response.destroyed) throw clientGone()
-    if (piece.length > 0 && !response.write(piece))
-      await new Promise<void>((resolve) => {
-        const next = () => {
-          response.off('drain', next).off('close', next)
-          resolve()
-        }
-        response.on('drain', next).on('close', next)
-      })
+    if (piece.length > 0 && !response.write(piece)) await drained(response)
   }
   if (promised !== undefined && written !== promised)
     throw new ResourceError('unavailable', 'The content is not as long as it was said to be.')

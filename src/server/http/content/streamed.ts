@@ -3,6 +3,7 @@ import { codes } from '../../protocol/errors.ts'
 import { type StreamedMessage, tooLong } from '../../protocol/json.ts'
 import { base64Length, blobStreamKey, isBlobStream } from '../../protocol/json-parts.ts'
 import { failure, type Response } from '../../protocol/messages.ts'
+import { drained } from '../reply.ts'
 
 /** Number of bytes that are encoded at once: base64 of a multiple of three has no padding, and a string of 64 KiB is short-lived in the heap. */
 const groupBytes = 48 * 1024
@@ -58,18 +59,6 @@ export async function writeStreamed(
   } finally {
     await pieces.return?.()
   }
-}
-
-/** Resolves when the client has taken what was written, or is gone. */
-function drained(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    if (response.destroyed) return resolve()
-    const done = () => {
-      response.off('drain', done).off('close', done)
-      resolve()
-    }
-    response.on('drain', done).on('close', done)
-  })
 }
 
 /** Returns the same answer with its content as a string. If the source fails, the answer is an error. */

@@ -20,8 +20,8 @@ interface Drawing {
 const [width, head, line, gapX, gapY, most] = [200, 28, 18, 90, 24, 8]
 
 /**
- * Places tables so that those that belong together stand together: each group of tables that refer to each other has columns, what is referred to
- * further to the right; groups stand in rows, the largest first, and tables without relations behind them.
+ * Places the tables of a diagram. Tables that refer to each other form a group. Within a group a table stands to the left of the tables that
+ * it refers to. The groups stand in rows: the largest first, and tables without relations last.
  */
 export function layoutOf({ tables, links }: Overview, across = 1600): Drawing {
   const byId = new Map(tables.map((table) => [table.id, table]))

@@ -57,9 +57,7 @@ export interface Match {
 /** The most matches that are counted. */
 export const maxMatches = 10_000
 
-/**
- * Finds a text in lines, whatever its case; where folding keeps the length of a line, whatever the width of its characters too.
- */
+/** Finds a text in lines, ignoring case. If folding keeps the length of a line, the width of characters is ignored, too. */
 export function matchesIn(lines: readonly string[], query: string): readonly Match[] {
   const needle = fold(query)
   const found: Match[] = []

@@ -1,0 +1,73 @@
+import { fileNameOf } from './content-link.ts'
+
+/** Returns the stored text of a key. A browser may store nothing (private windows). */
+export function readKept(key: string): string | null {
+  try {
+    return localStorage.getItem(key)
+  } catch {
+    return null
+  }
+}
+
+/** Stores a text in the browser. If the browser stores nothing, the text lives as long as the page. */
+export function keep(key: string, text: string): void {
+  try {
+    localStorage.setItem(key, text)
+  } catch {
+    // It is not kept, then.
+  }
+}
+
+/** Adds a step to the history of the browser. */
+export function pushStep(fragment: string): void {
+  history.pushState(null, '', fragment)
+}
+
+/** Replaces the current step. */
+export function replaceStep(fragment: string): void {
+  history.replaceState(null, '', fragment)
+}
+
+/** Goes one step back. */
+export function stepBack(): void {
+  history.back()
+}
+
+/** Follows the history of the browser: the listener gets the current fragment now and after each step. */
+export function followSteps(listener: (fragment: string) => void): void {
+  const follow = () => listener(location.hash)
+  addEventListener('popstate', follow)
+  addEventListener('hashchange', follow)
+  follow()
+}
+
+/** Returns an object URL of a content for the page. `releaseUrl` revokes it. */
+export function createUrl(content: Uint8Array | string, type: string): string {
+  return URL.createObjectURL(new Blob([content as BlobPart], { type }))
+}
+
+export function releaseUrl(url: string): void {
+  URL.revokeObjectURL(url)
+}
+
+/** Whether the page can save files. */
+export const canDownload = (): boolean => true
+
+/** Lets the browser fetch a file from this server and save it. */
+export function downloadFrom(name: string, url: string): void {
+  const link = document.createElement('a')
+  link.href = url
+  link.download = fileNameOf(name)
+  link.click()
+}
+
+/** Saves a file through the browser, never with a type that the browser could run or show. */
+export function download(name: string, content: string | Uint8Array): void {
+  const blob = new Blob([content as BlobPart], { type: 'application/octet-stream' })
+  const url = URL.createObjectURL(blob)
+  const link = document.createElement('a')
+  link.href = url
+  link.download = fileNameOf(name)
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(url), 60_000)
+}

@@ -1,1 +1,0 @@
-export type { FeedStatus, MountProgress, MountState } from '../core/feed-status.ts'
