@@ -14,7 +14,7 @@ import { compiledSource, threadsFromBundle } from './test/support/compiled-sourc
 import { Mixed } from './test/support/order.ts'
 import { mostAtOnce } from './test/support/turns.ts'
 
-/** Tests that fill the memory and the processors, and watch what other clients notice: two at once, and nothing else beside them. */
+/** Tests that fill the memory and the processors, or wait for who is slow, and watch what other clients notice: nothing else runs beside them. */
 const alone = ['backpressure', 'bombs', 'http-slow'].map((name) => `test/attack/${name}.test.ts`)
 
 /** Unit tests that wait for databases, processes or the file system, each for seconds: `npm run test:quick` leaves them out. */
@@ -45,9 +45,9 @@ const isQuick = process.env.HIKIDASHI_QUICK !== undefined
 const marks =
   /child_process|worker_threads|process\.(?!hrtime|execPath)|globalThis|\bvi\b|defineProperty\(process|memoryUsage|startStopwatch|start(?:Postgres|Database|Mariadb)|sqlite/
 
-/** The files of most folders, with their texts. */
-const files = ['attack', 'contract', 'e2e', 'unit', 'wire']
-  .flatMap((folder) => readdirSync(join(home, 'test', folder)).map((name) => `test/${folder}/${name}`))
+/** All files, with their texts. */
+const files = ['test', ...['attack', 'contract', 'e2e', 'guarantees', 'unit', 'wire'].map((name) => `test/${name}`)]
+  .flatMap((folder) => readdirSync(join(home, folder)).map((name) => `${folder}/${name}`))
   .filter((path) => path.endsWith('.test.ts'))
   .map((path) => ({ path, text: readFileSync(join(home, path), 'utf8') }))
 
@@ -61,15 +61,26 @@ const sharing = files
  * compared after each file.
  */
 const marksOfOthers =
-  /worker_threads|process\.(?:umask|on|once|memoryUsage|cpuUsage)|\bvi\.(?:mock|doMock)|defineProperty\(process|memoryUsage|startStopwatch/
+  /worker_threads|process\.(?:umask|on|once|memoryUsage|cpuUsage)|\bvi\.(?:mock|doMock)|defineProperty\(process|memoryUsage/
+
+/** Those that put back what they change, or mention it only in a program that they start. */
+const tidy = ['files-reading', 'host-files-exact', 'redactor', 'settings-desk', 'sqlite'].map(
+  (name) => `test/unit/${name}.test.ts`,
+)
+
+/** Those that leave their process large, and others in it slow, or that may not be held up by what others left. */
+const apart = ['test/architecture.test.ts', 'test/toolkit.test.ts', 'test/unit/encoding.test.ts']
 
 /** What a test of a page says of the page's own. */
 const ofPages = /support\/browser\.ts/
 
 /** Files that start servers and command lines, and leave their own process as it was. They share one as well. */
 const served = files
-  .filter(({ path }) => ![...alone, ...sharing, ...(isQuick ? waiting : [])].includes(path))
-  .filter(({ text }) => !marksOfOthers.test(text) && (ofPages.test(text) || !text.includes('globalThis')))
+  .filter(({ path }) => ![...alone, ...apart, ...sharing, ...(isQuick ? waiting : [])].includes(path))
+  .filter(
+    ({ path, text }) =>
+      tidy.includes(path) || (!marksOfOthers.test(text) && (ofPages.test(text) || !text.includes('globalThis'))),
+  )
   .map(({ path }) => path)
 
 /** Files that replace modules: vitest compiles each module of `src/` for them. */
@@ -126,7 +137,7 @@ export default defineConfig({
       {
         extends: true,
         plugins,
-        test: { name: 'alone', include: alone, maxWorkers: 2, sequence: { groupOrder: 1 } },
+        test: { name: 'alone', include: alone, maxWorkers: 3, sequence: { groupOrder: 1 } },
       },
     ],
   },

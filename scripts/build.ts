@@ -11,8 +11,7 @@ const tell = (what: string) => process.send?.(what)
 
 const target = resolve(import.meta.dirname, '../dist')
 rmSync(target, { recursive: true, force: true })
-tell('1 of 3: the command')
-const modules = await bundle({ target })
+tell('1 of 2: the command and the page')
 
 /** The modules of the explorer's page and of its workers. */
 const pageModules = new Set<string>()
@@ -20,17 +19,18 @@ const collectModules = () => ({
   name: 'collect-modules',
   transform: (_code: string, id: string) => void pageModules.add(id),
 })
-tell('2 of 3: the page')
-await buildPage({
-  configFile: resolve(import.meta.dirname, '../src/explorer/web/vite.config.ts'),
-  plugins: [collectModules()],
-  worker: { plugins: () => [collectModules()] },
-})
-await buildPage({
-  configFile: resolve(import.meta.dirname, '../src/explorer/web/host/vite.config.ts'),
-  plugins: [collectModules()],
-})
+const inExplorer = (file: string) => resolve(import.meta.dirname, '../src/explorer/web', file)
+// Each has steps that keep one processor alone at work.
+const [modules] = await Promise.all([
+  bundle({ target }),
+  buildPage({
+    configFile: inExplorer('vite.config.ts'),
+    plugins: [collectModules()],
+    worker: { plugins: () => [collectModules()] },
+  }),
+  buildPage({ configFile: inExplorer('host/vite.config.ts'), plugins: [collectModules()] }),
+])
 
-tell('3 of 3: the licences')
+tell('2 of 2: the licences')
 writeNotices([...modules, ...pageModules], target)
 if (process.connected) process.disconnect()

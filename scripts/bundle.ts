@@ -121,16 +121,24 @@ function directImports(): Plugin {
           .split(', ')
           .map((name) => name.split(' as '))
           .map(([own, given = own]) => `${given}: m.${own}`)
-        return [{ chunk, target: posix.join(posix.dirname(chunk.fileName), target), members: members.join(', ') }]
+        const whole = posix.join(posix.dirname(chunk.fileName), target)
+        return [[chunk.fileName, { target: whole, members: members.join(', ') }] as const]
       })
-      for (const other of chunks)
-        for (const { chunk, target, members } of parts) {
-          const pathTo = (file: string) => `import("${relativePath(other.fileName, file)}")`
-          if (!other.code.includes(pathTo(chunk.fileName))) continue
-          other.code = other.code.replaceAll(pathTo(chunk.fileName), `${pathTo(target)}.then((m) => ({ ${members} }))`)
-        }
-      for (const { chunk } of parts)
-        if (!chunks.some(({ code }) => code.includes(posix.basename(chunk.fileName)))) delete files[chunk.fileName]
+      const partOf = new Map(parts)
+      const mentioned = new Set<string>()
+      for (const chunk of chunks) {
+        const { code, fileName } = chunk
+        const folder = posix.dirname(fileName)
+        const led = code.replace(/\bimport\("([^"]+)"\)/g, (asIs, path: string) => {
+          const part = partOf.get(posix.join(folder, path))
+          return part === undefined
+            ? asIs
+            : `import("${relativePath(fileName, part.target)}").then((m) => ({ ${part.members} }))`
+        })
+        if (led !== code) chunk.code = led
+        for (const [name] of led.matchAll(/[\w.-]+\.js\b/g)) mentioned.add(name)
+      }
+      for (const [fileName] of parts) if (!mentioned.has(posix.basename(fileName))) delete files[fileName]
     },
   }
 }

@@ -30,7 +30,7 @@ function endWithParent() {
  */
 function tellBuilding(stream) {
   const begun = Date.now()
-  let what = '1 of 3'
+  let what = '1 of 2'
   if (!stream.isTTY || process.env.TERM === 'dumb') {
     stream.write('Building hikidashi, some ten seconds…\n')
     return { set: () => {}, end: () => {} }

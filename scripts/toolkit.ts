@@ -41,13 +41,39 @@ export interface Exported {
   readonly about: string
 }
 
-/** What each entry exports, by the compiler: the declarations say the same. */
-export function exportsOf(entries: readonly EntryPoint[]): ReadonlyMap<string, readonly Exported[]> {
+/** The options of the project, and a host that reads each file once for all programs that are made with it. */
+export interface Compiler {
+  readonly options: ts.CompilerOptions
+  readonly host: ts.CompilerHost
+}
+
+let compiler: Compiler | undefined
+
+/** The compiler of this process. To read and to bind the types of all packages takes longer than whatever they are asked for. */
+export function compilerHere(): Compiler {
+  compiler ??= makeCompiler()
+  return compiler
+}
+
+function makeCompiler(): Compiler {
   const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), ts.sys.readFile)
   const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [] }, ts.sys, root)
+  const host = ts.createCompilerHost(options)
+  const files = new Map<string, ts.SourceFile | undefined>()
+  const getSourceFile: typeof host.getSourceFile = (name, ...rest) => {
+    if (!files.has(name)) files.set(name, host.getSourceFile(name, ...rest))
+    return files.get(name)
+  }
+  return { options, host: { ...host, getSourceFile } }
+}
+
+/** What each entry exports, by the compiler: the declarations say the same. */
+export function exportsOf(entries: readonly EntryPoint[]): ReadonlyMap<string, readonly Exported[]> {
+  const { options, host } = compilerHere()
   const program = ts.createProgram(
     entries.map(({ file }) => join(root, file)),
     options,
+    host,
   )
   const checker = program.getTypeChecker()
   return new Map(

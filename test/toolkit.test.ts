@@ -18,7 +18,7 @@ import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import ts from 'typescript'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { entryPoints, withTables } from '../scripts/toolkit.ts'
+import { compilerHere, entryPoints, withTables } from '../scripts/toolkit.ts'
 import { connect } from '../src/client/index.ts'
 import { packedPackage } from './support/packed.ts'
 import { freePort } from './support/reverse-proxy.ts'
@@ -63,10 +63,9 @@ test('every snippet of TypeScript in README and docs compiles under strict', () 
     join(folder, 'memory-provider.ts'),
     textOf('examples/memory-provider.ts').replaceAll('../src', '../../src'),
   )
-  const { config } = ts.readConfigFile(join(root, 'tsconfig.json'), ts.sys.readFile)
-  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [] }, ts.sys, root)
+  const { options, host } = compilerHere()
   const paths = Object.fromEntries(entryPoints().map(({ name, file }) => [name, [join(root, file)]]))
-  const program = ts.createProgram(snippets, { ...options, paths, allowImportingTsExtensions: true })
+  const program = ts.createProgram(snippets, { ...options, paths, allowImportingTsExtensions: true }, host)
   const faults = snippets.flatMap((file) => {
     const source = program.getSourceFile(file)
     return [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)].map(

@@ -18,6 +18,9 @@ const token =
 /** A value in base64url or base64, which YAML may fold over indented lines. */
 const value = /[\w+/-]+={0,2}(?:\r?\n[ \t]+[\w+/-]+={0,2}(?=[ \t]*\\{0,15}(?:["',}]|\r?\n|$)))*/y
 
+/** 32 bytes in base64url, the length of the most common keys: of fifty random ones, one holds so much that could be words. */
+const keyOf32Bytes = /^(?=.*[A-Z])(?=.*[a-z])[\w-]{43}$/
+
 /** The data of an SVG path, which has the name `d` as well. */
 const svgPath = /^m[mzlhvcsqtae\d.-]*$/i
 
@@ -87,7 +90,8 @@ function privateMembers(text: string, frame: Frame, hasBraces: boolean): readonl
     if (!hasBraces && kind !== undefined && kind < key + maxDistance) return true
     if (end - start < minAlone) return false
     const whole = text.slice(start, end)
-    return !svgPath.test(whole) && looksOpaque(whole.replace(/\s+/g, ''))
+    const bare = whole.replace(/\s+/g, '')
+    return !svgPath.test(whole) && (keyOf32Bytes.test(bare) || looksOpaque(bare))
   })
 }
 

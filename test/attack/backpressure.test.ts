@@ -1,13 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { control, type StdioWire, useArena } from '../support/attack-arena.ts'
+import { freshWires, lineOf, soon } from '../support/attack-fresh.ts'
 import { openHttp } from '../support/attack-http.ts'
-import { openStdio } from '../support/attack-stdio.ts'
-import { ended, startFixture, type Target, until } from '../support/attack-target.ts'
-import { type Params, patience, withMeta } from '../support/attack-wire.ts'
-import { controlPath } from '../support/attack-world.ts'
+import { ended, type Target, until } from '../support/attack-target.ts'
+import { patience } from '../support/attack-wire.ts'
 import { volume, volumeOf } from '../support/volume.ts'
 import { eachWire } from '../support/wires.ts'
 
@@ -15,29 +14,10 @@ const arena = useArena()
 const revisions = ['2026-07-28', '2025-11-25'] as const
 const stdioNames = ['stdio 2026-07-28', 'stdio 2025-11-25'] as const
 
-/** Five seconds, and time for a machine that is busy. */
-const soon = 15_000
-
 /** Many times as many as there are places for requests that wait. */
 const many = volumeOf(10_000, 2000)
 
-const started: Target[] = []
-afterEach(async () => {
-  await Promise.all(started.splice(0).map((target) => target.stop()))
-})
-
-/** @param grace How long it may take to end, in milliseconds. By default as long as it has by default. */
-async function fresh(version: string, grace?: number): Promise<StdioWire> {
-  const target = await startFixture(arena.world, { transport: 'stdio', ...(grace === undefined ? {} : { grace }) })
-  started.push(target)
-  return openStdio(target, arena.world, version)
-}
-
-const lineOf = (wire: { readonly modern: boolean }, id: string | number, params: Params, method = 'resources/read') =>
-  `${JSON.stringify({ jsonrpc: '2.0', id, method, params: withMeta(params, wire.modern) })}\n`
-const urlOf = (path: string) => ({ uri: `${arena.world.address}/${path}` })
-const small = () => urlOf(controlPath)
-const large = () => urlOf('big.txt')
+const { fresh, urlOf, small, large } = freshWires(() => arena.world)
 
 describe('a client that writes without measure', () => {
   eachWire(stdioNames)(
@@ -245,66 +225,6 @@ describe('a client that asks for what does not end', () => {
       expect(await ended(wire.target, soon)).toBe(0)
     },
   )
-})
-
-describe('the end of the input (D2)', () => {
-  test.each(revisions)('D2: the process ends at once when idle, over stdio %s', async (version) => {
-    const wire = await fresh(version)
-    const start = performance.now()
-    wire.target.input.end()
-    expect(await ended(wire.target, soon)).toBe(0)
-    expect(performance.now() - start).toBeLessThan(patience)
-  })
-
-  test.each(revisions)('D2: what was asked before the end is answered, over stdio %s', async (version) => {
-    const wire = await fresh(version)
-    const ids = Array.from({ length: 300 }, (_, i) => `e${i}`)
-    const answers = ids.map((id) => wire.pipe.answerTo(id, 10_000))
-    wire.target.input.end(ids.map((id, i) => lineOf(wire, id, i % 50 === 0 ? large() : small())).join(''))
-    for (const answer of answers) expect((await answer).message?.result).toBeDefined()
-    expect(await ended(wire.target, soon)).toBe(0)
-  })
-
-  test.each(revisions)('D2: a last message without a line end is answered, over stdio %s', async (version) => {
-    const wire = await fresh(version)
-    const answer = wire.pipe.answerTo('last')
-    wire.target.input.end(lineOf(wire, 'last', small()).trim())
-    expect((await answer).message?.result).toBeDefined()
-    expect(await ended(wire.target, soon)).toBe(0)
-  })
-
-  test.each(revisions)(
-    'D2: sources that hang do not keep the process longer than five seconds, over stdio %s',
-    async (version) => {
-      // Once as by default, which is four seconds.
-      const wire = await fresh(version, version === '2026-07-28' ? undefined : 1000)
-      for (let i = 0; i < 40; i++)
-        await wire.pipe.write(lineOf(wire, `h${i}`, { uri: `slow://source/${i % 2 ? 'hang' : 'forever'}` }))
-      for (let i = 0; i < 4; i++) await wire.pipe.write(lineOf(wire, `f${i}`, urlOf(`fifo${i}`)))
-      wire.target.input.end()
-      expect(await ended(wire.target, soon)).toBe(0)
-    },
-  )
-
-  test.each(revisions)(
-    'D2: a client that neither writes nor reads any more does not keep it either, over stdio %s',
-    async (version) => {
-      const wire = await fresh(version, 1000)
-      wire.pipe.pause()
-      for (let i = 0; i < 100; i++) void wire.pipe.write(lineOf(wire, `s${i}`, large()))
-      await sleep(300)
-      wire.target.input.end()
-      expect(await ended(wire.target, soon)).toBe(0)
-    },
-  )
-
-  test('D2: with hundreds of requests that wait behind hanging ones, it ends all the same', async () => {
-    const wire = await fresh('2026-07-28', 1000)
-    let lines = ''
-    for (let i = 0; i < 900; i++) lines += lineOf(wire, `w${i}`, { uri: 'slow://source/forever' })
-    wire.target.input.end(lines)
-    expect(await ended(wire.target, soon)).toBe(0)
-  })
 })
 
 describe('sources that do not answer', () => {

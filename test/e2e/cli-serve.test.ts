@@ -35,6 +35,35 @@ describe('serve', () => {
     expect(err).toMatch(/^\S+Z info {2}serving on stdio mounts=file:.*\n$/)
   })
 
+  test('over stdio has on stderr what a library prints while a source reads', async () => {
+    // Node runs it before the command: a library that tells the console of each file that it is asked for.
+    const library = `
+      import fs from 'node:fs'
+      import { syncBuiltinESMExports } from 'node:module'
+      for (const members of [fs, fs.promises])
+        for (const name of ['lstat', 'open', 'openSync', 'lstatSync', 'readFile', 'stat']) {
+          const own = members[name]
+          members[name] = function (...args) {
+            if (String(args[0]).endsWith('numbers.txt')) {
+              console.log('the library says: %s', name)
+              console.table([{ told: 'in a table' }])
+            }
+            return own.apply(this, args)
+          }
+        }
+      syncBuiltinESMExports()`
+    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(library)}` }
+    const read = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: uri('docs/numbers.txt') } }
+    const ping = { jsonrpc: '2.0', id: 2, method: 'ping' }
+    const input = [read, ping].map((message) => `${JSON.stringify(message)}\n`).join('')
+    const { code, out, err } = await run(['serve', '.', '--only', 'files'], { cwd: folder, env, input })
+    expect(code).toBe(0)
+    const answers = out.trimEnd().split('\n')
+    expect(answers.map((line) => JSON.parse(line).id).sort()).toEqual([1, 2])
+    expect(err).toContain('the library says: ')
+    expect(err).toContain('in a table')
+  })
+
   test('logs JSON where that is asked for', async () => {
     const { err } = await run(['serve', '.', '--log-format', 'json'], { cwd: folder })
     expect(JSON.parse(err)).toMatchObject({

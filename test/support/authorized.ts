@@ -3,7 +3,8 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { meta } from './attack-wire.ts'
-import { type Running, run, start } from './cli.ts'
+import { type Running, start } from './cli.ts'
+import { runHere } from './cli-here.ts'
 
 /** The built command line, serving two folders over HTTP to whoever has a token. */
 export interface Authorized {
@@ -61,7 +62,7 @@ export async function serveAuthorized(
     running,
     log: () => log,
     token: async (...words) => {
-      const { code, out, err } = await run(['token', ...words], { cwd: home })
+      const { code, out, err } = await runHere(['token', ...words], { cwd: home })
       if (code !== 0) throw new Error(err)
       return out.trim()
     },

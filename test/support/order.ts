@@ -1,19 +1,36 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /**
- * The order in which files run: first those that share the process of their worker, one after the other; then those with a process each,
- * the longest first, with those that wait for databases, processes and time-outs spread evenly among those that compute. One beside the
- * other, they keep the processors busy to the end.
+ * Files that took more than twenty seconds of a whole run, most of which they wait. They begin early, also in a run of which it is not
+ * known yet how long files take: by their size they would be among the last, and leave processors with nothing to do.
+ */
+export const longest: readonly string[] = [
+  ...['guarantees/replicas', 'attack/git', 'attack/watch', 'attack/postgres', 'attack/cancelling', 'attack/untrusted'],
+  ...['e2e/installed', 'e2e/inspector', 'e2e/store', 'contract/s3-ceph', 'e2e/remote', 'e2e/replicas', 'e2e/search'],
+  ...['unit/git-watch', 'unit/client-live', 'unit/mysql', 'unit/files-watch', 'wire/schema', 'attack/subscriptions'],
+  ...['e2e/cli-terminal', 'e2e/cli-serve', 'e2e/changes-clients', 'e2e/examples', 'contract/store', 'attack/command'],
+].map((name) => `test/${name}.test.ts`)
+
+/**
+ * The order in which files run: first those with a process each, with those that wait for databases, processes and time-outs spread
+ * evenly among those that compute; then those that start servers and share the process of their worker; the longest first in both. Last
+ * come the unit tests that share a process: each is short, so that the processors are busy to the end.
  */
 export class Mixed extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files)
+    const sorted = longestFirst(await super.sort(files), ({ moduleId }) => moduleId)
     const of = (name: string) => sorted.filter(({ project }) => project.name === name)
     const mixed = spread(of('waiting'), of('together'))
-    const sharing = [...of('sharing'), ...of('served')]
+    const sharing = [...of('served'), ...of('sharing')]
     const rest = sorted.filter((file) => !mixed.includes(file) && !sharing.includes(file))
-    return [...sharing, ...mixed, ...rest]
+    return [...mixed, ...rest, ...sharing]
   }
+}
+
+/** Puts those of {@link longest} before all others, which keep their order. */
+export function longestFirst<T>(files: readonly T[], pathOf: (file: T) => string): readonly T[] {
+  const isLong = (file: T) => longest.some((path) => pathOf(file).endsWith(`/${path}`))
+  return [...files.filter(isLong), ...files.filter((file) => !isLong(file))]
 }
 
 /** Puts some evenly between others: the last of them before the last fifth, which is of the shortest files. */

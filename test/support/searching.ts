@@ -7,7 +7,8 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { type Found, type FoundQuery, parseFound, parseSearchStatus, type SearchStatus } from '../../src/core/found.ts'
 import { compileTemplate } from '../../src/core/template.ts'
 import { eventually } from './authorized.ts'
-import { main, type Running, run, start } from './cli.ts'
+import { main, type Running, start } from './cli.ts'
+import { runHere } from './cli-here.ts'
 
 export const docs = 'docs://all'
 export const searchAddress = 'search://all'
@@ -83,7 +84,7 @@ export async function serveSearch(home: string): Promise<Served> {
     running,
     token: async (...roles) => {
       const words = roles.flatMap((role) => ['--role', role])
-      const { code, out, err } = await run(['token', 'add', ...words, '--config', 'hikidashi.json'], { cwd: home })
+      const { code, out, err } = await runHere(['token', 'add', ...words, '--config', 'hikidashi.json'], { cwd: home })
       if (code !== 0) throw new Error(err)
       return out.trim()
     },

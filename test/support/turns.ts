@@ -14,7 +14,7 @@ const leastAtOnce = 4
 export const mostAtOnce = 6
 
 /** One more file begins if so much of a processor had nothing to do. */
-const idleProcessors = 0.6
+const idleProcessors = 0.4
 
 const sampleMs = 400
 

@@ -1,5 +1,8 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { spread } from '../support/order.ts'
+import { home } from '../support/bundle-folder.ts'
+import { longest, longestFirst, spread } from '../support/order.ts'
 
 const others = Array.from({ length: 20 }, (_, at) => `together ${at}`)
 
@@ -21,4 +24,15 @@ test('they begin early, and end before the shortest files', () => {
 
 test('without any others they are all', () => {
   expect(spread(['a', 'b'], [])).toEqual(['a', 'b'])
+})
+
+test('the files that take longest come first, and the others keep their order', () => {
+  const [first = '', second = ''] = longest
+  const files = ['/p/test/unit/b.test.ts', `/p/${second}`, '/p/test/unit/a.test.ts', `/p/${first}`]
+  const same = (path: string) => path
+  expect(longestFirst(files, same)).toEqual([files[1], files[3], files[0], files[2]])
+})
+
+test('each of them is there', () => {
+  expect(longest.filter((path) => !existsSync(join(home, path)))).toEqual([])
 })

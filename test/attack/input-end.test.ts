@@ -1,0 +1,81 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { waitLong } from '../support/attack-arena.ts'
+import { freshWires, lineOf, soon } from '../support/attack-fresh.ts'
+import { ended } from '../support/attack-target.ts'
+import { patience } from '../support/attack-wire.ts'
+import { createWorld, type World } from '../support/attack-world.ts'
+
+const revisions = ['2026-07-28', '2025-11-25'] as const
+
+waitLong()
+let world: World
+beforeAll(() => {
+  world = createWorld()
+})
+afterAll(() => {
+  world.dispose()
+  expect(world.canaries.leaks).toEqual([])
+})
+
+const { fresh, urlOf, small, large } = freshWires(() => world)
+
+describe('the end of the input (D2)', () => {
+  test.each(revisions)('D2: the process ends at once when idle, over stdio %s', async (version) => {
+    const wire = await fresh(version)
+    const start = performance.now()
+    wire.target.input.end()
+    expect(await ended(wire.target, soon)).toBe(0)
+    expect(performance.now() - start).toBeLessThan(patience)
+  })
+
+  test.each(revisions)('D2: what was asked before the end is answered, over stdio %s', async (version) => {
+    const wire = await fresh(version)
+    const ids = Array.from({ length: 300 }, (_, i) => `e${i}`)
+    const answers = ids.map((id) => wire.pipe.answerTo(id, 10_000))
+    wire.target.input.end(ids.map((id, i) => lineOf(wire, id, i % 50 === 0 ? large() : small())).join(''))
+    for (const answer of answers) expect((await answer).message?.result).toBeDefined()
+    expect(await ended(wire.target, soon)).toBe(0)
+  })
+
+  test.each(revisions)('D2: a last message without a line end is answered, over stdio %s', async (version) => {
+    const wire = await fresh(version)
+    const answer = wire.pipe.answerTo('last')
+    wire.target.input.end(lineOf(wire, 'last', small()).trim())
+    expect((await answer).message?.result).toBeDefined()
+    expect(await ended(wire.target, soon)).toBe(0)
+  })
+
+  test.each(revisions)(
+    'D2: sources that hang do not keep the process longer than five seconds, over stdio %s',
+    async (version) => {
+      // Once as by default, which is four seconds.
+      const wire = await fresh(version, version === '2026-07-28' ? undefined : 1000)
+      for (let i = 0; i < 40; i++)
+        await wire.pipe.write(lineOf(wire, `h${i}`, { uri: `slow://source/${i % 2 ? 'hang' : 'forever'}` }))
+      for (let i = 0; i < 4; i++) await wire.pipe.write(lineOf(wire, `f${i}`, urlOf(`fifo${i}`)))
+      wire.target.input.end()
+      expect(await ended(wire.target, soon)).toBe(0)
+    },
+  )
+
+  test.each(revisions)(
+    'D2: a client that neither writes nor reads any more does not keep it either, over stdio %s',
+    async (version) => {
+      const wire = await fresh(version, 1000)
+      wire.pipe.pause()
+      for (let i = 0; i < 100; i++) void wire.pipe.write(lineOf(wire, `s${i}`, large()))
+      await sleep(300)
+      wire.target.input.end()
+      expect(await ended(wire.target, soon)).toBe(0)
+    },
+  )
+
+  test('D2: with hundreds of requests that wait behind hanging ones, it ends all the same', async () => {
+    const wire = await fresh('2026-07-28', 1000)
+    let lines = ''
+    for (let i = 0; i < 900; i++) lines += lineOf(wire, `w${i}`, { uri: 'slow://source/forever' })
+    wire.target.input.end(lines)
+    expect(await ended(wire.target, soon)).toBe(0)
+  })
+})

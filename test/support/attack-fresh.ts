@@ -1,0 +1,40 @@
+import { afterEach } from 'vitest'
+import type { StdioWire } from './attack-arena.ts'
+import { openStdio } from './attack-stdio.ts'
+import { startFixture, type Target } from './attack-target.ts'
+import { type Params, withMeta } from './attack-wire.ts'
+import { controlPath, type World } from './attack-world.ts'
+
+/** Five seconds, and time for a machine that is busy. */
+export const soon = 15_000
+
+/** A request as a line of a client that writes without waiting for answers. */
+export const lineOf = (
+  wire: { readonly modern: boolean },
+  id: string | number,
+  params: Params,
+  method = 'resources/read',
+) => `${JSON.stringify({ jsonrpc: '2.0', id, method, params: withMeta(params, wire.modern) })}\n`
+
+/** Servers of one test each, over stdio, and what to ask them. They are stopped after the test. */
+export function freshWires(worldOf: () => World) {
+  const started: Target[] = []
+  afterEach(async () => {
+    await Promise.all(started.splice(0).map((target) => target.stop()))
+  })
+  const urlOf = (path: string) => ({ uri: `${worldOf().address}/${path}` })
+  return {
+    /** @param grace How long it may take to end, in milliseconds. By default as long as it has by default. */
+    async fresh(version: string, grace?: number): Promise<StdioWire> {
+      const target = await startFixture(worldOf(), {
+        transport: 'stdio',
+        ...(grace === undefined ? {} : { grace }),
+      })
+      started.push(target)
+      return openStdio(target, worldOf(), version)
+    },
+    urlOf,
+    small: () => urlOf(controlPath),
+    large: () => urlOf('big.txt'),
+  }
+}
