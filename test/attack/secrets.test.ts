@@ -549,11 +549,15 @@ describe('what is no secret', () => {
     const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
       (file) => file.endsWith('.ts') && !/^secrets|redacted|scrub/.test(file),
     )
+    const marksIn = (text: string) => text.split('[redacted]').length - 1
     let marks = 0
-    for (const file of files)
-      marks += (await shown(readFileSync(root + file, 'utf8'), file)).split('[redacted]').length - 1
+    for (const file of files) {
+      const text = readFileSync(root + file, 'utf8')
+      // Some sources mention the mark themselves.
+      marks += marksIn(await shown(text, file)) - marksIn(text)
+    }
     expect(files.length).toBeGreaterThan(50)
-    expect(marks).toBeLessThan(files.length / 20)
+    expect(marks).toBeLessThan(files.length / 22)
   })
 
   test('is not touched twice: what is redacted stays as it is', async () => {

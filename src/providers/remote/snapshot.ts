@@ -46,7 +46,9 @@ export async function takeSnapshot(
   let listed = 0
   let back = 0
   let pages = 0
-  for await (const { items, nextCursor } of pagesOf((query) => view.list(query, { signal }))) {
+  for await (const { items, nextCursor } of pagesOf((query) => view.list(query, { signal }), {
+    maxPages: maxPages + 1,
+  })) {
     signal.throwIfAborted()
     for (const resource of items) {
       const known = knownOf(resource, mark)

@@ -75,7 +75,7 @@ async function load(view: View): Promise<void> {
   const isAnew = loadedFrom !== view
   const resources: Resource[] = []
   let isPart = false
-  for await (const { items, nextCursor } of pagesOf((query) => view.list(query))) {
+  for await (const { items, nextCursor } of pagesOf((query) => view.list(query), { repeated: 'end' })) {
     resources.push(...items)
     isPart = nextCursor !== undefined
     // The old names stay until all new ones are loaded.
