@@ -9,6 +9,7 @@ import type { Scrubber } from '../core/scrub.ts'
 import { readDocument, stampOf } from './feed-document.ts'
 import type { MountProgress, MountState } from './feed-status.ts'
 import { countKnown, createNaming, createTasks, entryWithParts, feedParts, knownBelow } from './feed-steps.ts'
+import { createWriter, newestFirst } from './feed-writer.ts'
 import { mapConcurrently } from './map-concurrently.ts'
 import type { SearchDocument, SearchIndex } from './search-index.ts'
 
@@ -110,7 +111,8 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
   const naming = createNaming({ mount, keep, ...defined({ scrubber }) })
 
   const put = async (documents: readonly SearchDocument[]): Promise<void> => {
-    counts.indexed += await keep(documents)
+    const kept = await keep(documents)
+    counts.indexed += kept
   }
 
   /** Indexes the parts of an entry. `false`: it has no parts. */
@@ -153,26 +155,35 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     if (counts.of !== undefined && later === 0) countAll(counts.of + documents.length - before)
   }
 
-  const renewHeard = async (signal: AbortSignal, touched?: Set<string>): Promise<void> => {
+  /** @param before Called before documents are indexed again. */
+  const renewHeard = async (signal: AbortSignal, touched?: Set<string>, before?: () => Promise<void>) => {
     for (let paths = tasks.take(batchSize); paths.length > 0; paths = tasks.take(batchSize)) {
       signal.throwIfAborted()
+      await before?.()
       for (const path of paths) touched?.add(mount.uriOf(path))
       await renew(paths, signal)
     }
   }
 
   const readAll = async (entries: readonly Entry[], touched: Set<string>, signal: AbortSignal): Promise<void> => {
-    for (let at = 0; at < entries.length; at += batchSize) {
-      signal.throwIfAborted()
-      const batch = entries.slice(at, at + batchSize)
-      const found = await mapConcurrently(batch, options.concurrent, (entry) => read(entry, signal))
-      const gone = batch.filter((_, place) => found[place] === undefined)
-      await remove(gone.map(({ path }) => mount.uriOf(path)))
-      await put(found.filter((one) => one !== undefined && one !== 'later'))
-      counts.looked += batch.length
-      // Requests to the server go first.
-      await breathe()
-      await renewHeard(signal, touched)
+    const writer = createWriter(put)
+    try {
+      for (let at = 0; at < entries.length; at += batchSize) {
+        signal.throwIfAborted()
+        const batch = entries.slice(at, at + batchSize)
+        const found = await mapConcurrently(batch, options.concurrent, (entry) => read(entry, signal))
+        const gone = batch.filter((_, place) => found[place] === undefined)
+        await remove(gone.map(({ path }) => mount.uriOf(path)))
+        await writer.add(found.filter((one) => one !== undefined && one !== 'later'))
+        counts.looked += batch.length
+        // Requests to the server go first.
+        await breathe()
+        // What was read before a change must not be written after it.
+        await renewHeard(signal, touched, writer.flush)
+      }
+      await writer.flush()
+    } finally {
+      await writer.settled()
     }
   }
 
@@ -286,9 +297,4 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
       }
     },
   }
-}
-
-/** Entries by the time of their last change, the latest first; entries without a time come last, in their order. */
-function newestFirst(entries: readonly Entry[]): readonly Entry[] {
-  return [...entries].sort((a, b) => (b.modified ?? 0) - (a.modified ?? 0))
 }
