@@ -53,9 +53,16 @@ export async function openSearchIndex(options: SearchIndexOptions): Promise<Sear
 
   return {
     put: async (documents) => {
-      for await (const some of writesOf(documents)) {
-        await texts.put(some)
-        embedding?.wake()
+      let writing: Promise<void> | undefined
+      try {
+        // While the store writes, the next documents are cut.
+        for await (const some of writesOf(documents)) {
+          await writing
+          writing = texts.put(some).then(() => embedding?.wake())
+          writing.catch(() => {})
+        }
+      } finally {
+        await writing
       }
     },
     remove: (uris) => texts.remove(uris),

@@ -151,22 +151,32 @@ export interface Found {
 }
 
 /** Parses a stored passage. */
-export function foundOf({ id, place, mount, length, value, text }: FoundPart): Found {
+export function foundOf({ id, key, place, mount, length, value, text }: FoundPart): Found {
   const { t, s, e, h, n } = JSON.parse(value) as Stored
+  const { facts, path, title } = documentOf(key, mount, text)
+  const passage = h === undefined ? { text: t, start: s, end: e } : { text: t, start: s, end: e, heading: h }
+  const found = { id, place, mount, facts, passage, length, path, title }
+  return n === undefined ? found : { ...found, passages: n }
+}
+
+interface ParsedDocument extends Pick<Found, 'mount' | 'facts' | 'path' | 'title'> {
+  /** The value from which it was parsed. */
+  readonly text: string
+}
+
+/** Cache of parsed documents by their keys, because most passages are read together with others of their document. */
+const parsed = new Map<string, ParsedDocument>()
+const maxParsed = 2000
+
+function documentOf(key: string, mount: string, text: string): ParsedDocument {
+  const known = parsed.get(key)
+  if (known?.text === text && known.mount === mount) return known
   const facts = JSON.parse(text) as DocumentFacts
   const path = pathOf(facts.uri, mount)
-  const passage = { text: t, start: s, end: e, ...defined({ heading: h }) }
-  return {
-    id,
-    place,
-    mount,
-    facts,
-    passage,
-    length,
-    ...defined({ passages: n }),
-    path,
-    title: titleOf(facts, path),
-  }
+  const document = { text, mount, facts, path, title: titleOf(facts, path) }
+  if (parsed.size >= maxParsed) parsed.clear()
+  parsed.set(key, document)
+  return document
 }
 
 /** The text of a stored passage, with its headings. */
@@ -180,7 +190,7 @@ function titleOf({ title }: Partial<DocumentFacts>, path: string): string {
 }
 
 /** The decoded path, with `/` between its segments. For a URI outside the mount, the whole URI. */
-function pathOf(uri: string, mount: string): string {
+export function pathOf(uri: string, mount: string): string {
   try {
     const { segments } = parseUri(uri)
     return segments.slice(parseAddress(mount).segments.length).join('/')

@@ -53,6 +53,12 @@ export function textsContract(name: string, subject: StoreUnderTest): void {
       const weighed = await texts.weigh(query)
       expect(weighed.map(({ weight }) => weight)).toEqual([6, 1])
       expect(weighed.map(({ id }) => id)).toEqual(await texts.find(query))
+      const all = await texts.weigh({ ...query, terms: weigh({ term: 'x', weight: 2 }, '東京', 'z!'), limit: 9 })
+      expect(all.map(({ weight, key, mount, parts }) => [weight, key, mount, parts])).toEqual([
+        [4, 'b', 'files://m', 1],
+        [2, 'a', 'files://m', 2],
+        [2, 'a', 'files://m', 2],
+      ])
       const where = { mounts: ['files://none'] }
       expect(await texts.weigh({ ...query, where })).toEqual([])
       expect(await texts.weigh({ terms: [], limit: 9 })).toEqual([])

@@ -20,8 +20,13 @@ export interface Home {
 }
 
 /** All texts share one index: the part before the `~` names the collection of the term. */
-export function tokenOf(home: number, term: string): string {
+function tokenOf(home: number, term: string): string {
   return `${home}~${term}`
+}
+
+/** The tokens of terms that are joined with spaces. */
+export function tokensOf(home: number, terms: string): string {
+  return terms === '' ? '' : `${home}~${terms.replaceAll(' ', ` ${home}~`)}`
 }
 
 /** Looks up terms in the index: the ids of their parts, and the numbers of these. */
@@ -42,13 +47,30 @@ function createLookup(statements: TextStatements) {
     owners.refresh(home)
     return owners.within(lookUp(match), among)
   }
+  const totalsOf = (home: Home, tokens: readonly string[]) =>
+    known.counts(
+      home,
+      tokens,
+      (unknown) => listIn(statements.counts.get(JSON.stringify(unknown))?.counts) as readonly number[],
+    )
   /** Only the number is cached: long lists of frequent terms, which no search uses, would evict the others. */
-  const countAmong = (home: Home, token: string, among: TextSet) =>
-    known.count(home, `${among.version} ${token}`, () => {
-      const total = Number(statements.count.get(token)?.doc ?? 0)
-      if (total === 0) return 0
-      return (total > frequent ? chosenOf(home, `"${token}"`, among) : idsOf(home, `"${token}"`, among)).length
-    })
+  const countsAmong = (home: Home, tokens: readonly string[], among: TextSet) => {
+    const [before, from] = [`${among.version} `, `${among.version} `.length]
+    const find = (unknown: readonly string[]) => {
+      const plain = unknown.map((token) => token.slice(from))
+      const totals = totalsOf(home, plain)
+      return plain.map((token, index) => {
+        const total = totals[index] ?? 0
+        if (total === 0) return 0
+        return (total > frequent ? chosenOf(home, `"${token}"`, among) : idsOf(home, `"${token}"`, among)).length
+      })
+    }
+    return known.counts(
+      home,
+      tokens.map((token) => before + token),
+      find,
+    )
+  }
 
   const listsOf = (home: Home, { terms, among }: PartQuery): readonly Weighed[] => {
     const own = terms.filter(({ beside }) => beside !== true)
@@ -59,16 +81,15 @@ function createLookup(statements: TextStatements) {
       return { weight: term.weight, ids: others === '' ? [] : idsOf(home, `${match} AND (${others})`, among) }
     })
   }
-  const countOf = (home: Home, term: string, among: TextSet | undefined) => {
-    const token = tokenOf(home.id, term)
-    if (among !== undefined) return countAmong(home, token, among)
-    return known.count(home, token, () => Number(statements.count.get(token)?.doc ?? 0))
+  const countsOf = (home: Home, terms: readonly string[], among: TextSet | undefined) => {
+    const tokens = terms.map((term) => tokenOf(home.id, term))
+    return among === undefined ? totalsOf(home, tokens) : countsAmong(home, tokens, among)
   }
   /** With a single term all parts are equal, so no more are looked up than requested. */
   const firstOf = (home: Home, term: WeightedTerm, limit: number): readonly number[] =>
     listIn(statements.firstIds.get(tokensOf(home, term), limit)?.ids) as readonly number[]
 
-  return { countOf, listsOf, firstOf }
+  return { countsOf, listsOf, firstOf }
 }
 
 /** The operations that find parts by their terms. */
@@ -77,7 +98,7 @@ export function createFinding(
   statements: TextStatements,
   find: (name: string) => Home | undefined,
 ): Pick<TextOperations, 'textsCounts' | 'textsFind' | 'textsWeigh'> {
-  const { countOf, listsOf, firstOf } = createLookup(statements)
+  const { countsOf, listsOf, firstOf } = createLookup(statements)
 
   /** The best parts whose texts pass the filter. */
   const sift = (home: Home, query: PartQuery): readonly Scored[] => {
@@ -99,7 +120,7 @@ export function createFinding(
   return {
     textsCounts: (name, terms, among) => {
       const home = find(name)
-      return terms.map((term) => (home === undefined ? 0 : countOf(home, term, among)))
+      return home === undefined ? terms.map(() => 0) : countsOf(home, terms, among)
     },
     textsFind: (name, query) => {
       const home = find(name)
@@ -113,7 +134,13 @@ export function createFinding(
     },
     textsWeigh: (name, query) => {
       const home = find(name)
-      return home === undefined ? [] : sift(home, query).map(({ id, sum }) => ({ id, weight: sum }))
+      if (home === undefined) return []
+      const found = sift(home, query)
+      const texts = listIn(statements.textsOfParts.get(JSON.stringify(found.map(({ id }) => id)))?.texts)
+      return (texts as readonly (readonly [number, string, string, number])[]).map(([at, key, mount, parts]) => {
+        const { id = 0, sum = 0 } = found[at] ?? {}
+        return { id, weight: sum, key, mount, parts }
+      })
     },
   }
 }
