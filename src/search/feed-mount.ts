@@ -178,7 +178,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
         counts.looked += batch.length
         // Requests to the server go first.
         await breathe()
-        // What was read before a change must not be written after it.
+        // A text that was read before a change must not be written after it.
         await renewHeard(signal, touched, writer.flush)
       }
       await writer.flush()

@@ -39,8 +39,8 @@ export interface SearchIndexOptions {
   readonly log?: Log
 }
 
-/** Maximum length of text in one write, in UTF-16 units, so that a write is short. */
-const oneWrite = 500_000
+/** Maximum size of one write, in UTF-16 units of text and in documents, so that a write is short and its terms are soon freed. */
+const oneWrite = { units: 128_000, documents: 128 }
 /** Time slice for cutting texts, in milliseconds. */
 const oneTurn = 8
 
@@ -110,7 +110,7 @@ async function* writesOf(documents: readonly SearchDocument[]): AsyncGenerator<r
   for (const document of documents) {
     some.push(await textOf(document, pause))
     size += document.text.length
-    if (size < oneWrite && some.length < 500) continue
+    if (size < oneWrite.units && some.length < oneWrite.documents) continue
     yield some
     some = []
     size = 0

@@ -2,6 +2,7 @@ import { defined } from '../core/kit/defined.ts'
 import { baseName } from '../core/path.ts'
 import { parseAddress, parseUri } from '../core/uri.ts'
 import type { FoundPart, NewText } from '../store/index.ts'
+import { classOf, word } from '../text/characters.ts'
 import { fold } from '../text/fold.ts'
 import { kindOf, type Passage, passagesOf } from '../text/passages.ts'
 import { edition, tokenize } from '../text/tokenizer.ts'
@@ -35,7 +36,7 @@ export async function textOf(document: SearchDocument, pause: () => Promise<void
   const about = [titleOf(facts, path), path]
   const named = namedIn(about)
   const parts: Cut[] = []
-  const whole = new Map<string, Times>()
+  const whole = new Map<string, number>()
   for (const passage of passagesOf(text, kindOf(facts.mimeType, path))) {
     parts.push(cutOf(passage, named, whole))
     await pause()
@@ -90,36 +91,24 @@ function namedIn(about: readonly string[]): Named {
   return { terms, words }
 }
 
-/** Frequency of a term in a text. */
-interface Times {
-  count: number
-  /** Whether it is a word or a part of one. */
-  readonly isWord: boolean
-}
-
 /** @param whole Frequency of each word in the document. This call adds to it. */
-function cutOf({ text, start, end, heading }: Passage, named: Named, whole: Map<string, Times>): Cut {
-  const counts = new Map<string, Times>()
+function cutOf({ text, start, end, heading }: Passage, named: Named, whole: Map<string, number>): Cut {
+  const counts = new Map<string, number>()
   let length = 0
   // Both engines can store all of Unicode except NUL.
   const plain = text.toWellFormed().replaceAll('\0', ' ')
   tokenize(fold(plain).text, (term, _start, _end, kind) => {
-    const known = counts.get(term)
-    if (known === undefined) counts.set(term, { count: 1, isWord: kind === 'word' || kind === 'part' })
-    else known.count++
+    counts.set(term, (counts.get(term) ?? 0) + 1)
     if (kind !== 'tail') length++
   })
-  for (const [term, { count, isWord }] of counts) if (isWord) addTo(whole, term, count)
-  const raise = (term: string) => {
-    const known = counts.get(term)
-    if (known === undefined) counts.set(term, { count: often, isWord: false })
-    else known.count = often
-  }
+  // Pairs and single characters begin with a character of another class.
+  for (const [term, count] of counts) if (classOf(term.codePointAt(0) ?? 0) === word) addTo(whole, term, count)
+  const raise = (term: string) => void counts.set(term, often)
   for (const term of named.terms) raise(term)
   if (heading !== undefined) tokenize(fold(heading.toWellFormed()).text, raise)
   const terms: string[] = []
   const marked: string[] = []
-  for (const [term, { count }] of counts) {
+  for (const [term, count] of counts) {
     if (terms.length === mostTerms / 2) break
     terms.push(term)
     if (count >= often) marked.push(strong + term)
@@ -128,10 +117,8 @@ function cutOf({ text, start, end, heading }: Passage, named: Named, whole: Map<
   return { stored, terms: terms.concat(marked), length }
 }
 
-function addTo(counts: Map<string, Times>, term: string, count: number): void {
-  const known = counts.get(term)
-  if (known === undefined) counts.set(term, { count, isWord: true })
-  else known.count += count
+function addTo(counts: Map<string, number>, term: string, count: number): void {
+  counts.set(term, (counts.get(term) ?? 0) + count)
 }
 
 /** A found passage. */
@@ -214,11 +201,11 @@ const mark = '.'
  * @param counts The frequency of each word in it; changed in place.
  * @param named The words of its title and path.
  */
-function documentTerms(counts: Map<string, Times>, length: number, named: ReadonlySet<string>): readonly string[] {
+function documentTerms(counts: Map<string, number>, length: number, named: ReadonlySet<string>): readonly string[] {
   for (const term of named) addTo(counts, term, impact.about)
   const long = impact.k1 * (1 - impact.b + (impact.b * length) / impact.averageLength)
   const byLevel: string[][] = Array.from({ length: impact.levels }, () => [])
-  for (const [term, { count }] of counts) {
+  for (const [term, count] of counts) {
     const level = Math.max(1, Math.round((impact.levels * count) / (count + long)))
     byLevel[level - 1]?.push(`${mark}${level}${term}`)
   }

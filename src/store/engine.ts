@@ -27,7 +27,12 @@ export interface TextOperations {
   textsEntries(name: string, after: number, limit: number): Awaited<ReturnType<Texts['entries']>>
   textsIds(name: string): readonly number[]
   textsMimeTypes(name: string, among?: TextSet): readonly string[]
-  textsCounts(name: string, terms: readonly string[], among?: TextSet): readonly number[]
+  textsCounts(
+    name: string,
+    terms: readonly string[],
+    among?: TextSet,
+    beginnings?: readonly string[],
+  ): readonly number[]
   textsFind(name: string, query: Parameters<Texts['find']>[0]): readonly number[]
   textsWeigh(name: string, query: Parameters<Texts['weigh']>[0]): readonly WeighedPart[]
   textsRead(name: string, ids: readonly number[]): Awaited<ReturnType<Texts['read']>>

@@ -41,10 +41,11 @@ export function textsOf(engine: Engine, name: string, open: () => void): Texts {
       open()
       return engine.textsMimeTypes(name, among)
     },
-    counts: async (terms, among) => {
+    counts: async (terms, among, beginnings = []) => {
       open()
       checkTerms(terms)
-      return terms.length === 0 ? [] : engine.textsCounts(name, terms, among)
+      checkTerms(beginnings)
+      return terms.length === 0 ? [] : engine.textsCounts(name, terms, among, beginnings)
     },
     find: async (query) => {
       open()

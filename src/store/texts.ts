@@ -18,8 +18,12 @@ export interface Texts {
   ids(): Promise<readonly number[]>
   /** The MIME types that occur, sorted. */
   mimeTypes(among?: TextSet): Promise<readonly string[]>
-  /** The number of parts with each of the terms. */
-  counts(terms: readonly string[], among?: TextSet): Promise<readonly number[]>
+  /**
+   * The number of parts with each of the terms.
+   *
+   * @param beginnings Beginnings that many of the terms share, and few others: an engine may look these up together.
+   */
+  counts(terms: readonly string[], among?: TextSet, beginnings?: readonly string[]): Promise<readonly number[]>
   /** The ids of the parts that have any of the terms: sorted by the sum of the weights of their terms, then the older first. */
   find(query: PartQuery): Promise<readonly number[]>
   /** As `find`, with the sum of the weights of each, and with its text. */

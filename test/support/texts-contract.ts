@@ -83,6 +83,16 @@ export function textsContract(name: string, subject: StoreUnderTest): void {
       expect(await found(texts, weigh('old'))).toEqual([])
       expect(await found(texts, weigh('x'))).toEqual(['a#0'])
       expect(await texts.counts(['x', 'old', 'new', 'never'])).toEqual([1, 0, 1, 0])
+      await texts.put([
+        textOf('b', [
+          ['new', 'newest', 'newé', '.1new'],
+          ['newest', 'né'],
+        ]),
+      ])
+      const near = ['newer', 'newest', 'new', 'x', 'newé', 'né', 'never']
+      expect(await texts.counts(near, undefined, ['new', 'nothing', '!'])).toEqual([0, 2, 2, 1, 1, 1, 0])
+      expect(await texts.counts(near)).toEqual([0, 2, 2, 1, 1, 1, 0])
+      await texts.remove(['b'])
       expect(await texts.size()).toMatchObject({ texts: 1, parts: 1, length: 2 })
       await expect(texts.put([textOf('b', [['fine']]), textOf('c', [['not fine']])])).rejects.toMatchObject({
         kind: 'invalid',
@@ -171,6 +181,9 @@ export function textsContract(name: string, subject: StoreUnderTest): void {
       const terms = ['x', 'rare', 'often', 'only0', 'again', 'never']
       expect(await texts.counts(terms, among)).toEqual(await alone.counts(terms))
       expect(await texts.counts(terms, among)).toEqual(await alone.counts(terms))
+      expect(await texts.counts(['only0', 'only1', 'only'], among, ['only'])).toEqual(
+        await alone.counts(['only0', 'only1', 'only']),
+      )
       expect(await texts.counts(terms)).not.toEqual(await alone.counts(terms))
       expect(await texts.mimeTypes(among)).toEqual(await alone.mimeTypes())
       const queries = [

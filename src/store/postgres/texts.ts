@@ -81,25 +81,7 @@ export function textsOn(ask: Ask, schema: string): Remote<TextOperations> {
       )
       return found.map(({ n }) => Number(n))
     },
-    textsFind: async (name, query) => {
-      const { sql, values } = findSql(schema, home, name, query)
-      return (await ask(sql, values)).map(({ id }) => Number(id))
-    },
-    textsWeigh: async (name, query) => {
-      const { sql, values } = findSql(schema, home, name, query)
-      const found = await ask(
-        `select f.id, f.weight, t.key, t.mount, t.parts from (${sql}) f join ${schema}.parts p on p.id = f.id
-         join ${schema}.texts t on t.id = p.text order by f.weight desc, f.id`,
-        values,
-      )
-      return found.map(({ id, weight, key, mount, parts }) => ({
-        id: Number(id),
-        weight: Number(weight),
-        key: String(key),
-        mount: String(mount),
-        parts: Number(parts),
-      }))
-    },
+    ...findingOn(ask, schema, home),
     textsRead: async (name, ids) => {
       const found = await ask(
         `select p.id, t.key, t.mount, p.place, p.length, p.value, t.value as text
@@ -135,6 +117,30 @@ export function textsOn(ask: Ask, schema: string): Remote<TextOperations> {
       }
     },
     ...vectorsOn(ask, schema, home),
+  }
+}
+
+function findingOn(ask: Ask, schema: string, home: string): Pick<Remote<TextOperations>, 'textsFind' | 'textsWeigh'> {
+  return {
+    textsFind: async (name, query) => {
+      const { sql, values } = findSql(schema, home, name, query)
+      return (await ask(sql, values)).map(({ id }) => Number(id))
+    },
+    textsWeigh: async (name, query) => {
+      const { sql, values } = findSql(schema, home, name, query)
+      const found = await ask(
+        `select f.id, f.weight, t.key, t.mount, t.parts from (${sql}) f join ${schema}.parts p on p.id = f.id
+         join ${schema}.texts t on t.id = p.text order by f.weight desc, f.id`,
+        values,
+      )
+      return found.map(({ id, weight, key, mount, parts }) => ({
+        id: Number(id),
+        weight: Number(weight),
+        key: String(key),
+        mount: String(mount),
+        parts: Number(parts),
+      }))
+    },
   }
 }
 

@@ -134,6 +134,7 @@ export function prepareTexts(database: Database) {
     counts: prepare(
       `select json_group_array(coalesce(t.doc, 0)) as counts from json_each(?1) j left join term_parts t on t.term = j.value`,
     ),
+    countsFrom: database.prepareList('select term, doc from term_parts where term >= ?1 and term <= ?2'),
     ids: prepare('select json_group_array(rowid) as ids from part_terms where part_terms match ?'),
     firstIds: prepare(
       'select json_group_array(id) as ids from (select rowid as id from part_terms where part_terms match ? limit ?)',

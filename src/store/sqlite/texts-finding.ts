@@ -47,18 +47,24 @@ function createLookup(statements: TextStatements) {
     owners.refresh(home)
     return owners.within(lookUp(match), among)
   }
-  const totalsOf = (home: Home, tokens: readonly string[]) =>
-    known.counts(
-      home,
-      tokens,
-      (unknown) => listIn(statements.counts.get(JSON.stringify(unknown))?.counts) as readonly number[],
-    )
+  const totalsOf = (home: Home, tokens: readonly string[], beginnings: readonly string[]) =>
+    known.counts(home, tokens, (unknown) => {
+      const found = new Map<string, number>()
+      const shared = beginnings.filter((beginning) => unknown.some((token) => token.startsWith(beginning)))
+      for (const beginning of shared)
+        for (const [token, count] of statements.countsFrom(beginning, `${beginning}\u{10ffff}`))
+          found.set(String(token), Number(count))
+      const single = unknown.filter((token) => !shared.some((beginning) => token.startsWith(beginning)))
+      const counts = single.length === 0 ? [] : listIn(statements.counts.get(JSON.stringify(single))?.counts)
+      for (const [index, token] of single.entries()) found.set(token, Number(counts[index]))
+      return unknown.map((token) => found.get(token) ?? 0)
+    })
   /** Only the number is cached: long lists of frequent terms, which no search uses, would evict the others. */
-  const countsAmong = (home: Home, tokens: readonly string[], among: TextSet) => {
+  const countsAmong = (home: Home, tokens: readonly string[], among: TextSet, beginnings: readonly string[]) => {
     const [before, from] = [`${among.version} `, `${among.version} `.length]
     const find = (unknown: readonly string[]) => {
       const plain = unknown.map((token) => token.slice(from))
-      const totals = totalsOf(home, plain)
+      const totals = totalsOf(home, plain, beginnings)
       return plain.map((token, index) => {
         const total = totals[index] ?? 0
         if (total === 0) return 0
@@ -81,9 +87,15 @@ function createLookup(statements: TextStatements) {
       return { weight: term.weight, ids: others === '' ? [] : idsOf(home, `${match} AND (${others})`, among) }
     })
   }
-  const countsOf = (home: Home, terms: readonly string[], among: TextSet | undefined) => {
+  const countsOf = (
+    home: Home,
+    terms: readonly string[],
+    among: TextSet | undefined,
+    beginnings: readonly string[],
+  ) => {
     const tokens = terms.map((term) => tokenOf(home.id, term))
-    return among === undefined ? totalsOf(home, tokens) : countsAmong(home, tokens, among)
+    const shared = beginnings.map((beginning) => tokenOf(home.id, beginning))
+    return among === undefined ? totalsOf(home, tokens, shared) : countsAmong(home, tokens, among, shared)
   }
   /** With a single term all parts are equal, so no more are looked up than requested. */
   const firstOf = (home: Home, term: WeightedTerm, limit: number): readonly number[] =>
@@ -118,9 +130,9 @@ export function createFinding(
   }
 
   return {
-    textsCounts: (name, terms, among) => {
+    textsCounts: (name, terms, among, beginnings = []) => {
       const home = find(name)
-      return home === undefined ? terms.map(() => 0) : countsOf(home, terms, among)
+      return home === undefined ? terms.map(() => 0) : countsOf(home, terms, among, beginnings)
     },
     textsFind: (name, query) => {
       const home = find(name)
