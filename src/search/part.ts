@@ -153,7 +153,7 @@ interface ParsedDocument extends Pick<Found, 'mount' | 'facts' | 'path' | 'title
 
 /** Cache of parsed documents by their keys, because most passages are read together with others of their document. */
 const parsed = new Map<string, ParsedDocument>()
-const maxParsed = 2000
+const maxParsed = 100
 
 function documentOf(key: string, mount: string, text: string): ParsedDocument {
   const known = parsed.get(key)
