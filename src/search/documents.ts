@@ -1,7 +1,7 @@
 import type { PartQuery, TextSet, Texts, WeightedTerm } from '../store/index.ts'
 import { classOf, fold, word } from '../text/fold.ts'
 import { tokenize } from '../text/tokenizer.ts'
-import { documentForms, type Found, foundOf } from './part.ts'
+import { documentForms, pathOf } from './part.ts'
 import type { RatedTerm } from './rank.ts'
 
 /**
@@ -83,12 +83,13 @@ export async function documentsOf(
     texts.weigh({ terms, ...filter, limit: most }),
     texts.find({ terms: passageTerms, ...filter, limit: long.among * block }),
   ])
-  const weights = new Map(heads.map(({ id, weight }) => [id, weight / unit]))
-  const found = (await texts.read(heads.map(({ id }) => id))).map((part) => foundOf(part))
-  const paths = pathShares(found, isOfIssue ? [] : words, labelScore)
-  const best = heads.reduce((most, { weight }) => Math.max(most, weight), 0) / unit
-  const chosen = found
-    .map(({ id, facts: { uri }, passages: count = 1 }) => ({ uri, first: id, count, score: weights.get(id) ?? 0 }))
+  const candidates = heads.map(({ id, weight, key, mount, parts }) => ({
+    ...{ uri: key, path: pathOf(key, mount) },
+    ...{ first: id, count: parts, score: weight / unit },
+  }))
+  const paths = pathShares(candidates, isOfIssue ? [] : words, labelScore)
+  const best = candidates.reduce((most, { score }) => Math.max(most, score), 0)
+  const chosen = candidates
     .map((document) => ({ ...document, total: document.score + best * (paths.get(document.uri) ?? 0) }))
     .sort((a, b) => b.total - a.total || a.first - b.first)
     .slice(0, wanted)
@@ -110,14 +111,14 @@ export async function documentsOf(
 
 /** Score of the path of each document, as a share of the best score, by its URI. */
 function pathShares(
-  found: readonly Found[],
+  documents: readonly { readonly uri: string; readonly path: string }[],
   words: readonly RatedTerm[],
   labelScore: ((path: string) => number) | undefined,
 ): ReadonlyMap<string, number> {
-  const byWords = besideBest(found.map(({ path }) => (words.length === 0 ? 0 : pathScore(path, words))))
+  const byWords = besideBest(documents.map(({ path }) => (words.length === 0 ? 0 : pathScore(path, words))))
   return new Map(
-    found.map(({ facts, path }, index) => [
-      facts.uri,
+    documents.map(({ uri, path }, index) => [
+      uri,
       ofPath.share * (byWords[index] ?? 0) + ofPath.labelShare * (labelScore?.(path) ?? 0),
     ]),
   )

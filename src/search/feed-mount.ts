@@ -17,6 +17,7 @@ import {
   knownBelow,
   mapConcurrently,
 } from './feed-steps.ts'
+import { createWriter, newestFirst } from './feed-writer.ts'
 import type { SearchDocument, SearchIndex } from './search-index.ts'
 
 interface FeedMountOptions {
@@ -75,6 +76,8 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     else firstPages.delete(mount.uriOf(path))
   }
 
+  const listening = mount.parts === undefined ? {} : { onRead }
+
   const enter = (next: MountState): void => {
     if (state === next) return
     state = next
@@ -84,11 +87,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
   /** The current document. `undefined`: it no longer exists. `later`: it cannot be read now. */
   const read = async (entry: Entry, signal: AbortSignal): Promise<SearchDocument | 'later' | undefined> => {
     try {
-      const found = await readDocument(entry, {
-        ...options,
-        ...(mount.parts === undefined ? {} : { onRead }),
-        signal,
-      })
+      const found = await readDocument(entry, { ...options, ...listening, signal })
       failures = 0
       return found
     } catch (error) {
@@ -116,7 +115,8 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
   const naming = createNaming({ mount, keep, ...defined({ scrubber: options.scrubber }) })
 
   const put = async (documents: readonly SearchDocument[]): Promise<void> => {
-    counts.indexed += await keep(documents)
+    const kept = await keep(documents)
+    counts.indexed += kept
   }
 
   /** Indexes the parts of an entry. `false`: it has no parts. */
@@ -159,26 +159,35 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     if (counts.of !== undefined && later === 0) countAll(counts.of + documents.length - before)
   }
 
-  const renewHeard = async (signal: AbortSignal, touched?: Set<string>): Promise<void> => {
+  /** @param before Called before documents are indexed again. */
+  const renewHeard = async (signal: AbortSignal, touched?: Set<string>, before?: () => Promise<void>) => {
     for (let paths = tasks.take(batchSize); paths.length > 0; paths = tasks.take(batchSize)) {
       signal.throwIfAborted()
+      await before?.()
       for (const path of paths) touched?.add(mount.uriOf(path))
       await renew(paths, signal)
     }
   }
 
   const readAll = async (entries: readonly Entry[], touched: Set<string>, signal: AbortSignal): Promise<void> => {
-    for (let at = 0; at < entries.length; at += batchSize) {
-      signal.throwIfAborted()
-      const batch = entries.slice(at, at + batchSize)
-      const found = await mapConcurrently(batch, options.concurrent, (entry) => read(entry, signal))
-      const gone = batch.filter((_, place) => found[place] === undefined)
-      await remove(gone.map(({ path }) => mount.uriOf(path)))
-      await put(found.filter((one) => one !== undefined && one !== 'later'))
-      counts.looked += batch.length
-      // Requests to the server go first.
-      await breathe()
-      await renewHeard(signal, touched)
+    const writer = createWriter(put)
+    try {
+      for (let at = 0; at < entries.length; at += batchSize) {
+        signal.throwIfAborted()
+        const batch = entries.slice(at, at + batchSize)
+        const found = await mapConcurrently(batch, options.concurrent, (entry) => read(entry, signal))
+        const gone = batch.filter((_, place) => found[place] === undefined)
+        await remove(gone.map(({ path }) => mount.uriOf(path)))
+        await writer.add(found.filter((one) => one !== undefined && one !== 'later'))
+        counts.looked += batch.length
+        // Requests to the server go first.
+        await breathe()
+        // A text that was read before a change must not be written after it.
+        await renewHeard(signal, touched, writer.flush)
+      }
+      await writer.flush()
+    } finally {
+      await writer.settled()
     }
   }
 
@@ -256,10 +265,8 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
         await work(signal)
         enter('current')
         wait = firstWait
-        const isDue = await tasks.wait(
-          signal,
-          tasks.hasLater() ? firstWait * 4 : mount.watch === undefined ? interval : undefined,
-        )
+        const untilNext = mount.watch === undefined ? interval : undefined
+        const isDue = await tasks.wait(signal, tasks.hasLater() ? firstWait * 4 : untilNext)
         if (isDue) tasks.due(mount.watch === undefined)
       } catch (error) {
         if (signal.aborted) break
@@ -278,23 +285,15 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
 
   return {
     run,
-    progress: () => {
-      const degraded = mount.degraded()
-      return {
-        address: mount.address,
-        state,
-        since,
-        ...counts,
-        changes: mount.watch === undefined ? 'compared' : 'watched',
-        ...defined({ degraded }),
-        ...(cut.size === 0 ? {} : { partial: { entries: cut.size, limit: options.maxParts } }),
-        ...(firstPages.size === 0 ? {} : { firstPages: firstPages.size }),
-      }
-    },
+    progress: () => ({
+      address: mount.address,
+      state,
+      since,
+      ...counts,
+      changes: mount.watch === undefined ? 'compared' : 'watched',
+      ...defined({ degraded: mount.degraded() }),
+      ...(cut.size === 0 ? {} : { partial: { entries: cut.size, limit: options.maxParts } }),
+      ...(firstPages.size === 0 ? {} : { firstPages: firstPages.size }),
+    }),
   }
-}
-
-/** Entries by the time of their last change, the latest first; entries without a time come last, in their order. */
-function newestFirst(entries: readonly Entry[]): readonly Entry[] {
-  return [...entries].sort((a, b) => (b.modified ?? 0) - (a.modified ?? 0))
 }

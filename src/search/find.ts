@@ -242,11 +242,11 @@ const endings: readonly string[] = (
 ).split(' ')
 
 /** Words that differ from a word in lower case by such an ending: `validator`, `validity` of `validation`. Not all of them are words. */
-function derivedFrom(word: string): readonly string[] {
-  if (!/^[a-z]+$/.test(word) || word.length < forms.leastLength) return []
+function derivedFrom(word: string): { readonly base: string; readonly words: readonly string[] } {
+  if (!/^[a-z]+$/.test(word) || word.length < forms.leastLength) return { base: word, words: [] }
   const ending = endings.find((one) => word.length - one.length >= forms.leastLength && word.endsWith(one)) ?? ''
   const base = word.slice(0, word.length - ending.length)
-  return ['', ...endings].map((one) => base + one).filter((one) => one !== word)
+  return { base, words: ['', ...endings].map((one) => base + one).filter((one) => one !== word) }
 }
 
 /**
@@ -264,12 +264,16 @@ async function withForms(
   among: TextSet | undefined,
 ): Promise<readonly RatedTerm[]> {
   const own = new Set(terms.map(({ term }) => term))
-  const wanted = terms.map(({ term, prefix }, index) =>
-    prefix || (counts[index] ?? 0) > forms.mostPassages ? [] : derivedFrom(term).filter((one) => !own.has(one)),
-  )
+  const beginnings: string[] = []
+  const wanted = terms.map(({ term, prefix }, index) => {
+    if (prefix || (counts[index] ?? 0) > forms.mostPassages) return []
+    const { base, words } = derivedFrom(term)
+    if (words.length > 0) beginnings.push(base)
+    return words.filter((one) => !own.has(one))
+  })
   const all = wanted.flat()
   if (all.length === 0) return terms
-  const found = await texts.counts(all, among)
+  const found = await texts.counts(all, among, beginnings)
   let at = 0
   return terms.map((term, index) => {
     const rarity = rarityOf(counts[index] ?? 0, parts)

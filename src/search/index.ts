@@ -38,8 +38,8 @@ export interface SearchIndexOptions {
   readonly log?: Log
 }
 
-/** Maximum length of text in one write, in UTF-16 units, so that a write is short. */
-const oneWrite = 500_000
+/** Maximum size of one write, in UTF-16 units of text and in documents, so that a write is short and its terms are soon freed. */
+const oneWrite = { units: 128_000, documents: 128 }
 /** Time slice for cutting texts, in milliseconds. */
 const oneTurn = 8
 
@@ -52,9 +52,16 @@ export async function openSearchIndex(options: SearchIndexOptions): Promise<Sear
 
   return {
     put: async (documents) => {
-      for await (const some of writesOf(documents)) {
-        await texts.put(some)
-        embedding?.wake()
+      let writing: Promise<void> | undefined
+      try {
+        // While the store writes, the next documents are cut.
+        for await (const some of writesOf(documents)) {
+          await writing
+          writing = texts.put(some).then(() => embedding?.wake())
+          writing.catch(() => {})
+        }
+      } finally {
+        await writing
       }
     },
     remove: (uris) => texts.remove(uris),
@@ -102,7 +109,7 @@ async function* writesOf(documents: readonly SearchDocument[]): AsyncGenerator<r
   for (const document of documents) {
     some.push(await textOf(document, pause))
     size += document.text.length
-    if (size < oneWrite && some.length < 500) continue
+    if (size < oneWrite.units && some.length < oneWrite.documents) continue
     yield some
     some = []
     size = 0

@@ -2,7 +2,7 @@ import { defined } from '../core/kit/defined.ts'
 import { baseName } from '../core/path.ts'
 import { parseAddress, parseUri } from '../core/uri.ts'
 import type { FoundPart, NewText } from '../store/index.ts'
-import { fold } from '../text/fold.ts'
+import { classOf, fold, word } from '../text/fold.ts'
 import { kindOf, type Passage, passagesOf } from '../text/passages.ts'
 import { edition, tokenize } from '../text/tokenizer.ts'
 import type { DocumentFacts, SearchDocument } from './search-index.ts'
@@ -35,7 +35,7 @@ export async function textOf(document: SearchDocument, pause: () => Promise<void
   const about = [titleOf(facts, path), path]
   const named = namedIn(about)
   const parts: Cut[] = []
-  const whole = new Map<string, Times>()
+  const whole = new Map<string, number>()
   for (const passage of passagesOf(text, kindOf(facts.mimeType, path))) {
     parts.push(cutOf(passage, named, whole))
     await pause()
@@ -90,36 +90,24 @@ function namedIn(about: readonly string[]): Named {
   return { terms, words }
 }
 
-/** Frequency of a term in a text. */
-interface Times {
-  count: number
-  /** Whether it is a word or a part of one. */
-  readonly isWord: boolean
-}
-
 /** @param whole Frequency of each word in the document. This call adds to it. */
-function cutOf({ text, start, end, heading }: Passage, named: Named, whole: Map<string, Times>): Cut {
-  const counts = new Map<string, Times>()
+function cutOf({ text, start, end, heading }: Passage, named: Named, whole: Map<string, number>): Cut {
+  const counts = new Map<string, number>()
   let length = 0
   // Both engines can store all of Unicode except NUL.
   const plain = text.toWellFormed().replaceAll('\0', ' ')
   tokenize(fold(plain).text, (term, _start, _end, kind) => {
-    const known = counts.get(term)
-    if (known === undefined) counts.set(term, { count: 1, isWord: kind === 'word' || kind === 'part' })
-    else known.count++
+    counts.set(term, (counts.get(term) ?? 0) + 1)
     if (kind !== 'tail') length++
   })
-  for (const [term, { count, isWord }] of counts) if (isWord) addTo(whole, term, count)
-  const raise = (term: string) => {
-    const known = counts.get(term)
-    if (known === undefined) counts.set(term, { count: often, isWord: false })
-    else known.count = often
-  }
+  // Pairs and single characters begin with a character of another class.
+  for (const [term, count] of counts) if (classOf(term.codePointAt(0) ?? 0) === word) addTo(whole, term, count)
+  const raise = (term: string) => void counts.set(term, often)
   for (const term of named.terms) raise(term)
   if (heading !== undefined) tokenize(fold(heading.toWellFormed()).text, raise)
   const terms: string[] = []
   const marked: string[] = []
-  for (const [term, { count }] of counts) {
+  for (const [term, count] of counts) {
     if (terms.length === mostTerms / 2) break
     terms.push(term)
     if (count >= often) marked.push(strong + term)
@@ -128,10 +116,8 @@ function cutOf({ text, start, end, heading }: Passage, named: Named, whole: Map<
   return { stored, terms: terms.concat(marked), length }
 }
 
-function addTo(counts: Map<string, Times>, term: string, count: number): void {
-  const known = counts.get(term)
-  if (known === undefined) counts.set(term, { count, isWord: true })
-  else known.count += count
+function addTo(counts: Map<string, number>, term: string, count: number): void {
+  counts.set(term, (counts.get(term) ?? 0) + count)
 }
 
 /** A found passage. */
@@ -151,22 +137,32 @@ export interface Found {
 }
 
 /** Parses a stored passage. */
-export function foundOf({ id, place, mount, length, value, text }: FoundPart): Found {
+export function foundOf({ id, key, place, mount, length, value, text }: FoundPart): Found {
   const { t, s, e, h, n } = JSON.parse(value) as Stored
+  const { facts, path, title } = documentOf(key, mount, text)
+  const passage = h === undefined ? { text: t, start: s, end: e } : { text: t, start: s, end: e, heading: h }
+  const found = { id, place, mount, facts, passage, length, path, title }
+  return n === undefined ? found : { ...found, passages: n }
+}
+
+interface ParsedDocument extends Pick<Found, 'mount' | 'facts' | 'path' | 'title'> {
+  /** The value from which it was parsed. */
+  readonly text: string
+}
+
+/** Cache of parsed documents by their keys, because most passages are read together with others of their document. */
+const parsed = new Map<string, ParsedDocument>()
+const maxParsed = 100
+
+function documentOf(key: string, mount: string, text: string): ParsedDocument {
+  const known = parsed.get(key)
+  if (known?.text === text && known.mount === mount) return known
   const facts = JSON.parse(text) as DocumentFacts
   const path = pathOf(facts.uri, mount)
-  const passage = { text: t, start: s, end: e, ...defined({ heading: h }) }
-  return {
-    id,
-    place,
-    mount,
-    facts,
-    passage,
-    length,
-    ...defined({ passages: n }),
-    path,
-    title: titleOf(facts, path),
-  }
+  const document = { text, mount, facts, path, title: titleOf(facts, path) }
+  if (parsed.size >= maxParsed) parsed.clear()
+  parsed.set(key, document)
+  return document
 }
 
 /** The text of a stored passage, with its headings. */
@@ -180,7 +176,7 @@ function titleOf({ title }: Partial<DocumentFacts>, path: string): string {
 }
 
 /** The decoded path, with `/` between its segments. For a URI outside the mount, the whole URI. */
-function pathOf(uri: string, mount: string): string {
+export function pathOf(uri: string, mount: string): string {
   try {
     const { segments } = parseUri(uri)
     return segments.slice(parseAddress(mount).segments.length).join('/')
@@ -204,11 +200,11 @@ const mark = '.'
  * @param counts The frequency of each word in it; changed in place.
  * @param named The words of its title and path.
  */
-function documentTerms(counts: Map<string, Times>, length: number, named: ReadonlySet<string>): readonly string[] {
+function documentTerms(counts: Map<string, number>, length: number, named: ReadonlySet<string>): readonly string[] {
   for (const term of named) addTo(counts, term, impact.about)
   const long = impact.k1 * (1 - impact.b + (impact.b * length) / impact.averageLength)
   const byLevel: string[][] = Array.from({ length: impact.levels }, () => [])
-  for (const [term, { count }] of counts) {
+  for (const [term, count] of counts) {
     const level = Math.max(1, Math.round((impact.levels * count) / (count + long)))
     byLevel[level - 1]?.push(`${mark}${level}${term}`)
   }

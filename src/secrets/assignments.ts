@@ -1,4 +1,4 @@
-import { type KeyKind, kindOfKey } from './keys.ts'
+import { type KeyKind, kindOfKey, looksOpaque } from './keys.ts'
 import type { Span } from './spans.ts'
 import { type Style, secretValues } from './values.ts'
 
@@ -39,7 +39,7 @@ function findSeparated(text: string, style: Style): readonly Span[] {
     const name = nameBefore(text, index)
     if (name === undefined) continue
     const kind = kindOfKey(name.text)
-    if (kind === undefined) continue
+    if (kind === undefined || isPadding(text, index, sign)) continue
     while (nextLine !== -1 && nextLine <= name.start) {
       line = nextLine
       nextLine = text.indexOf('\n', line) + 1 || -1
@@ -100,6 +100,32 @@ function nameBefore(text: string, at: number): { readonly text: string; readonly
   while (start > floor && isNameCharacter(text.charCodeAt(start - 1))) start--
   return start === end ? undefined : { text: text.slice(start, end), start }
 }
+
+/** Lengths of a run of base64, in characters: one that can end in padding; one that is longer than any name or path. */
+const runOfBase64 = { least: 40, surely: 4096 }
+
+/**
+ * Whether the equals signs at an index are the padding of base64, whose last letters are a name only by chance: `"iVBORw0…kSig="`. The
+ * quote after them must be the one before the run, or the run be that of a data URL or of a digest. A shorter run must look random,
+ * because a name may also follow a quote (`"DB_PASSWORD="hunter2`).
+ */
+function isPadding(text: string, at: number, sign: string): boolean {
+  if (sign !== '=' && sign !== '==') return false
+  const floor = Math.max(0, at - runOfBase64.surely)
+  let start = at
+  while (start > floor && isBase64(text.charCodeAt(start - 1))) start--
+  const length = at - start
+  if (length < runOfBase64.least) return false
+  const quote = /^\\{0,4}(["'`])/.exec(text.slice(at + sign.length, at + sign.length + 5))?.[1]
+  if (quote === undefined) return false
+  if (length >= runOfBase64.surely) return true
+  if (text[start - 1] !== quote && !/(?:base64,|sha(?:256|384|512)-)$/.test(text.slice(Math.max(0, start - 7), start)))
+    return false
+  return length > maxName || looksOpaque(text.slice(start, at))
+}
+
+const isBase64 = (code: number) =>
+  (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 47 && code <= 57) || code === 43
 
 /** Marks of a name other than a separator after it. Groups: `name`, and other text before the value. */
 const marks: readonly { readonly pattern: RegExp; readonly config?: boolean; readonly quotedOnly?: boolean }[] = [

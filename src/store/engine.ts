@@ -1,6 +1,6 @@
 import type { WholeRow } from './rules.ts'
 import type { Condition, Row, RowQuery, Store } from './store.ts'
-import type { TextSet, Texts, WeighedPart } from './texts.ts'
+import type { CheckedText, TextSet, Texts, WeighedPart } from './texts.ts'
 
 /** Operations on rows, each of them atomic. The caller has checked the arguments. */
 export interface Operations {
@@ -20,14 +20,19 @@ export interface Operations {
 
 /** Operations on texts: the same as {@link Texts}, each with the name of the text collection. */
 export interface TextOperations {
-  textsPut(name: string, texts: Parameters<Texts['put']>[0]): void
+  textsPut(name: string, texts: readonly CheckedText[]): void
   /** Does a part of the work, so that other callers do not wait for long. Returns false when there was nothing left to do. */
   textsRemove(name: string, keys: readonly string[]): boolean
   textsList(name: string, query: Parameters<Texts['list']>[0]): Awaited<ReturnType<Texts['list']>>
   textsEntries(name: string, after: number, limit: number): Awaited<ReturnType<Texts['entries']>>
   textsIds(name: string): readonly number[]
   textsMimeTypes(name: string, among?: TextSet): readonly string[]
-  textsCounts(name: string, terms: readonly string[], among?: TextSet): readonly number[]
+  textsCounts(
+    name: string,
+    terms: readonly string[],
+    among?: TextSet,
+    beginnings?: readonly string[],
+  ): readonly number[]
   textsFind(name: string, query: Parameters<Texts['find']>[0]): readonly number[]
   textsWeigh(name: string, query: Parameters<Texts['weigh']>[0]): readonly WeighedPart[]
   textsRead(name: string, ids: readonly number[]): Awaited<ReturnType<Texts['read']>>

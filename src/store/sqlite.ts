@@ -3,7 +3,7 @@ import { isResourceError, ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import type { Engine, Remote } from './engine.ts'
 import { createNews } from './news.ts'
-import { failure } from './rules.ts'
+import { failure, fault } from './rules.ts'
 import type { SqliteOperations } from './sqlite/operations.ts'
 import type { Changed } from './sqlite/rows.ts'
 import type { Message, Question } from './sqlite/worker.ts'
@@ -168,11 +168,14 @@ interface Waiting {
 function createThread({ file, warn }: ThreadOptions): Thread {
   const waiting = new Map<number, Waiting>()
   let worker: Worker | undefined
+  /** Requests of this turn, which go to the worker as one message: a message takes longer than most requests. */
+  let unsent: Question[] = []
   let last = 0
   let closing: Promise<void> | undefined
 
   const end = () => {
     worker = undefined
+    unsent = []
     for (const { fail } of waiting.values()) fail(failure('gone'))
     waiting.clear()
   }
@@ -199,9 +202,28 @@ function createThread({ file, warn }: ThreadOptions): Thread {
     if (worker !== left) return
     worker = undefined
     left.unref()
+    unsent = []
     if (waiting.size === 0) return
     worker = start()
-    for (const { question } of waiting.values()) worker.postMessage(question)
+    worker.postMessage([...waiting.values()].map(({ question }) => question))
+  }
+
+  const post = (questions: readonly Question[]) => {
+    try {
+      worker?.postMessage(questions)
+    } catch {
+      const [first, ...others] = questions
+      if (others.length > 0) for (const question of questions) post([question])
+      else if (first !== undefined) waiting.get(first.id)?.fail(fault('a value cannot be copied'))
+    }
+  }
+  const send = (question: Question) => {
+    if (unsent.push(question) > 1) return
+    queueMicrotask(() => {
+      const questions = unsent
+      unsent = []
+      if (questions.length > 0) post(questions)
+    })
   }
 
   const ask: Thread['ask'] = (name, values) =>
@@ -225,7 +247,7 @@ function createThread({ file, warn }: ThreadOptions): Thread {
           reject(error)
         },
       })
-      worker.postMessage(question)
+      send(question)
     })
 
   return {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { Content, Context, Provider } from '../../src/core/provider.ts'
@@ -541,6 +542,34 @@ describe('what is no secret', () => {
     expect(await shown('password: 8000\n', 'a.md')).toBe('password: [redacted]\n')
     expect(await shown('パスワード: Hunter2kaeru\n', 'a.md')).toBe('パスワード: [redacted]\n')
     expect(await shown('token: 秘密のtoken-81f2b9c04\n', 'a.yaml')).toBe('token: [redacted]\n')
+  })
+
+  test('is shown: base64 whose padding follows letters like those of a name', async () => {
+    const digests = Array.from({ length: 6 }, (_, index) => createHash('sha512').update(`${index}`).digest())
+    const random = Buffer.concat(digests).toString('base64')
+    for (const name of ['Sig', 'Pwd', 'Token', 'Secret'])
+      for (const sign of ['=', '=='])
+        for (const run of [`${random}A9b${name}${sign}`, `${random.slice(0, 61)}A9b${name}${sign}`])
+          for (const text of [
+            `{"data":"${run}","mimeType":"image/png"}\n`,
+            `{"text":"{\\"data\\":\\"${run}\\",\\"mimeType\\":\\"image/png4\\"}"}\n`,
+            `const image = '${run}'; const other = 'x4-other-text'\n`,
+            `<img src="data:image/png;base64,${run}" alt="figure 4-1">\n`,
+            `{"integrity": "sha512-${run}", "other": "4.2.1+5"}\n`,
+          ])
+            for (const path of ['a.json', 'a.ts', 'a.md', 'a.html']) expect(await shown(text, path), path).toBe(text)
+    // An assignment remains one, whatever is before its name.
+    const planted = password()
+    for (const text of [
+      `"MY_PRODUCTION_DATABASE_2_REPLICA_CONNECTION_PASSWORD="${planted.planted}"\n`,
+      `"azureStorageAccount2ConnectionPrimaryPassword="${planted.planted}"\n`,
+      `PREFIX_${random.replaceAll(/[+/=]/g, 'x')}_PASSWORD="${planted.planted}"\n`,
+      `see /${random.replaceAll(/[+/=]/g, 'x')}/password="${planted.planted}"\n`,
+      `${random.slice(0, 80)}Password=${planted.planted}\n`,
+      `"${random.slice(0, 80)}", "password"="${planted.planted}"\n`,
+    ])
+      for (const path of ['a.env', 'a.ts', 'a.md'])
+        expect(leaks(await shown(text, path), [planted.planted]), `${path}: ${text}`).toEqual([])
   })
 
   test('is hardly ever taken for one in real sources', async () => {

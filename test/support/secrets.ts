@@ -162,8 +162,7 @@ export function harmless(): Readonly<Record<string, string>> {
     integrity: `sha512-${randomBytes(64).toString('base64')}`,
     'short oid': hex(7),
     'image digest': `registry.example.net/app@sha256:${hex(64)}`,
-    // A multiple of three bytes, so it has no padding: with it, one of thousands ends like `Sig=`, which reads as a name before a quoted value.
-    'data image': `data:image/png;base64,${Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), randomBytes(301)]).toString('base64')}`,
+    'data image': `data:image/png;base64,${Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), randomBytes(300)]).toString('base64')}`,
     version: '^11.7.1',
     date: '2026-11-21T12:53:18+09:00',
     address: 'https://example.net/a/b?page=2#top',

@@ -53,6 +53,12 @@ export function textsContract(name: string, subject: StoreUnderTest): void {
       const weighed = await texts.weigh(query)
       expect(weighed.map(({ weight }) => weight)).toEqual([6, 1])
       expect(weighed.map(({ id }) => id)).toEqual(await texts.find(query))
+      const all = await texts.weigh({ ...query, terms: weigh({ term: 'x', weight: 2 }, '東京', 'z!'), limit: 9 })
+      expect(all.map(({ weight, key, mount, parts }) => [weight, key, mount, parts])).toEqual([
+        [4, 'b', 'files://m', 1],
+        [2, 'a', 'files://m', 2],
+        [2, 'a', 'files://m', 2],
+      ])
       const where = { mounts: ['files://none'] }
       expect(await texts.weigh({ ...query, where })).toEqual([])
       expect(await texts.weigh({ terms: [], limit: 9 })).toEqual([])
@@ -77,6 +83,16 @@ export function textsContract(name: string, subject: StoreUnderTest): void {
       expect(await found(texts, weigh('old'))).toEqual([])
       expect(await found(texts, weigh('x'))).toEqual(['a#0'])
       expect(await texts.counts(['x', 'old', 'new', 'never'])).toEqual([1, 0, 1, 0])
+      await texts.put([
+        textOf('b', [
+          ['new', 'newest', 'newé', '.1new'],
+          ['newest', 'né'],
+        ]),
+      ])
+      const near = ['newer', 'newest', 'new', 'x', 'newé', 'né', 'never']
+      expect(await texts.counts(near, undefined, ['new', 'nothing', '!'])).toEqual([0, 2, 2, 1, 1, 1, 0])
+      expect(await texts.counts(near)).toEqual([0, 2, 2, 1, 1, 1, 0])
+      await texts.remove(['b'])
       expect(await texts.size()).toMatchObject({ texts: 1, parts: 1, length: 2 })
       await expect(texts.put([textOf('b', [['fine']]), textOf('c', [['not fine']])])).rejects.toMatchObject({
         kind: 'invalid',
@@ -165,6 +181,9 @@ export function textsContract(name: string, subject: StoreUnderTest): void {
       const terms = ['x', 'rare', 'often', 'only0', 'again', 'never']
       expect(await texts.counts(terms, among)).toEqual(await alone.counts(terms))
       expect(await texts.counts(terms, among)).toEqual(await alone.counts(terms))
+      expect(await texts.counts(['only0', 'only1', 'only'], among, ['only'])).toEqual(
+        await alone.counts(['only0', 'only1', 'only']),
+      )
       expect(await texts.counts(terms)).not.toEqual(await alone.counts(terms))
       expect(await texts.mimeTypes(among)).toEqual(await alone.mimeTypes())
       const queries = [

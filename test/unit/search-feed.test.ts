@@ -359,6 +359,29 @@ describe('a mount with many new documents', () => {
     expect(indexed({ ...index, all })).toMatchObject({ 'memory://docs/f9': 'text 9' })
   })
 
+  test('is not indexed as it was before a change that is told while texts wait to be written', async () => {
+    const { index, puts, all } = recorded()
+    const source = live(many)
+    const reading = source.read
+    const first = 'f17'
+    let reads = 0
+    const read: Provider['read'] = async (request, context) => {
+      const found = await reading(request, context)
+      // The text of the first is read, and not yet written.
+      if (++reads === 20) source.set(first, { text: 'changed', modified: 9000 })
+      return found
+    }
+    const { current } = feed({ docs: Object.assign(source, { read }) }, { index })
+    await current()
+    await eventually(
+      async () => all.get(`memory://docs/${first}`)?.text,
+      (text) => text === 'changed',
+    )
+    const texts = puts.filter((put) => put === `text memory://docs/${first}`)
+    expect(texts.length).toBeGreaterThan(1)
+    expect(indexed({ ...index, all })[`memory://docs/${first}`]).toBe('changed')
+  })
+
   test('keeps the texts that are indexed: only what is new is put by its name', async () => {
     const { index, puts } = recorded()
     const source = memory(many)

@@ -1,6 +1,6 @@
 import type { Remote, TextOperations } from '../engine.ts'
 import { endOf } from '../rules.ts'
-import type { NewText, PartQuery, TextFilter, TextSet } from '../texts.ts'
+import type { CheckedText, PartQuery, TextFilter, TextSet } from '../texts.ts'
 import { bytesOf } from '../texts-rules.ts'
 import type { Ask, Found } from './server.ts'
 
@@ -81,14 +81,7 @@ export function textsOn(ask: Ask, schema: string): Remote<TextOperations> {
       )
       return found.map(({ n }) => Number(n))
     },
-    textsFind: async (name, query) => {
-      const { sql, values } = findSql(schema, home, name, query)
-      return (await ask(sql, values)).map(({ id }) => Number(id))
-    },
-    textsWeigh: async (name, query) => {
-      const { sql, values } = findSql(schema, home, name, query)
-      return (await ask(sql, values)).map(({ id, weight }) => ({ id: Number(id), weight: Number(weight) }))
-    },
+    ...findingOn(ask, schema, home),
     textsRead: async (name, ids) => {
       const found = await ask(
         `select p.id, t.key, t.mount, p.place, p.length, p.value, t.value as text
@@ -124,6 +117,30 @@ export function textsOn(ask: Ask, schema: string): Remote<TextOperations> {
       }
     },
     ...vectorsOn(ask, schema, home),
+  }
+}
+
+function findingOn(ask: Ask, schema: string, home: string): Pick<Remote<TextOperations>, 'textsFind' | 'textsWeigh'> {
+  return {
+    textsFind: async (name, query) => {
+      const { sql, values } = findSql(schema, home, name, query)
+      return (await ask(sql, values)).map(({ id }) => Number(id))
+    },
+    textsWeigh: async (name, query) => {
+      const { sql, values } = findSql(schema, home, name, query)
+      const found = await ask(
+        `select f.id, f.weight, t.key, t.mount, t.parts from (${sql}) f join ${schema}.parts p on p.id = f.id
+         join ${schema}.texts t on t.id = p.text order by f.weight desc, f.id`,
+        values,
+      )
+      return found.map(({ id, weight, key, mount, parts }) => ({
+        id: Number(id),
+        weight: Number(weight),
+        key: String(key),
+        mount: String(mount),
+        parts: Number(parts),
+      }))
+    },
   }
 }
 
@@ -166,12 +183,13 @@ function vectorsOn(ask: Ask, schema: string, home: string): VectorOperations {
 }
 
 /** A text in the form of `put_texts`. */
-function rowOf(text: NewText) {
+function rowOf(text: CheckedText) {
   const { key, version, edition, labels, value, parts } = text
   const { mount, mimeType = null, audience = [], priority = null, modified = null } = labels
   const length = parts.reduce((sum, part) => sum + part.length, 0)
   const own = { key, version, edition, mount, mime: mimeType, audience, priority, modified, value }
-  return { ...own, length, bytes: bytesOf(text), parts }
+  const split = parts.map((part) => ({ ...part, terms: part.terms === '' ? [] : part.terms.split(' ') }))
+  return { ...own, length, bytes: bytesOf(text), parts: split }
 }
 
 /**

@@ -3,7 +3,12 @@ import { isInSet } from '../texts.ts'
 
 /** Cache of look-ups in texts, valid until the texts change: common terms are queried repeatedly. */
 interface Known {
-  count(home: Version, token: string, find: () => number): number
+  /** @param find Called with the unknown tokens, if there are any. */
+  counts(
+    home: Version,
+    tokens: readonly string[],
+    find: (unknown: readonly string[]) => readonly number[],
+  ): readonly number[]
   ids(home: Version, match: string, find: () => readonly number[]): readonly number[]
   /** Like `ids`, but also caches short lists: finding them meant filtering a long one. */
   chosen(home: Version, match: string, find: () => readonly number[]): readonly number[]
@@ -46,14 +51,16 @@ export function createKnown(): Known {
     return found
   }
   return {
-    count: (home, token, find) => {
+    counts: (home, tokens, find) => {
       const { counts } = keptOf(home)
-      const known = counts.get(token)
-      if (known !== undefined) return known
-      const found = find()
-      if (counts.size >= most.counts) counts.clear()
-      counts.set(token, found)
-      return found
+      const unknown = tokens.filter((token) => !counts.has(token))
+      if (unknown.length === 0) return tokens.map((token) => counts.get(token) ?? 0)
+      const found = find(unknown)
+      const fresh = new Map(unknown.map((token, index) => [token, found[index] ?? 0]))
+      const all = tokens.map((token) => fresh.get(token) ?? counts.get(token) ?? 0)
+      if (counts.size + fresh.size > most.counts) counts.clear()
+      for (const [token, count] of fresh) counts.set(token, count)
+      return all
     },
     ids: (home, match, find) => {
       const kept = keptOf(home)

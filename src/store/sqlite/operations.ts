@@ -1,13 +1,13 @@
 import { crc32 } from 'node:zlib'
 import type { TextOperations } from '../engine.ts'
 import { endOf, failure } from '../rules.ts'
-import type { FoundPart, NewText, TextEntry } from '../texts.ts'
+import type { CheckedText, TextEntry } from '../texts.ts'
 import { isInSet } from '../texts.ts'
 import { bytesOf } from '../texts-rules.ts'
 import { type Database, type Found, listIn, transaction, type Value } from './database.ts'
 import { createRows, type RowOperations } from './rows.ts'
 import { prepareTexts, type TextStatements } from './statements.ts'
-import { createFinding, type Home, tokenOf } from './texts-finding.ts'
+import { createFinding, type Home, tokensOf } from './texts-finding.ts'
 
 /** All operations on a database. */
 export interface SqliteOperations extends RowOperations, TextOperations {}
@@ -36,7 +36,7 @@ function createTexts(database: Database): TextOperations {
     statements.dropText.run(id)
     return added(home, -1, -Number(text.parts), -Number(text.length), -Number(text.bytes))
   }
-  const add = (home: Home, text: NewText): Home => {
+  const add = (home: Home, text: CheckedText): Home => {
     const length = text.parts.reduce((sum, part) => sum + part.length, 0)
     const bytes = bytesOf(text)
     const values = [...labelsOf(text), text.parts.length, length, bytes]
@@ -44,7 +44,7 @@ function createTexts(database: Database): TextOperations {
     const id = statements.lastId()
     for (const [place, part] of text.parts.entries()) {
       statements.addPart.run(id, place, part.length, partSumOf(place, part.length, part.value), part.value)
-      statements.addTerms.run(statements.lastId(), part.terms.map((term) => tokenOf(home.id, term)).join(' '))
+      statements.addTerms.run(statements.lastId(), tokensOf(home.id, part.terms))
     }
     return added(home, 1, text.parts.length, length, bytes)
   }
@@ -101,16 +101,14 @@ function createTexts(database: Database): TextOperations {
     textsRead: (name, ids) => {
       const home = find(name)
       if (home === undefined) return []
-      const parts = statements.partsOf.all(JSON.stringify(ids))
-      const owners = new Set(parts.map(({ text }) => Number(text)))
-      const texts = new Map(
-        statements.textsOf
-          .all(JSON.stringify([...owners]))
-          .flatMap((text) => (Number(text.home) === home.id ? [[Number(text.id), checked(text)] as const] : [])),
+      const parts = statements.partsOf(JSON.stringify(ids)).map(partOf)
+      const texts = readOwners(
+        statements,
+        parts.map(({ owner }) => owner),
       )
-      return parts.flatMap((part) => {
-        const text = texts.get(Number(part.text))
-        return text === undefined ? [] : [partOf(part, text)]
+      return parts.flatMap(({ owner, ...part }) => {
+        const text = texts.get(owner)
+        return text?.home === home.id ? [{ ...part, key: text.key, mount: text.mount, text: text.value }] : []
       })
     },
     textsSize: (name, model) => {
@@ -178,7 +176,7 @@ function added(home: Home, texts: number, parts: number, length: number, bytes: 
   }
 }
 
-function labelsOf({ key, version, edition, labels }: NewText): readonly Value[] {
+function labelsOf({ key, version, edition, labels }: CheckedText): readonly Value[] {
   const { mount, mimeType = null, audience = [], priority = null, modified = null } = labels
   return [key, version, edition, mount, mimeType, ` ${audience.join(' ')} `, priority, modified]
 }
@@ -196,22 +194,29 @@ function checkPart({ place, length, sum, value }: Found): void {
   if (partSumOf(Number(place), Number(length), String(value)) !== sum) throw failure('damaged', 'a part')
 }
 
-function checked(text: Found): Found {
-  const { key, version, edition, mount, mime, audience, priority, modified, parts, length, bytes, value, sum } = text
-  const values = [key, version, edition, mount, mime, audience, priority, modified, parts, length, bytes, value]
-  if (sumOf(values.map((each) => each ?? null)) !== sum) throw failure('damaged', 'a text')
-  return text
+/** The text of a part, without what no reader needs. */
+interface OwnerText {
+  readonly home: number
+  readonly key: string
+  readonly mount: string
+  readonly value: string
 }
 
-function partOf(part: Found, text: Found): FoundPart {
-  checkPart(part)
-  return {
-    id: Number(part.id),
-    key: String(text.key),
-    mount: String(text.mount),
-    place: Number(part.place),
-    length: Number(part.length),
-    value: String(part.value),
-    text: String(text.value),
-  }
+/** Reads texts by their ids. */
+function readOwners(statements: TextStatements, ids: Iterable<number>): ReadonlyMap<number, OwnerText> {
+  const rows = statements.textsOf(JSON.stringify([...new Set(ids)]))
+  return new Map(
+    rows.map(([id, home, sum, ...values]) => {
+      if (sumOf(values) !== sum) throw failure('damaged', 'a text')
+      const [key, , , mount] = values
+      const text = { home: Number(home), key: String(key), mount: String(mount), value: String(values.at(-1)) }
+      return [Number(id), text] as const
+    }),
+  )
+}
+
+function partOf([id, owner, place, length, sum, value]: readonly Value[]) {
+  const part = { id: Number(id), place: Number(place), length: Number(length), value: String(value) }
+  if (partSumOf(part.place, part.length, part.value) !== sum) throw failure('damaged', 'a part')
+  return { ...part, owner: Number(owner) }
 }

@@ -130,15 +130,27 @@ export function prepareTexts(database: Database) {
        )`,
     ),
     howMany: prepare('select count(*) as n from texts'),
-    count: prepare('select doc from term_parts where term = ?'),
+    // A join opens the vocabulary once for all terms, which takes longer than to find one.
+    counts: prepare(
+      `select json_group_array(coalesce(t.doc, 0)) as counts from json_each(?1) j left join term_parts t on t.term = j.value`,
+    ),
+    countsFrom: database.prepareList('select term, doc from term_parts where term >= ?1 and term <= ?2'),
     ids: prepare('select json_group_array(rowid) as ids from part_terms where part_terms match ?'),
     firstIds: prepare(
       'select json_group_array(id) as ids from (select rowid as id from part_terms where part_terms match ? limit ?)',
     ),
-    partsOf: prepare(
+    partsOf: database.prepareList(
       `select p.id, p.text, p.place, p.length, p.sum, p.value from json_each(?1) j cross join parts p on p.id = j.value order by j.key`,
     ),
-    textsOf: prepare('select t.* from json_each(?1) j cross join texts t on t.id = j.value'),
+    textsOfParts: prepare(
+      `select json_group_array(json_array(j.key, t.key, t.mount, t.parts)) as texts from json_each(?1) j
+       cross join parts p on p.id = j.value cross join texts t on t.id = p.text`,
+    ),
+    // The values of the checksum come last, in its order.
+    textsOf: database.prepareList(
+      `select t.id, t.home, t.sum, t.key, t.version, t.edition, t.mount, t.mime, t.audience, t.priority, t.modified,
+         t.parts, t.length, t.bytes, t.value from json_each(?1) j cross join texts t on t.id = j.value`,
+    ),
     embedded: prepare('select count(*) as n from vectors where home = ?1 and (?2 is null or model = ?2)'),
     unembedded: prepare(
       `select p.id, p.place, p.length, p.sum, p.value from parts p cross join texts t on t.id = p.text

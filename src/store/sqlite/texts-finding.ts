@@ -20,8 +20,13 @@ export interface Home {
 }
 
 /** All texts share one index: the part before the `~` names the collection of the term. */
-export function tokenOf(home: number, term: string): string {
+function tokenOf(home: number, term: string): string {
   return `${home}~${term}`
+}
+
+/** The tokens of terms that are joined with spaces. */
+export function tokensOf(home: number, terms: string): string {
+  return terms === '' ? '' : `${home}~${terms.replaceAll(' ', ` ${home}~`)}`
 }
 
 /** Looks up terms in the index: the ids of their parts, and the numbers of these. */
@@ -42,13 +47,36 @@ function createLookup(statements: TextStatements) {
     owners.refresh(home)
     return owners.within(lookUp(match), among)
   }
-  /** Only the number is cached: long lists of frequent terms, which no search uses, would evict the others. */
-  const countAmong = (home: Home, token: string, among: TextSet) =>
-    known.count(home, `${among.version} ${token}`, () => {
-      const total = Number(statements.count.get(token)?.doc ?? 0)
-      if (total === 0) return 0
-      return (total > frequent ? chosenOf(home, `"${token}"`, among) : idsOf(home, `"${token}"`, among)).length
+  const totalsOf = (home: Home, tokens: readonly string[], beginnings: readonly string[]) =>
+    known.counts(home, tokens, (unknown) => {
+      const found = new Map<string, number>()
+      const shared = beginnings.filter((beginning) => unknown.some((token) => token.startsWith(beginning)))
+      for (const beginning of shared)
+        for (const [token, count] of statements.countsFrom(beginning, `${beginning}\u{10ffff}`))
+          found.set(String(token), Number(count))
+      const single = unknown.filter((token) => !shared.some((beginning) => token.startsWith(beginning)))
+      const counts = single.length === 0 ? [] : listIn(statements.counts.get(JSON.stringify(single))?.counts)
+      for (const [index, token] of single.entries()) found.set(token, Number(counts[index]))
+      return unknown.map((token) => found.get(token) ?? 0)
     })
+  /** Only the number is cached: long lists of frequent terms, which no search uses, would evict the others. */
+  const countsAmong = (home: Home, tokens: readonly string[], among: TextSet, beginnings: readonly string[]) => {
+    const [before, from] = [`${among.version} `, `${among.version} `.length]
+    const find = (unknown: readonly string[]) => {
+      const plain = unknown.map((token) => token.slice(from))
+      const totals = totalsOf(home, plain, beginnings)
+      return plain.map((token, index) => {
+        const total = totals[index] ?? 0
+        if (total === 0) return 0
+        return (total > frequent ? chosenOf(home, `"${token}"`, among) : idsOf(home, `"${token}"`, among)).length
+      })
+    }
+    return known.counts(
+      home,
+      tokens.map((token) => before + token),
+      find,
+    )
+  }
 
   const listsOf = (home: Home, { terms, among }: PartQuery): readonly Weighed[] => {
     const own = terms.filter(({ beside }) => beside !== true)
@@ -59,16 +87,21 @@ function createLookup(statements: TextStatements) {
       return { weight: term.weight, ids: others === '' ? [] : idsOf(home, `${match} AND (${others})`, among) }
     })
   }
-  const countOf = (home: Home, term: string, among: TextSet | undefined) => {
-    const token = tokenOf(home.id, term)
-    if (among !== undefined) return countAmong(home, token, among)
-    return known.count(home, token, () => Number(statements.count.get(token)?.doc ?? 0))
+  const countsOf = (
+    home: Home,
+    terms: readonly string[],
+    among: TextSet | undefined,
+    beginnings: readonly string[],
+  ) => {
+    const tokens = terms.map((term) => tokenOf(home.id, term))
+    const shared = beginnings.map((beginning) => tokenOf(home.id, beginning))
+    return among === undefined ? totalsOf(home, tokens, shared) : countsAmong(home, tokens, among, shared)
   }
   /** With a single term all parts are equal, so no more are looked up than requested. */
   const firstOf = (home: Home, term: WeightedTerm, limit: number): readonly number[] =>
     listIn(statements.firstIds.get(tokensOf(home, term), limit)?.ids) as readonly number[]
 
-  return { countOf, listsOf, firstOf }
+  return { countsOf, listsOf, firstOf }
 }
 
 /** The operations that find parts by their terms. */
@@ -77,7 +110,7 @@ export function createFinding(
   statements: TextStatements,
   find: (name: string) => Home | undefined,
 ): Pick<TextOperations, 'textsCounts' | 'textsFind' | 'textsWeigh'> {
-  const { countOf, listsOf, firstOf } = createLookup(statements)
+  const { countsOf, listsOf, firstOf } = createLookup(statements)
 
   /** The best parts whose texts pass the filter. */
   const sift = (home: Home, query: PartQuery): readonly Scored[] => {
@@ -97,9 +130,9 @@ export function createFinding(
   }
 
   return {
-    textsCounts: (name, terms, among) => {
+    textsCounts: (name, terms, among, beginnings = []) => {
       const home = find(name)
-      return terms.map((term) => (home === undefined ? 0 : countOf(home, term, among)))
+      return home === undefined ? terms.map(() => 0) : countsOf(home, terms, among, beginnings)
     },
     textsFind: (name, query) => {
       const home = find(name)
@@ -113,7 +146,13 @@ export function createFinding(
     },
     textsWeigh: (name, query) => {
       const home = find(name)
-      return home === undefined ? [] : sift(home, query).map(({ id, sum }) => ({ id, weight: sum }))
+      if (home === undefined) return []
+      const found = sift(home, query)
+      const texts = listIn(statements.textsOfParts.get(JSON.stringify(found.map(({ id }) => id)))?.texts)
+      return (texts as readonly (readonly [number, string, string, number])[]).map(([at, key, mount, parts]) => {
+        const { id = 0, sum = 0 } = found[at] ?? {}
+        return { id, weight: sum, key, mount, parts }
+      })
     },
   }
 }

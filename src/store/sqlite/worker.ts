@@ -44,13 +44,15 @@ function leave(): void {
   port?.close()
 }
 
-port?.on('message', (question: Question) => {
-  const { id } = question
-  try {
-    say({ id, result: answer(question) })
-  } catch (thrown) {
-    const { kind, message, detail } = failureOf(thrown)
-    say({ id, failed: { kind, message, detail } })
+port?.on('message', (questions: readonly Question[]) => {
+  for (const question of questions) {
+    const { id } = question
+    try {
+      say({ id, result: answer(question) })
+    } catch (thrown) {
+      const { kind, message, detail } = failureOf(thrown)
+      say({ id, failed: { kind, message, detail } })
+    }
   }
   if (isLeaving || !keeper.isStale) return
   isLeaving = true
