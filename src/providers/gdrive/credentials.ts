@@ -3,6 +3,7 @@ import { auth } from '@googleapis/drive'
 import { errorCodeOf, invalid, ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { mayAskMachine } from '../objects/endpoint.ts'
+import type { Credentials, OAuthClient } from './options.ts'
 import type { Transport } from './transport.ts'
 
 /** The only scope ever requested: read. */
@@ -96,21 +97,6 @@ function parseKey(text: string): { readonly email: string; readonly key: string;
     // The parse error is not shown: the text is a secret.
   }
   throw invalid('"key" is not the key of a service account, as the Google Cloud console gives it out (JSON).', 'key')
-}
-
-/** Credentials for Google. */
-export type Credentials =
-  /** A person who has allowed access by `hikidashi auth gdrive`. */
-  | { readonly kind: 'person'; readonly client: OAuthClient; readonly tokenFile: string }
-  /** A service account: its key as JSON, and the user it impersonates, if access is delegated. */
-  | { readonly kind: 'service'; readonly key: string; readonly subject?: string }
-  /** The application default credentials. */
-  | { readonly kind: 'default' }
-
-/** The OAuth client registration of this program. */
-export interface OAuthClient {
-  readonly id: string
-  readonly secret: string | undefined
 }
 
 /** The file that `hikidashi auth gdrive` writes: anyone who has it and the secret of the client can read everything that was allowed. */

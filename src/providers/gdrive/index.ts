@@ -26,8 +26,7 @@ import { createScanner } from './scan.ts'
 import { createSnapshot, type Snapshot, type State } from './snapshot.ts'
 import { differences, type Placed, placedAt, seek, type Tree } from './tree.ts'
 
-export type { Credentials } from './credentials.ts'
-export type { GdriveOptions } from './options.ts'
+export type { Credentials, GdriveOptions } from './options.ts'
 
 const template: Template = {
   template: '{+path}{?form,sheet,lines,bytes}',

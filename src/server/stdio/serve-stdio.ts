@@ -39,7 +39,8 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   const stop = new AbortController()
   let { onFirstAnswer } = options
   const tellFirst = () => {
-    onFirstAnswer?.()
+    // The texts of this turn are written at its end.
+    if (onFirstAnswer !== undefined) setImmediate(onFirstAnswer)
     onFirstAnswer = undefined
   }
   const send = (message: object): Soon<void> =>

@@ -29,14 +29,12 @@ const pause = 150
  */
 export function Combobox({ label, hint, value, isRequired, complete, onValue, onEnter }: ComboboxProps) {
   const id = useId()
-  const completion = useSignal<Completion>({ values: [] })
+  const { completion, active, offer } = useOffer()
   const error = useSignal('')
   const isOpen = useSignal(false)
-  const active = useSignal(-1)
   const { ask, stop } = useQuestion(complete, (answer, fault) => {
-    completion.value = answer
+    offer(answer)
     error.value = fault
-    if (fault === '') active.value = -1
   })
   const open = () => {
     isOpen.value = true
@@ -105,9 +103,12 @@ export function Combobox({ label, hint, value, isRequired, complete, onValue, on
         onFocus={open}
         onBlur={close}
         onInput={({ currentTarget }) => {
-          onValue(currentTarget.value)
+          const typed = currentTarget.value
+          onValue(typed)
           isOpen.value = true
-          ask(currentTarget.value, pause)
+          // Until the answer comes, nothing may be selected that does not begin with the text.
+          offer({ values: values.filter((one) => one.startsWith(typed)) })
+          ask(typed, pause)
         }}
         onKeyDown={onKeyDown}
       />
@@ -151,6 +152,19 @@ function MoreValues({ values, total, hasMore }: Completion) {
   return (
     <p class="combobox-more">{total === undefined ? t('valuesSome', { count }) : t('valuesMore', { count, total })}</p>
   )
+}
+
+/** The values that are shown, and the index of the selected one, or -1. */
+function useOffer() {
+  const completion = useSignal<Completion>({ values: [] })
+  const active = useSignal(-1)
+  /** Shows other values. A selected one stays selected if it is among them. */
+  const offer = (answer: Completion) => {
+    const selected = completion.value.values[active.value]
+    completion.value = answer
+    active.value = selected === undefined ? -1 : answer.values.indexOf(selected)
+  }
+  return { completion, active, offer }
 }
 
 /** Requests the values of a text after a pause. A newer request replaces an older one. */
