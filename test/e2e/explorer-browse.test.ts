@@ -74,7 +74,7 @@ requires(
     await press(page, 'ArrowUp', 'Space', 'Enter')
     expect(await page.locator('.row[aria-selected=true]').allInnerTexts()).toEqual(['avocado.txt'])
     expect(new URL(page.url()).hash).toBe('#uri=mem%3A%2F%2Fdocs%2Fapple.md')
-    expect(await page.title()).toBe('apple.md · drawers')
+    await expect.poll(() => page.title()).toBe('apple.md · drawers')
     await press(page, 'ArrowDown', 'Enter')
     await press(page, 'ArrowLeft')
     expect(await active(page)).toBe('Docs')
