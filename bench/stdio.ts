@@ -10,7 +10,7 @@ import { cpuMs, meta, type Program, peakMib, startProgram } from './program.ts'
 import { fixed, median, progress, table } from './support.ts'
 
 const rounds = Number(process.argv[2] ?? 5)
-const [inFlight, smallReads, warmReads, largeReads] = [32, 20_000, 5_000, 32]
+const [inFlight, smallReads, warmReads, largeReads] = [32, 20_000, 30_000, 32]
 const folder = mkdtempSync(join(tmpdir(), 'hikidashi-bench-stdio-'))
 writeFileSync(join(folder, 'small.txt'), `${'A line of a file that is served. '.repeat(31)}\n`)
 writeFileSync(join(folder, 'large.txt'), 'One line.\n'.repeat(104_857))

@@ -65,7 +65,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     raw: true,
     write,
   }
-  const answer = (line: Uint8Array, arrival: object): Soon<void> => {
+  const answer = (line: Uint8Array, options: ReceiveOptions): Soon<void> => {
     let value: unknown
     try {
       value = parseJson(line)
@@ -73,13 +73,13 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
       const message = error instanceof JsonError ? error.message : 'The message could not be read.'
       return send(failure(null, { code: codes.parse, message }))
     }
-    return chain(connection.receive(value, Object.assign({ arrival }, receiving)), (response) =>
+    return chain(connection.receive(value, options), (response) =>
       response === undefined ? undefined : send(response),
     )
   }
-  const begin = (line: Uint8Array, arrival: object): void => {
+  const begin = (line: Uint8Array, own: ReceiveOptions): void => {
     const answered = attempt(
-      () => answer(line, arrival),
+      () => answer(line, own),
       () => {},
       (error) => options.log('debug', 'an answer could not be written', { error }),
     )
@@ -94,14 +94,14 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   const signals = options.signal === undefined ? [stop.signal] : [stop.signal, options.signal]
   writer.failed.then(() => stop.abort())
   for await (const lines of readLines(input, options.maxInput ?? 4 * 1024 * 1024, AbortSignal.any(signals))) {
-    const arrival = {}
+    const own = Object.assign({ arrival: {} }, receiving)
     for (const line of lines) {
       if (line === 'too-long') {
         const message = 'The message is longer than the limit.'
         await write(failure(null, { code: codes.parse, message })).catch(() => {})
         continue
       }
-      begin(line, arrival)
+      begin(line, own)
       // Back-pressure: a client that sends faster than it reads is not read, so the pipe fills, and the client waits.
       while (answering.size - connection.listening > maxWaiting && !stop.signal.aborted)
         await new Promise<void>((resolve) => {
