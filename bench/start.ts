@@ -72,9 +72,16 @@ interface Measured {
 
 /** The CPU time of a process so far, of all its threads, in milliseconds. */
 function cpuOf(pid: number): number {
+  const spentBy = (id: string): number => {
+    try {
+      return Number(readFileSync(`/proc/${pid}/task/${id}/schedstat`, 'utf8').split(' ')[0])
+    } catch {
+      // It has ended just now.
+      return 0
+    }
+  }
   const threads = readdirSync(`/proc/${pid}/task`)
-  const spent = threads.map((id) => Number(readFileSync(`/proc/${pid}/task/${id}/schedstat`, 'utf8').split(' ')[0]))
-  return spent.reduce((sum, ns) => sum + ns, 0) / 1e6
+  return threads.reduce((sum, id) => sum + spentBy(id), 0) / 1e6
 }
 
 /** The resident memory of a process, in MiB. */
