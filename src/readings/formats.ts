@@ -32,8 +32,7 @@ const extensions: Readonly<Record<string, Format>> = {
 export function formatOf(path: string, mimeType: string | undefined): Format | undefined {
   const extension = /\.(\w{3,5})$/.exec(path)?.[1]?.toLowerCase() ?? ''
   if (Object.hasOwn(extensions, extension)) return extensions[extension]
-  if (mimeType === undefined || mimeType === 'text/plain') return undefined
-  const type = mimeType.split(';')[0]?.trim().toLowerCase() ?? ''
+  const type = mimeType?.split(';')[0]?.trim().toLowerCase() ?? ''
   return Object.hasOwn(types, type) ? types[type] : officeFormat(type)
 }
 

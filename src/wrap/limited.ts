@@ -184,7 +184,8 @@ type AskSoon = <T>(context: Context, work: (context: Context) => Soon<T>) => Soo
 /** The methods of a provider that are one request with one answer. */
 function limitedVerbs(provider: Provider, askSoon: AskSoon, askLong: Ask): Partial<Provider> {
   const { stat, templates, complete, prompts, tools } = provider
-  const ask: Ask = async (context, work) => askSoon(context, work)
+  // A source may return the promise of a library: the time-out holds for it as well.
+  const ask: Ask = async (context, work) => askSoon(context, async (own) => work(own))
   const completePrompt = prompts?.complete
   return {
     ...(stat === undefined ? {} : { stat: (path, context) => ask(context, (own) => stat(path, own)) }),

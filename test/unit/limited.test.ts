@@ -225,6 +225,18 @@ describe('limited', () => {
     expect(text).toEqual({ text: '3' })
   })
 
+  test('limits a source whose promises are those of a library', async () => {
+    // Only `then`, as Promises/A+ has it.
+    const then = (found: (templates: []) => void) => void (isAnswering && found([]))
+    let isAnswering = true
+    const templates = () => ({ then }) as unknown as Promise<[]>
+    const provider = limited({ ...reading(async () => 'a'), templates }, { timeout: 20 })
+    const context = { principal: { id: 'a', roles: [] }, signal: new AbortController().signal }
+    expect(await provider.templates?.(context)).toEqual([])
+    isAnswering = false
+    await expect(provider.templates?.(context)).rejects.toMatchObject({ kind: 'unavailable' })
+  })
+
   test('ends a request at once that is aborted just as it gets a slot, and does not ask the source for it', async () => {
     const asked: string[] = []
     let answer = () => {}

@@ -184,7 +184,8 @@ function completionMethods(identity: Identity): Readonly<Record<string, Method>>
 
 function extraMethods(methods: Identity['methods'] = {}): Readonly<Record<string, Method>> {
   const entries = Object.entries(methods).filter(([name]) => name !== 'completion/complete')
-  return Object.fromEntries(entries.map(([name, method]) => [name, (call) => method(call.params, call)]))
+  // A method of an embedding program may return the promise of a library, which `chain` would take for a value.
+  return Object.fromEntries(entries.map(([name, method]) => [name, async (call) => method(call.params, call)]))
 }
 
 /** The Skills extension (SEP-2640), as it is declared: with it come the two methods, and `resources/directory/read`. */
