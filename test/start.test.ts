@@ -173,7 +173,7 @@ it.each(['2025-06-18', '2026-07-28'])(
       scrubber: {
         scrub,
         scrubBytes: (bytes) => bytes,
-        stream: () => ({ push: (bytes) => bytes, end: () => new Uint8Array() }),
+        stream: () => ({ push: (bytes) => [bytes], end: () => new Uint8Array() }),
       },
       input,
       output,

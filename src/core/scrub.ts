@@ -39,8 +39,8 @@ export interface Scrubber {
 }
 
 interface ScrubStream {
-  /** Takes a piece, and returns the bytes that are known to be clean. */
-  push(bytes: Uint8Array): Uint8Array
+  /** Takes a piece, and returns the bytes that are known to be clean, in pieces. They may lie in the memory of the given one. */
+  push(bytes: Uint8Array): readonly Uint8Array[]
   /** Returns the remaining bytes. Nothing may be pushed after it. */
   end(): Uint8Array
 }
@@ -113,7 +113,7 @@ export function createScrubber(secrets: Iterable<string>): Scrubber {
       return found.length === 0 ? bytes : replaceBytes(bytes, mergeSpans(found), bytes.length)
     },
     stream: () =>
-      all.size === 0 ? { push: (bytes) => bytes, end: () => new Uint8Array() } : createStream(forBytes(), isInBytes),
+      all.size === 0 ? { push: (bytes) => [bytes], end: () => new Uint8Array() } : createStream(forBytes(), isInBytes),
   }
 }
 
@@ -123,6 +123,7 @@ function escapedLineEnds(text: string): string {
 }
 
 function replaceBytes(bytes: Uint8Array, spans: readonly Span[], to: number): Uint8Array {
+  if (spans.length === 0) return bytes.subarray(0, to)
   const mark = Buffer.from(redactedMark)
   const pieces: Uint8Array[] = []
   let from = 0
@@ -133,7 +134,7 @@ function replaceBytes(bytes: Uint8Array, spans: readonly Span[], to: number): Ui
   return Buffer.concat([...pieces, bytes.subarray(from, to)])
 }
 
-/** @param isIn Whether a secret is in bytes: it is faster than a scan, which most pieces then need at their end only. */
+/** @param isIn Whether a secret is in bytes: it is faster than a scan, which a long piece then needs at its end only. */
 function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean): ScrubStream {
   const longest = automaton.depth.reduce((most, depth) => Math.max(most, depth), 0)
   let scan = createScan(automaton)
@@ -153,18 +154,26 @@ function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean
     spans = spans.filter((span) => span.end > to).map(({ start, end }) => ({ start: start - to, end: end - to }))
     return given
   }
+  /** Whether a secret begins in the bytes before a piece, and ends in it. */
+  const isAcross = (before: Buffer, bytes: Uint8Array) =>
+    before.length > 0 && isIn(Buffer.concat([before, bytes.subarray(0, longest)]))
   return {
     push: (bytes) => {
-      const from = held.length
-      held = from === 0 ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length) : Buffer.concat([held, bytes])
-      if (isIn(held)) spans = mergeSpans([...spans, ...scan.find(unitsInBytes(held), from, held.length)])
-      else {
+      const before = held
+      // A long piece without a secret is not copied: copies of 1 MiB each filled the memory until the collector paused for them.
+      if (spans.length === 0 && bytes.length > longest && !isIn(bytes) && !isAcross(before, bytes)) {
         // The state of a scan depends on no more than a longest secret.
         scan = createScan(automaton)
-        scan.find(unitsInBytes(held), Math.max(0, held.length - longest), held.length)
+        scan.find(unitsInBytes(bytes), bytes.length - longest, bytes.length)
+        const begun = bytes.length - scan.pending
+        held = Buffer.from(bytes.subarray(begun))
+        return before.length === 0 ? [bytes.subarray(0, begun)] : [before, bytes.subarray(0, begun)]
       }
-      // One more unit than may have begun, so that two adjacent spans are not split.
-      return release(Math.max(0, held.length - scan.pending - 1))
+      held = Buffer.concat([before, bytes])
+      spans = mergeSpans([...spans, ...scan.find(unitsInBytes(held), before.length, held.length)])
+      const begun = held.length - scan.pending
+      // A span that ends where another one may begin is held back, since the two become one mark.
+      return [release(spans.some(({ end }) => end === begun) ? begun - 1 : begun)]
     },
     end: () => release(held.length),
   }

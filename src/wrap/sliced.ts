@@ -95,7 +95,9 @@ async function readBytes(
     if (end >= to) break
   }
   const { size } = facts
-  const found = Buffer.concat(pieces)
+  // Most parts come as one piece, and a copy of up to 1 MiB is work for the collector.
+  const [only, ...others] = pieces
+  const found = only !== undefined && others.length === 0 ? only : Buffer.concat(pieces)
   const start = begin ?? from
   if (first > 0 && first >= Math.min(size ?? Number.POSITIVE_INFINITY, start + found.length))
     throw size === undefined

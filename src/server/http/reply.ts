@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { answerBuffers } from '../protocol/buffers.ts'
 import { codes } from '../protocol/errors.ts'
 import { type StreamedMessage, streamedMessage } from '../protocol/json.ts'
 import {
@@ -84,9 +85,11 @@ export function replyLong(
   const streamed = streamedMessage(body)
   if (streamed !== undefined) return replyStreamed(response, status, body, streamed, headers)
   if (!holdsLong(body)) return void replyJson(response, status, body, headers)
-  return encodeMessage(body, answer, response[linkKey], breath).then((bytes) =>
-    replyBytes(response, status, bytes, bytes.length, headers),
-  )
+  return encodeMessage(body, answer, response[linkKey], breath).then((bytes) => {
+    replyBytes(response, status, bytes, bytes.length, headers)
+    // The socket has taken all then. After a failure its buffer is left to the collector of garbage.
+    response.once('finish', () => answerBuffers.give(bytes))
+  })
 }
 
 /** Sends JSON with a content that is read while it is sent. */

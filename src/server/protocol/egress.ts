@@ -49,7 +49,7 @@ const maxDepth = 100
 function createClean({ scrub, scrubBytes, lacks, stream }: Scrubber, isOwn: (text: string) => boolean) {
   async function* cleaned(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     const scrubbed = stream()
-    for await (const piece of bytes) yield scrubbed.push(piece)
+    for await (const piece of bytes) yield* scrubbed.push(piece)
     yield scrubbed.end()
   }
   const cleanText = (text: string, key: string): string => {

@@ -1,4 +1,5 @@
 import { ResourceError } from '../../core/errors.ts'
+import { answerBuffers } from './buffers.ts'
 import {
   type BlobStream,
   base64Length,
@@ -183,7 +184,7 @@ const maxBytesPerUnit = 3
 
 /**
  * Formats the same JSON as `formatJson`, in UTF-8, for a message with long strings: they are written piece by piece, a few in
- * each turn of the event loop, so that other requests need not wait for all of them.
+ * each turn of the event loop, so that other requests need not wait for all of them. The bytes lie in a buffer of `answerBuffers`.
  *
  * @param breath Resolves in the turn for the next pieces.
  * @throws ResourceError `too-large` as `formatJson` does.
@@ -228,15 +229,16 @@ export async function encodeJsonInPieces(
  * characters are escaped than expected.
  */
 function createOutput(expected: number, limit: number) {
-  let bytes = Buffer.allocUnsafeSlow(Math.ceil(1.05 * Math.min(expected, limit)) + maxBytesPerUnit * pieceLength)
+  let bytes = answerBuffers.take(Math.ceil(1.05 * Math.min(expected, limit)) + maxBytesPerUnit * pieceLength)
   let length = 0
   return {
     /** @param encoding `latin1` for a text of ASCII characters only. */
     add: (text: string, encoding: 'utf8' | 'latin1' = 'utf8'): void => {
       const most = (encoding === 'utf8' ? maxBytesPerUnit : 1) * text.length
       if (length + most > bytes.length && length + Buffer.byteLength(text) > bytes.length) {
-        const larger = Buffer.allocUnsafeSlow(Math.ceil(1.5 * bytes.length) + most)
+        const larger = answerBuffers.take(Math.ceil(1.5 * bytes.length) + most)
         bytes.copy(larger, 0, 0, length)
+        answerBuffers.give(bytes)
         bytes = larger
       }
       length += bytes.write(text, length, encoding)

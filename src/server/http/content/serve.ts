@@ -196,7 +196,7 @@ async function* clean(
 ): AsyncGenerator<Uint8Array, void> {
   if (scrubber === undefined) return yield* pieces
   const stream = scrubber.stream()
-  for await (const piece of pieces) yield stream.push(piece)
+  for await (const piece of pieces) yield* stream.push(piece)
   yield stream.end()
 }
 

@@ -7,6 +7,8 @@ import { drained } from '../reply.ts'
 
 /** Number of bytes that are encoded at once: base64 of a multiple of three has no padding, and a string of 64 KiB is short-lived in the heap. */
 const groupBytes = 48 * 1024
+/** Number of characters that are written in one turn of the event loop, while the client takes all. */
+const turnLength = 256 * 1024
 
 /**
  * Sends a message whose one content is a stream, in base64, as fast as the client takes it. The answer has no length: if the source fails, or the
@@ -29,11 +31,16 @@ export async function writeStreamed(
     response.writeHead(200, headers)
     response.write(head)
     let written = around
+    let inTurn = 0
     const send = async (text: string): Promise<boolean> => {
       written += text.length
+      inTurn += text.length
       // Redaction can make it longer than it was.
       if (written > limit) response.destroy()
       else if (!response.write(text, 'latin1')) await drained(response)
+      else if (inTurn >= turnLength) await new Promise((resolve) => setImmediate(resolve))
+      else return true
+      inTurn = 0
       return !response.destroyed
     }
     /** The last bytes of the pieces so far, which are fewer than three. */
