@@ -1,4 +1,4 @@
-import type { FeedStatus, MountProgress } from '../core/feed-status.ts'
+import type { FeedStatus, MountProgress } from '../core/abilities.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Principal } from '../core/provider.ts'
 import { cleanText } from '../core/untrusted.ts'

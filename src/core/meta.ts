@@ -32,3 +32,6 @@ export const metaKeys = {
   /** Marks of the processes that relayed a resource. A process does not list again what carries its own mark. */
   via: 'dev.hikidashi/via',
 } as const
+
+/** URI of the overview that a hikidashi server lists first. It describes the server, and is not a document of it. */
+export const overviewUri = 'hikidashi://overview'

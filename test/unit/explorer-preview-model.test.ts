@@ -6,9 +6,8 @@ import { gitLogOf } from '../../src/explorer/web/preview/log.tsx'
 import { isOpenAtFirst, jsonRows, parseLines, tableOf } from '../../src/explorer/web/preview/model/json-rows.ts'
 import { shapeOf } from '../../src/explorer/web/preview/model/kind.ts'
 import { layoutOf } from '../../src/explorer/web/preview/model/layout.ts'
-import { around, differenceOf, linesOf, partOf } from '../../src/explorer/web/preview/model/lines.ts'
+import { around, differenceOf, linesOf, partOf, tokenLines } from '../../src/explorer/web/preview/model/lines.ts'
 import { overviewOf, siblingTableUri, tableUri } from '../../src/explorer/web/preview/model/schema.ts'
-import { tokenLines } from '../../src/explorer/web/preview/model/tokens.ts'
 
 describe('the rows of a JSON document', () => {
   test('stand in their order, with pointers that lead to them', () => {

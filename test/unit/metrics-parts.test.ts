@@ -9,12 +9,14 @@ import { downsample, edgesOf, gapsOf, summarize } from '../../src/providers/metr
 import {
   checkSpan,
   chooseStep,
+  familyNames,
   formatDuration,
+  formatOf,
   parseDuration,
   parseStep,
   parseTime,
-} from '../../src/providers/metrics/time.ts'
-import { familyNames, formatOf, unitIn } from '../../src/providers/metrics/units.ts'
+  unitIn,
+} from '../../src/providers/metrics/units.ts'
 import { volumeOf } from '../support/volume.ts'
 
 const now = 1_795_255_200

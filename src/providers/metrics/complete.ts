@@ -3,7 +3,7 @@ import type { Completion, CompletionRequest, Context, Params, Template } from '.
 import { type Directories, jsonType, metricAt, segmentOf, seriesFolder } from './directory.ts'
 import { formatLabel, parseMatchers, quote } from './selector.ts'
 import type { Source } from './source.ts'
-import { checkSpan, chooseStep, type Moment, parseStep, parseTime, type Span } from './time.ts'
+import { checkSpan, chooseStep, type Moment, parseStep, parseTime, type Span } from './units.ts'
 
 interface Sources {
   readonly source: Source

@@ -4,8 +4,7 @@ import { createElementReader, pageOf } from './pages.ts'
 import { type ApiError, type Ask, type ClientOptions, createClient, type Fields, faultOf, noAnswer } from './request.ts'
 import { formatLabel, formatSelector, type Selector } from './selector.ts'
 import type { Answer, Labels, Metric, MetricType, Series, Source } from './source.ts'
-import { type Moment, mostSteps, type Span } from './time.ts'
-import { familyNames, unitIn } from './units.ts'
+import { familyNames, type Moment, mostSteps, type Span, unitIn } from './units.ts'
 
 interface PrometheusOptions extends ClientOptions {
   /** Interval of the samples, in seconds. */

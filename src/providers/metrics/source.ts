@@ -2,7 +2,7 @@ import { invalid } from '../../core/errors.ts'
 import { parseHttpUrl } from '../../core/http-url.ts'
 import { parseUri } from '../../core/uri.ts'
 import type { Selector } from './selector.ts'
-import type { Moment, Span } from './time.ts'
+import type { Moment, Span } from './units.ts'
 
 export type MetricType = 'counter' | 'gauge' | 'histogram' | 'summary' | 'info' | 'stateset' | 'unknown'
 

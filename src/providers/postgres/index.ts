@@ -1,6 +1,6 @@
 import { requireKeys } from '../../core/kit/required.ts'
 import type { Provider } from '../../core/provider.ts'
-import type { ObjectName } from '../relational/model.ts'
+import type { ObjectName, Source, SourceContext } from '../relational/model.ts'
 import { keyOf } from '../relational/names.ts'
 import {
   askingAgain,
@@ -10,7 +10,6 @@ import {
   type Pool,
   type ServerSettings,
 } from '../relational/open.ts'
-import type { Source, SourceContext } from '../relational/source.ts'
 import { describeEnums, describeRoutines, readExtensions } from './ddl.ts'
 import { describeRelations } from './describe.ts'
 import { isDisturbed, isEnded, isUnusableValue } from './errors.ts'

@@ -1,6 +1,5 @@
-import type { RelationKind } from '../relational/model.ts'
+import type { Listed, PageQuery, RelationKind } from '../relational/model.ts'
 import { nameOf } from '../relational/names.ts'
-import type { Listed, PageQuery } from '../relational/source.ts'
 import {
   bytesParameter,
   bytesValue,

@@ -1,7 +1,6 @@
 import { invalid, isResourceError, notFound } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
-import type { ObjectName } from '../relational/model.ts'
-import type { KeyQuery, Row, RowPage, RowQuery, SourceContext } from '../relational/source.ts'
+import type { KeyQuery, ObjectName, Row, RowPage, RowQuery, SourceContext } from '../relational/model.ts'
 import { nameOf } from './ddl.ts'
 import { isUnusableValue } from './errors.ts'
 import type { PageOptions } from './page.ts'

@@ -9,16 +9,17 @@ import { type Caller, lifetimeOf } from '../auth/caller.ts'
 import type { Channel } from '../protocol/channel.ts'
 import { keyOfPrincipal } from '../protocol/clients.ts'
 import { claimedRevision, envelopeFault, passesGate } from '../protocol/envelope.ts'
-import { codes, type WireError } from '../protocol/errors.ts'
 import { listen } from '../protocol/listen.ts'
 import {
   classify,
+  codes,
   failure,
   holdsStream,
   isObject,
   type Request,
   type RequestId,
   type Response,
+  type WireError,
 } from '../protocol/messages.ts'
 import { modern } from '../protocol/revisions.ts'
 import { openView, type ServedOptions } from '../serve.ts'

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import { codes } from '../protocol/errors.ts'
 import { type StreamedMessage, streamedMessage } from '../protocol/json.ts'
 import {
+  codes,
   encodeMessage,
   failure,
   formatMessage,

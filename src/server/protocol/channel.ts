@@ -1,7 +1,7 @@
 import { Bag, type Cancellation, createOverdue, LateAbort, WithLateSignal } from '../../core/call.ts'
 import { attempt, chain, type Soon } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
-import type { Arrival } from '../../core/provided-tool.ts'
+import type { Arrival } from '../../core/tool.ts'
 import { hasTelemetry, type TraceContext, traceContextIn } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import type { Pass } from '../admission/gate.ts'
@@ -16,14 +16,23 @@ import {
   handshakeFault,
   type Introduction,
   initializeResult,
+  type ServedOpening,
   shakeHands,
+  whenWorkable,
 } from './envelope.ts'
-import { codes, ProtocolError, type WireError, wireError } from './errors.ts'
-import { wantsLog } from './keys.ts'
-import { failure, isObject, type Notification, type Request, type Response } from './messages.ts'
+import {
+  codes,
+  failure,
+  isObject,
+  type Notification,
+  ProtocolError,
+  type Request,
+  type Response,
+  type WireError,
+  wireError,
+} from './messages.ts'
 import { type Call, type Method, tracedRequest, withProgress } from './method.ts'
-import { type ServedOpening, whenWorkable } from './opening.ts'
-import { assumed, modern, type Revision } from './revisions.ts'
+import { assumed, modern, type Revision, wantsLog } from './revisions.ts'
 
 /** The two ways to begin: every request is independent (2026-07-28), or `initialize` comes first. */
 export type Era = 'modern' | 'legacy'

@@ -2,8 +2,8 @@ import type { Principal } from '../../core/provider.ts'
 import type { Tool, ToolApp } from '../../core/tool.ts'
 import type { View } from '../../core/view.ts'
 import { connectorTools, resourceTools } from '../tools/index.ts'
-import { protocolKeys } from './keys.ts'
 import { isObject } from './messages.ts'
+import { protocolKeys } from './revisions.ts'
 
 /** The name that a client declares: in `initialize`, or with each request (2026-07-28). Nothing proves it, so it grants no rights. */
 export interface ClientName {

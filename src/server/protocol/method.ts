@@ -1,14 +1,13 @@
 import type { Soon } from '../../core/kit/chain.ts'
-import type { Arrival, ToolProgress } from '../../core/provided-tool.ts'
+import type { Arrival, ToolProgress } from '../../core/tool.ts'
 import { type TraceContext, traced } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import type { Pass } from '../admission/gate.ts'
 import type { LinkFor } from '../http/content/link.ts'
 import type { Sending } from '../http/content/sending.ts'
 import type { ClientName } from './clients.ts'
-import type { LogLevel } from './keys.ts'
 import { isObject, type Notification, type Params, type Request } from './messages.ts'
-import type { Revision } from './revisions.ts'
+import type { LogLevel, Revision } from './revisions.ts'
 
 /** The result of a method: the member `result` of a JSON-RPC response. */
 export type Result = Record<string, unknown>

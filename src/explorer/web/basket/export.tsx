@@ -1,12 +1,12 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { copy, reasonOf } from '../state/announce.ts'
-import { basket } from '../state/basket.ts'
 import { download } from '../state/browser.ts'
 import { addressOf, fragmentOf } from '../state/place.ts'
 import { connected } from '../state/session.ts'
 import { langOf, shown } from '../state/shown.ts'
 import { type Assembled, assemble, type Format } from './ask.ts'
+import { basket } from './picked.ts'
 import { picksOf, plan, settings } from './store.ts'
 import { t } from './words.ts'
 

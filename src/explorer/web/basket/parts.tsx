@@ -1,12 +1,12 @@
 import { useSignal } from '@preact/signals'
 import { type BasketLevel, estimateOf, isShortened, levelsOf, type PlannedItem } from '../../../browse/basket.ts'
 import { Shape } from '../shell/icons.tsx'
-import { move, remove, setLevel } from '../state/basket.ts'
 import { linkTo } from '../state/place.ts'
 import { shown } from '../state/shown.ts'
 import { readableUri } from '../tree/columns.ts'
 import { formatNumber } from '../words/language.ts'
 import { type Encoding, encodings, type Format, formats, type Settings } from './ask.ts'
+import { move, remove, setLevel } from './picked.ts'
 import { costs, plan, settings, stale } from './store.ts'
 import { t } from './words.ts'
 

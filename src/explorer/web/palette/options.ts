@@ -1,7 +1,7 @@
 import { defined } from '../../../core/kit/defined.ts'
 import type { Resource } from '../../../core/view.ts'
+import { isPicked, toggle } from '../basket/picked.ts'
 import { copy } from '../state/announce.ts'
-import { isPicked, toggle } from '../state/basket.ts'
 import { prompts, templates } from '../state/known.ts'
 import { addressOf, go, linkTo, place } from '../state/place.ts'
 import { theme } from '../state/remembered.ts'

@@ -13,9 +13,9 @@ import { connected } from '../state/session.ts'
 import { langOf, shown } from '../state/shown.ts'
 import { natural } from '../tree/columns.ts'
 import { formatSize, formatTime } from '../words/language.ts'
+import { rowHeight, VirtualRows } from './controls.tsx'
 import { typeName } from './model/kind.ts'
 import { Failure } from './notes.tsx'
-import { rowHeight, VirtualRows } from './virtual.tsx'
 import { t } from './words.ts'
 
 interface Listing {

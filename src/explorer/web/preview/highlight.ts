@@ -1,5 +1,5 @@
 import workerUrl from './highlight-worker.ts?worker&url'
-import type { TokenLine } from './model/tokens.ts'
+import type { TokenLine } from './model/lines.ts'
 import { createWorkerTasks } from './worker-tasks.ts'
 
 /** Maximum length of a highlighted text, in characters: nobody reads a longer one for its colours. */

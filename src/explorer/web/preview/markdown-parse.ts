@@ -1,5 +1,5 @@
 import workerUrl from './markdown-worker.ts?worker&url'
-import { type MarkdownHtml, plainHtml } from './model/plain-html.ts'
+import { type MarkdownHtml, plainHtml } from './model/bounds.ts'
 import { createWorkerTasks } from './worker-tasks.ts'
 
 /** Time-out of parsing. A document that takes longer is shown as plain text. */

@@ -5,7 +5,7 @@ import { langOf } from '../state/shown.ts'
 import { Region } from './controls.tsx'
 import { dressed, type Heading } from './dressed.ts'
 import { parseMarkdown } from './markdown-parse.ts'
-import type { MarkdownHtml } from './model/plain-html.ts'
+import type { MarkdownHtml } from './model/bounds.ts'
 import { t } from './words.ts'
 
 /** Maximum length of a rendered document, in characters: laying out a longer one takes the browser too long. */

@@ -6,8 +6,15 @@ import { langOf, shown } from '../state/shown.ts'
 import { Region } from './controls.tsx'
 import { FindBar, isFinding, needle } from './find-bar.tsx'
 import { highlight } from './highlight.ts'
-import { differenceOf, linesInChunk, linesOf, longestLine, type Match, matchesIn } from './model/lines.ts'
-import type { TokenLine } from './model/tokens.ts'
+import {
+  differenceOf,
+  linesInChunk,
+  linesOf,
+  longestLine,
+  type Match,
+  matchesIn,
+  type TokenLine,
+} from './model/lines.ts'
 import { t } from './words.ts'
 
 interface Props {

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
+import { basket } from '../basket/picked.ts'
 import { plan } from '../basket/store.ts'
 import { open } from '../palette/keys.ts'
-import { basket } from '../state/basket.ts'
 import { go, linkTo, type Place, peek, place } from '../state/place.ts'
 import { remember, type Theme, theme } from '../state/remembered.ts'
 import { connected, liveness } from '../state/session.ts'
