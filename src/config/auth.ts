@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { isLoopback } from '../core/host.ts'
-import { parseUri } from '../core/uri.ts'
+import { isLoopback, parseUri } from '../core/uri.ts'
 import * as z from '../schema/builder.ts'
 import { duration, scope, scopes, secret, text } from '../schema/fields.ts'
 import { allowAddresses } from '../schema/origin.ts'

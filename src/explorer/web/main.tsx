@@ -20,8 +20,8 @@ import { Header } from './shell/header.tsx'
 import { Announced, BackBar, ContinuedNotice, Gate, Guarded, isNarrow, lazily, WishDialog } from './shell/panes.tsx'
 import { t } from './shell/words.ts'
 import { announce } from './state/announce.ts'
-import { shown } from './state/shown.ts'
 import { BrowsePane } from './tree/pane.tsx'
+import { shown } from './words/texts.ts'
 
 // Parts that the first screen does not need are loaded when they are opened.
 const AddingDialog = lazily(async () => (await import('./basket/adding-dialog.tsx')).AddingDialog)

@@ -1,8 +1,8 @@
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls'
 import pg from 'pg'
 import { invalid } from '../../core/errors.ts'
-import { isLoopback } from '../../core/host.ts'
 import { defined } from '../../core/kit/defined.ts'
+import { isLoopback } from '../../core/uri.ts'
 import type { RowOptions } from '../relational/index.ts'
 import type { ServerOptions, TlsOptions } from '../relational/open.ts'
 

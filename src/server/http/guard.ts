@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { invalid } from '../../core/errors.ts'
-import { isLoopback } from '../../core/host.ts'
 import type { Arrival } from '../../core/provider.ts'
 import { type TraceContext, traceContextIn } from '../../core/trace.ts'
+import { isLoopback } from '../../core/uri.ts'
 import { codes, type Request, type WireError } from '../protocol/messages.ts'
 import { modern } from '../protocol/revisions.ts'
 

@@ -1,7 +1,7 @@
 import './adding.css'
 import { useEffect, useRef } from 'preact/hooks'
 import { reasonOf } from '../state/announce.ts'
-import { shown } from '../state/shown.ts'
+import { shown } from '../words/texts.ts'
 import { type Adding, adding, cancelAdding, confirmAdding, mostPicked, offerOf, removeBelow } from './picked.ts'
 import { t } from './words.ts'
 

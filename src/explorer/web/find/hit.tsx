@@ -11,8 +11,7 @@ import { iconOf, Shape } from '../shell/icons.tsx'
 import { crumbsOf } from '../state/browse.ts'
 import { linkTo, peek, place } from '../state/place.ts'
 import { remember } from '../state/remembered.ts'
-import { langOf, shown } from '../state/shown.ts'
-import { formatTime } from '../words/language.ts'
+import { formatTime, langOf, shown } from '../words/texts.ts'
 import { t } from './words.ts'
 
 /** The hits of one file: its name, its path, and the matches. */

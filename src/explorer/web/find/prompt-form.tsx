@@ -8,7 +8,7 @@ import { lazily } from '../shell/panes.tsx'
 import { copy, reasonOf } from '../state/announce.ts'
 import { go, linkTo, place } from '../state/place.ts'
 import { connected } from '../state/session.ts'
-import { langOf, shown } from '../state/shown.ts'
+import { langOf, shown } from '../words/texts.ts'
 import { Combobox, textOfValues, valuesOf } from './combobox.tsx'
 import { t } from './words.ts'
 

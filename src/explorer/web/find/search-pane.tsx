@@ -7,7 +7,7 @@ import { loadNames, loadTemplates, names, places, templates } from '../state/kno
 import { go, type Place, peek, place } from '../state/place.ts'
 import { forgetAll, recent } from '../state/remembered.ts'
 import { connected } from '../state/session.ts'
-import { shown } from '../state/shown.ts'
+import { shown } from '../words/texts.ts'
 import { Facets } from './facets.tsx'
 import { find, noResults, queryOf, type Results, useResults } from './finder.ts'
 import { Group, groupsOf, NameHit, nameHits, resourceOf } from './hit.tsx'

@@ -7,7 +7,7 @@ import { t } from '../basket/words.ts'
 import { Choice } from '../preview/controls.tsx'
 import { copy, reasonOf } from '../state/announce.ts'
 import { connected } from '../state/session.ts'
-import { shown } from '../state/shown.ts'
+import { shown } from '../words/texts.ts'
 import { ask, hostCapabilities } from './connect.ts'
 import { t as own } from './words.ts'
 

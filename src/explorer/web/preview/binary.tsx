@@ -1,4 +1,4 @@
-import { formatSize } from '../words/language.ts'
+import { formatSize } from '../words/texts.ts'
 import { VirtualRows } from './controls.tsx'
 import { t } from './words.ts'
 

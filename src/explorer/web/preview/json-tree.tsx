@@ -1,6 +1,6 @@
 import './data.css'
 import { useMemo, useState } from 'preact/hooks'
-import { langOf, shown } from '../state/shown.ts'
+import { langOf, shown } from '../words/texts.ts'
 import { copyText, VirtualRows } from './controls.tsx'
 import { isOpenAtFirst, type JsonRow, jsonRows, maxShown } from './model/json-rows.ts'
 import { t } from './words.ts'

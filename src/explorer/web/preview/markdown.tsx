@@ -1,7 +1,7 @@
 import './markdown.css'
 import createDOMPurify from 'dompurify'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { langOf } from '../state/shown.ts'
+import { langOf } from '../words/texts.ts'
 import { Region } from './controls.tsx'
 import { dressed, type Heading } from './dressed.ts'
 import { parseMarkdown } from './markdown-parse.ts'
