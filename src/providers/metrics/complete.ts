@@ -1,8 +1,7 @@
 import { invalid, isResourceError } from '../../core/errors.ts'
 import type { Completion, CompletionRequest, Context, Params, Template } from '../../core/provider.ts'
 import { type Directories, jsonType, metricAt, segmentOf, seriesFolder } from './directory.ts'
-import { formatLabel, parseMatchers, quote } from './selector.ts'
-import type { Source } from './source.ts'
+import { formatLabel, parseMatchers, quote, type Source } from './source.ts'
 import { checkSpan, chooseStep, type Moment, parseStep, parseTime, type Span } from './units.ts'
 
 interface Sources {

@@ -1,7 +1,6 @@
 import { invalid } from '../../core/errors.ts'
 import { firstIndex } from '../../core/kit/first-index.ts'
-import { createReader, type Matcher, parseMatchers } from './selector.ts'
-import type { Series } from './source.ts'
+import { createReader, type Matcher, parseMatchers, type Series } from './source.ts'
 import { parseDuration, type Span } from './units.ts'
 
 /**

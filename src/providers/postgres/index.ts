@@ -1,6 +1,6 @@
 import { requireKeys } from '../../core/kit/required.ts'
 import type { Provider } from '../../core/provider.ts'
-import type { ObjectName, Source, SourceContext } from '../relational/model.ts'
+import type { ObjectName, PageOptions, Source, SourceContext } from '../relational/model.ts'
 import { keyOf } from '../relational/names.ts'
 import {
   askingAgain,
@@ -13,7 +13,7 @@ import {
 import { describeEnums, describeRoutines, readExtensions } from './ddl.ts'
 import { describeRelations } from './describe.ts'
 import { isDisturbed, isEnded, isUnusableValue } from './errors.ts'
-import { type PageOptions, readPage } from './page.ts'
+import { readPage } from './page.ts'
 import { type RowSettings, readKeys, readRows, readStamps } from './rows.ts'
 import { openSession } from './session.ts'
 import { channel, type Session, servedSchema } from './sql.ts'

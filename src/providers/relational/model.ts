@@ -268,3 +268,12 @@ export interface Value {
   /** The length of the whole value in bytes, if this is only its beginning. */
   readonly cut?: number
 }
+
+/** Which objects the queries of a server select. */
+export interface PageOptions {
+  readonly schemas: readonly string[] | undefined
+  /** The only schema, which is left out of keys. */
+  readonly only: string | undefined
+  /** Whether rows of views are served. */
+  readonly views: boolean
+}

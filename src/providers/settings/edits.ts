@@ -1,6 +1,6 @@
 import { firstIndex } from '../../core/kit/first-index.ts'
-import { redactedMark } from '../../core/scrub.ts'
-import { replaceSpans, type Span } from '../../secrets/spans.ts'
+import type { Span } from '../../core/kit/spans.ts'
+import { redactedMark, replaceSpans } from '../../core/scrub.ts'
 import type { Scalar } from './tree.ts'
 
 /** A change of a text. */

@@ -1,6 +1,6 @@
+import { mergeSpans, type Span } from '../../core/kit/spans.ts'
 import { createScrubber, redactedMark } from '../../core/scrub.ts'
 import type { Layer } from '../../secrets/find.ts'
-import { mergeSpans, type Span } from '../../secrets/spans.ts'
 import { findSecrets } from '../../secrets/window.ts'
 import { applyEdits, type Edit, editJson, editScalar, nearest, outside, replaceScalar, within } from './edits.ts'
 import { type Denied, telling } from './judge.ts'

@@ -111,9 +111,8 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
         },
       })
       return chain(answer, (answered) => {
-        if (answered === undefined) return undefined
-        streamed = holdsStream(answered) ? answered : undefined
-        if (streamed !== undefined) return undefined
+        streamed = answered !== undefined && holdsStream(answered) ? answered : undefined
+        if (answered === undefined || streamed !== undefined) return undefined
         return stream === undefined ? replyAnswer(response, answered, pass?.breath) : endWith(stream, answered)
       })
     }
