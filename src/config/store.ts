@@ -45,7 +45,7 @@ export const store = z
     { error: refusal('Only PostgreSQL has a schema and connections.', 'Add "postgres", or remove the others.') },
   )
 
-/** What reading the secrets of a configuration needs. */
+/** The folder, environment and mounts in which the secrets of a configuration are read. */
 export interface Surroundings {
   readonly folder: string
   readonly env: Readonly<Record<string, string | undefined>>

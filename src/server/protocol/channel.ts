@@ -28,6 +28,7 @@ import {
   ProtocolError,
   type Request,
   type Response,
+  toWireError,
   type WireError,
   wireError,
 } from './messages.ts'
@@ -119,9 +120,6 @@ const lengthy = new Set([
 
 /** Methods that 2026-07-28 has removed: in that revision they do not exist, even if older clients have them. */
 const legacyOnly = new Set(['resources/subscribe', 'resources/unsubscribe', 'logging/setLevel'])
-
-/** Maximum length of the error message of an embedding program's method, in characters. */
-const maxMessageLength = 500
 
 const freePass: Pass = { room: async () => {}, turn: async () => {}, breath: async () => {}, until: () => {} }
 
@@ -295,9 +293,4 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
 /** Whether the progress token of a request is valid (basic/utilities/progress), or missing. */
 function isProgressToken(token: unknown): boolean {
   return token === undefined || typeof token === 'string' || (typeof token === 'number' && Number.isInteger(token))
-}
-
-function toWireError({ code, message, data }: ProtocolError): WireError {
-  const short = message.length > maxMessageLength ? `${message.slice(0, maxMessageLength)}…` : message
-  return { code, message: short, ...(isObject(data) ? { data } : {}) }
 }

@@ -272,3 +272,12 @@ export function wireError(error: unknown, revision: Revision, uri: string | unde
 function retryAfterOf({ detail: { retryAfter } }: ResourceError): { readonly retryAfter?: number } {
   return typeof retryAfter === 'number' ? { retryAfter } : {}
 }
+
+/** Maximum length of the error message of an embedding program's method, in characters. */
+const maxMessageLength = 500
+
+/** The error of an embedding program's method, as it is sent. */
+export function toWireError({ code, message, data }: ProtocolError): WireError {
+  const short = message.length > maxMessageLength ? `${message.slice(0, maxMessageLength)}…` : message
+  return { code, message: short, ...(isObject(data) ? { data } : {}) }
+}
