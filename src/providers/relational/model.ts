@@ -28,7 +28,7 @@ export interface Column {
 }
 
 /** A primary key, or a set of columns that are unique together. */
-interface Key {
+export interface Key {
   readonly name: string
   readonly columns: readonly string[]
 }
