@@ -2,9 +2,8 @@ import { type LookupAddress, lookup as lookupHost } from 'node:dns'
 import { type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import type { LookupFunction } from 'node:net'
-import { type AddressBlock, addressBlock, addressBytes, isAllowedAddress } from './address.ts'
 import { invalid } from './errors.ts'
-import type { HttpUrl } from './http-url.ts'
+import { type AddressBlock, addressBlock, addressBytes, type HttpUrl, isAllowedAddress } from './http-url.ts'
 import { traceContext, traced } from './trace.ts'
 
 /** Error code of a look-up whose host resolves to a refused address. */

@@ -1,5 +1,4 @@
-import { addressBlock } from '../core/address.ts'
-import { isHttpUrl } from '../core/http-url.ts'
+import { addressBlock, isHttpUrl } from '../core/http-url.ts'
 import * as z from './builder.ts'
 import { duration, size, text } from './fields.ts'
 import { refusal } from './refusals.ts'

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
-import { addressBytes, isMetadataAddress as isMetadata } from '../../core/address.ts'
 import { guardedLookup as createLookup } from '../../core/address-guard.ts'
 import { invalid } from '../../core/errors.ts'
+import { addressBytes, isMetadataAddress as isMetadata } from '../../core/http-url.ts'
 import { isLoopback, parseUri } from '../../core/uri.ts'
 
 /** Endpoint of a store. */

@@ -3,11 +3,11 @@ import { createUrl, releaseUrl } from '../state/browser.ts'
 import { linkTo } from '../state/place.ts'
 import { connected } from '../state/session.ts'
 import { shown } from '../words/texts.ts'
-import { highlight } from './highlight.ts'
 import { imageTypeOf, languageOfFence } from './model/kind.ts'
 import type { TokenLine } from './model/lines.ts'
 import { isBeside, linkOf } from './model/reference.ts'
 import { t } from './words.ts'
+import { highlight } from './workers.ts'
 
 export interface Heading {
   readonly id: string

@@ -5,7 +5,6 @@ import { go, lineFor, numberAt, place, rangeOf } from '../state/place.ts'
 import { langOf, shown } from '../words/texts.ts'
 import { Region } from './controls.tsx'
 import { FindBar, isFinding, needle } from './find-bar.tsx'
-import { highlight } from './highlight.ts'
 import {
   differenceOf,
   linesInChunk,
@@ -16,6 +15,7 @@ import {
   type TokenLine,
 } from './model/lines.ts'
 import { t } from './words.ts'
+import { highlight } from './workers.ts'
 
 interface Props {
   readonly text: string
