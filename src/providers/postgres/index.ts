@@ -10,16 +10,15 @@ import {
   type Pool,
   type ServerSettings,
 } from '../relational/open.ts'
+import { isDisturbed, isEnded, isUnusableValue, type PostgresOptions, type Target, targetOf } from './connection.ts'
 import { describeEnums, describeRoutines, readExtensions } from './ddl.ts'
 import { describeRelations } from './describe.ts'
-import { isDisturbed, isEnded, isUnusableValue } from './errors.ts'
 import { readPage } from './page.ts'
 import { type RowSettings, readKeys, readRows, readStamps } from './rows.ts'
 import { openSession } from './session.ts'
 import { channel, type Session, servedSchema } from './sql.ts'
-import { type PostgresOptions, type Target, targetOf } from './target.ts'
 
-export type { PostgresOptions, PostgresRowOptions, TlsOptions } from './target.ts'
+export type { PostgresOptions, PostgresRowOptions, TlsOptions } from './connection.ts'
 
 /**
  * Provider of a PostgreSQL database: tables, views, materialized views, enums, functions and extensions, and rows if they are

@@ -7,7 +7,6 @@ import type { Gate, Pass } from '../admission/gate.ts'
 import { countOverload, overloaded, statusOfOverload } from '../admission/overload.ts'
 import { type Caller, lifetimeOf } from '../auth/caller.ts'
 import type { Channel } from '../protocol/channel.ts'
-import { keyOfPrincipal } from '../protocol/clients.ts'
 import { claimedRevision, envelopeFault, passesGate } from '../protocol/envelope.ts'
 import { listen } from '../protocol/listen.ts'
 import {
@@ -21,6 +20,7 @@ import {
   type Response,
   type WireError,
 } from '../protocol/messages.ts'
+import { keyOfPrincipal } from '../protocol/method.ts'
 import { modern } from '../protocol/revisions.ts'
 import { openView, type ServedOptions } from '../serve.ts'
 import type { Meter } from '../telemetry/meter.ts'

@@ -7,7 +7,6 @@ import type { View } from '../../core/view.ts'
 import type { Pass } from '../admission/gate.ts'
 import type { LinkFor } from '../http/content/link.ts'
 import type { Sending } from '../http/content/sending.ts'
-import { type ClientName, clientIn } from './clients.ts'
 import type { Egress } from './egress.ts'
 import {
   completeResult,
@@ -32,7 +31,7 @@ import {
   type WireError,
   wireError,
 } from './messages.ts'
-import { type Call, type Method, tracedRequest, withProgress } from './method.ts'
+import { type Call, type ClientName, clientIn, type Method, tracedRequest, withProgress } from './method.ts'
 import { assumed, modern, type Revision, wantsLog } from './revisions.ts'
 
 /** The two ways to begin: every request is independent (2026-07-28), or `initialize` comes first. */

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { followFor } from '../../core/kit/abort.ts'
 import { refuse } from '../http/reply.ts'
-import type { ClientName } from './clients.ts'
 import {
   codes,
   invalidParams,
@@ -11,7 +10,7 @@ import {
   type Request,
   type WireError,
 } from './messages.ts'
-import type { Result } from './method.ts'
+import type { ClientName, Result } from './method.ts'
 import { isLogLevel, isRevision, modern, protocolKeys, type Revision, revisions, since } from './revisions.ts'
 
 /** Returns the revision that a message declares in its `_meta` (since 2026-07-28); undefined in older messages. */
