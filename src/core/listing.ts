@@ -1,6 +1,6 @@
 import { cleanTexts } from './entry.ts'
 import { isResourceError, type ResourceError } from './errors.ts'
-import { eachGroup } from './kit/iteration.ts'
+import { eachGroup } from './kit/groups.ts'
 import type { Mounted } from './mount.ts'
 import { type CatalogState, createPageBuilder, type Rank, selectEntries } from './paging.ts'
 import { parentOf } from './path.ts'

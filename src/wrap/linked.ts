@@ -1,4 +1,4 @@
-import { mapped } from '../core/kit/iteration.ts'
+import { mapped } from '../core/kit/groups.ts'
 import { metaKeys, webLink } from '../core/meta.ts'
 import type { Content, Entry, Provider } from '../core/provider.ts'
 import { compileTemplate } from '../core/template.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { invalid, notFound } from '../core/errors.ts'
-import { mapped } from '../core/kit/iteration.ts'
+import { mapped } from '../core/kit/groups.ts'
 import type { Log } from '../core/log.ts'
 import type {
   Change,

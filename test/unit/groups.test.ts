@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { eachGroup, groupsOf, inGroups, mapped } from '../../src/core/kit/iteration.ts'
+import { eachGroup, groupsOf, inGroups, mapped } from '../../src/core/kit/groups.ts'
 
 let ended = 0
 const grouped = (signal?: AbortSignal) =>

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { pagesOf } from '../../core/kit/iteration.ts'
+import { pagesOf } from '../../core/kit/pages.ts'
 import { addSourceOptions, type SourceOptions, withSource } from '../operations/source.ts'
 import { exitCodeHelp } from '../terminal/exit.ts'
 import { createJsonArray, type Io } from '../terminal/io.ts'

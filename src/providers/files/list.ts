@@ -1,5 +1,5 @@
 import { isResourceError } from '../../core/errors.ts'
-import { inGroups } from '../../core/kit/iteration.ts'
+import { inGroups } from '../../core/kit/groups.ts'
 import { comparePaths, resumeIn } from '../../core/path.ts'
 import type { Entry, ListQuery } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
