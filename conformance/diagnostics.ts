@@ -1,7 +1,6 @@
-import { codes, ProtocolError } from '../src/server/protocol/errors.ts'
-import { protocolKeys } from '../src/server/protocol/keys.ts'
-import { isObject } from '../src/server/protocol/messages.ts'
+import { codes, isObject, ProtocolError } from '../src/server/protocol/messages.ts'
 import type { ExtraMethod } from '../src/server/protocol/method.ts'
+import { protocolKeys } from '../src/server/protocol/revisions.ts'
 
 /**
  * What the scenarios on lifecycle and completion ask for beside resources: a prompt with an argument to complete, and

@@ -1,6 +1,6 @@
 /** The tables of keys in docs/configuration.md, made from the schema that validates configurations. */
 import { configJsonSchema } from '../src/config/explain.ts'
-import { documentsShape } from '../src/schema/documents.ts'
+import { documentsShape } from '../src/schema/shapes.ts'
 
 interface Schema {
   readonly type?: string | readonly string[]

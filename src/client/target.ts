@@ -1,6 +1,6 @@
 import type { Resource } from '../core/entry.ts'
 import type { ResourceError } from '../core/errors.ts'
-import type { ToolHints, ToolProgress } from '../core/provided-tool.ts'
+import type { ToolHints, ToolProgress } from '../core/tool.ts'
 import type { CallOptions, PromptContent, View } from '../core/view.ts'
 import type { Wire } from './wire.ts'
 

@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { isLoopback } from '../core/host.ts'
-import { parseUri } from '../core/uri.ts'
+import { isLoopback, parseUri } from '../core/uri.ts'
 import * as z from '../schema/builder.ts'
 import { duration, scope, scopes, secret, text } from '../schema/fields.ts'
-import { allowAddresses } from '../schema/origin.ts'
 import { refusal } from '../schema/refusals.ts'
 import { resolveSecret } from '../schema/secret.ts'
+import { allowAddresses } from '../schema/shapes.ts'
 import { parseDocument } from './document.ts'
 import type { Finding } from './problem.ts'
+import type { Surroundings } from './store.ts'
 
 /** Authorization over HTTP: its part of the schema, and the checks of what this machine must have for it. */
 
@@ -210,17 +210,10 @@ export interface Auth extends Omit<AuthFile, 'issuers'> {
   })[]
 }
 
-interface AuthOptions {
-  readonly folder: string
-  readonly env: Readonly<Record<string, string | undefined>>
-  /** The address of the mount that serves a file, if any. */
-  readonly servedBy: (file: string) => string | undefined
-}
-
 /** Reads the secrets that the configuration points to. It skips values that do not match the schema: they are reported elsewhere. */
 export async function loadAuth(
   value: unknown,
-  { folder, env, servedBy }: AuthOptions,
+  { folder, env, servedBy }: Surroundings,
 ): Promise<{ readonly auth: Auth | undefined; readonly findings: readonly Finding[] }> {
   const { data } = auth.safeParse(value)
   if (data === undefined) return { auth: undefined, findings: [] }

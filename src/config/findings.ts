@@ -1,6 +1,6 @@
 import { isResourceError } from '../core/errors.ts'
 import { memberOf } from '../core/kit/object.ts'
-import { overviewUri } from '../core/overview.ts'
+import { overviewUri } from '../core/meta.ts'
 import { type Address, overlap, parseAddress } from '../core/uri.ts'
 import { sourceNamed } from '../providers/index.ts'
 import { partsOfRefusal, unknownKey } from '../schema/refusals.ts'

@@ -1,7 +1,7 @@
 import * as z from '../schema/builder.ts'
 import { count, duration, listen, size, text } from '../schema/fields.ts'
-import { httpUrl } from '../schema/origin.ts'
 import { refusal } from '../schema/refusals.ts'
+import { httpUrl } from '../schema/shapes.ts'
 import { auth } from './auth.ts'
 
 /** A duration of at least one second. */

@@ -1,8 +1,8 @@
 import { compileAccess } from '../core/access.ts'
 import { invalid, isResourceError } from '../core/errors.ts'
 import { promising, soonOf } from '../core/kit/chain.ts'
+import { overviewUri } from '../core/meta.ts'
 import type { Views } from '../core/opening.ts'
-import { overviewUri } from '../core/overview.ts'
 import type { Principal } from '../core/provider.ts'
 import { formatTemplate, parseAddress, parseUri } from '../core/uri.ts'
 import type {

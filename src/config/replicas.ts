@@ -1,7 +1,6 @@
 import type { Log } from '../core/log.ts'
-import type { LongResultBounds, LongResults } from '../core/long-results.ts'
 import type { Provider } from '../core/provider.ts'
-import type { SharedChanges } from '../core/shared-changes.ts'
+import type { LongResultBounds, LongResults, SharedChanges } from '../core/shared.ts'
 import { sourceNamed } from '../providers/index.ts'
 import type { LazyStore } from '../providers/source.ts'
 import type { MountConfig } from './schema.ts'

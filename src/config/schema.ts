@@ -6,7 +6,7 @@ import { resolveSecret } from '../schema/secret.ts'
 import { http } from './http-schema.ts'
 import { loadMountSchemas, type MountConfig } from './mount-schema.ts'
 import type { Finding } from './problem.ts'
-import { store } from './store.ts'
+import { type Surroundings, store } from './store.ts'
 
 /** The maximum number of secrets that open cursors at the same time. */
 const maxSecrets = 4
@@ -18,13 +18,6 @@ const minSecretBytes = 16
 const cursorSecrets = z.union([z.array(secret).min(1).max(maxSecrets), secret], {
   error: ({ input }) => secretFault(input),
 })
-
-interface Surroundings {
-  readonly folder: string
-  readonly env: Readonly<Record<string, string | undefined>>
-  /** The address of the mount that serves a file, if one does. */
-  readonly servedBy: (file: string) => string | undefined
-}
 
 /** Returns the secrets of cursors, in their order, and the problems with them. */
 export async function loadCursorSecrets(value: unknown, { folder, env, servedBy }: Surroundings) {

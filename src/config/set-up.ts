@@ -1,7 +1,7 @@
 import { basename, resolve } from 'node:path'
 import { defined } from '../core/kit/defined.ts'
 import { formatUri, parseAddress } from '../core/uri.ts'
-import { type Glance, glanceAt } from './glance.ts'
+import { type Glance, glanceAt } from './folder.ts'
 import { type PlannedMount, planFolders } from './plan.ts'
 import type { MountConfig } from './schema.ts'
 import type { DocumentSurvey } from './survey.ts'

@@ -45,7 +45,8 @@ export const store = z
     { error: refusal('Only PostgreSQL has a schema and connections.', 'Add "postgres", or remove the others.') },
   )
 
-interface StoreContext {
+/** The folder, environment and mounts in which the secrets of a configuration are read. */
+export interface Surroundings {
   readonly folder: string
   readonly env: Readonly<Record<string, string | undefined>>
   /** The served folder that contains a file, as the address of its mount. */
@@ -56,7 +57,7 @@ interface StoreContext {
 export async function loadStore(
   value: unknown,
   mounts: ReadonlyMap<string, { readonly provider?: unknown } | unknown>,
-  { folder, env, servedBy }: StoreContext,
+  { folder, env, servedBy }: Surroundings,
 ): Promise<{ readonly store: StoreOptions; readonly findings: readonly Finding[] }> {
   const { data = {} } = store.safeParse(value ?? {})
   const { sqlite, postgres, schema, connections } = data

@@ -5,7 +5,7 @@ import { defined } from '../core/kit/defined.ts'
 import { isExcludedByDefault } from '../providers/files/excludes.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
 import { twinsOf } from '../wrap/twins.ts'
-import { type Glance, glanceAt } from './glance.ts'
+import { type Glance, glanceAt } from './folder.ts'
 
 type SurveyedLanguage = 'ja' | 'zh' | 'ko'
 

@@ -1,5 +1,5 @@
-import { isLoopback } from '../core/host.ts'
 import { objectOf } from '../core/kit/object.ts'
+import { isLoopback } from '../core/uri.ts'
 import { sourceNamed } from '../providers/index.ts'
 import { type Context, type Effect, effectsBy, path, type Rules, secrets, service } from '../schema/effects.ts'
 import type { MountSchemas } from './mount-schema.ts'

@@ -1,7 +1,6 @@
-import { type Arguments, argumentsIn } from '../core/arguments.ts'
 import { invalid } from '../core/errors.ts'
 import { defined } from '../core/kit/defined.ts'
-import type { JsonObject } from '../core/tool.ts'
+import { type Arguments, argumentsIn, type JsonObject } from '../core/tool.ts'
 import { encodings } from './tokens.ts'
 import { type AssembleOptions, formats, levels, type ManifestEntry, type Pin } from './types.ts'
 

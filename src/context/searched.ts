@@ -10,7 +10,7 @@ import {
 } from '../core/found.ts'
 import { defined } from '../core/kit/defined.ts'
 import { pagesOf } from '../core/kit/pages.ts'
-import { overviewUri } from '../core/overview.ts'
+import { overviewUri } from '../core/meta.ts'
 import type { Audience } from '../core/provider.ts'
 import { directoryMimeType, type Resource, type ResourceTemplate, type View } from '../core/view.ts'
 import type { AssembleOptions, Explanation, Factor, Limits, LineRange } from './types.ts'

@@ -1,3 +1,5 @@
+import type { Span } from './kit/spans.ts'
+
 /** The UTF-16 code units of a text, as a pattern. */
 export const unitsOf = (text: string) => Array.from({ length: text.length }, (_, at) => text.charCodeAt(at))
 
@@ -55,12 +57,6 @@ function step({ next, fail }: Pick<Automaton, 'next' | 'fail'>, from: number, un
     if (target !== undefined) return target
     if (state === 0) return 0
   }
-}
-
-/** A range of the input, from `start` up to, but not including, `end`. */
-export interface Span {
-  readonly start: number
-  readonly end: number
 }
 
 /** The units of a text or of bytes. */
@@ -128,17 +124,6 @@ export function createScan(automaton: Automaton): Scan {
       return depth[state] ?? 0
     },
   }
-}
-
-/** Merges overlapping spans, and sorts them. */
-export function mergeSpans(spans: readonly Span[]): readonly Span[] {
-  const merged: Span[] = []
-  for (const span of [...spans].sort((a, b) => a.start - b.start)) {
-    const last = merged.at(-1)
-    if (last === undefined || span.start > last.end) merged.push(span)
-    else if (span.end > last.end) merged[merged.length - 1] = { start: last.start, end: span.end }
-  }
-  return merged
 }
 
 /** The patterns of a set by their beginnings, to find out quickly that none of them is there (Wu and Manber, 1994). */

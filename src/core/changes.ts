@@ -1,9 +1,8 @@
-import { type Clock, systemClock } from './kit/throttle.ts'
 import type { Mounted } from './mount.ts'
 import { createMountWatch, type MountWatch } from './mount-watch.ts'
 import type { CatalogState } from './paging.ts'
 import type { Degradation, Principal } from './provider.ts'
-import { type ChangeLimits, createQuota, defaultLimits } from './quota.ts'
+import { type ChangeLimits, type Clock, createQuota, defaultLimits, systemClock } from './quota.ts'
 import { openSubscription, type Route } from './subscription.ts'
 import type { ChangeListener, Subscription } from './view.ts'
 

@@ -1,5 +1,5 @@
 import { isObject } from './kit/object.ts'
-import { type Origin, originOf } from './origin.ts'
+import { type Origin, originOf } from './meta.ts'
 import type { Audience } from './provider.ts'
 import { compileTemplate, type UriTemplate } from './template.ts'
 import type { ResourceTemplate } from './view.ts'

@@ -1,10 +1,10 @@
+import { cleanTexts } from './entry.ts'
 import { isResourceError, type ResourceError } from './errors.ts'
 import { eachGroup } from './kit/groups.ts'
 import type { Mounted } from './mount.ts'
 import { type CatalogState, createPageBuilder, type Rank, selectEntries } from './paging.ts'
 import { parentOf } from './path.ts'
 import type { Context, Description, Principal } from './provider.ts'
-import { cleanTexts } from './untrusted.ts'
 import type { CacheHint, Page, Resource, ResourceTemplate } from './view.ts'
 
 /** The lists of a catalog: its mounts, all resources, all templates. */

@@ -1,5 +1,6 @@
 import type { Changes } from './changes.ts'
 import { maxCompletions } from './completion.ts'
+import { cleanText, cleanTexts } from './entry.ts'
 import { invalid, isResourceError, type ResourceError } from './errors.ts'
 import { cursorScope } from './listing.ts'
 import type { Mounted } from './mount.ts'
@@ -7,7 +8,6 @@ import { type CatalogState, createPageBuilder } from './paging.ts'
 import { baseName, comparePaths } from './path.ts'
 import type { Completion, Context, Prompt, PromptArgument, PromptMessage, PromptPart } from './provider.ts'
 import { tracedSource } from './trace.ts'
-import { cleanText, cleanTexts } from './untrusted.ts'
 import type { ListedArgument, ListedPrompt, Page, PromptContent, PromptView, View } from './view.ts'
 
 /** A prompt of a mount, with the name that one principal uses for it. */

@@ -1,11 +1,10 @@
+import type { Degradation, Feeding, Recording } from './abilities.ts'
 import type { Audience, ByteRange, Content, Description, Entry, Icon } from './entry.ts'
-import type { Degradation, Feeding } from './feed-status.ts'
-import type { Context, Principal, Tools } from './provided-tool.ts'
-import type { Recording } from './recording.ts'
+import type { Context, Principal, Tools } from './tool.ts'
 
+export type { Degradation } from './abilities.ts'
 export type { Audience, ByteRange, Content, ContentFacts, Description, Entry, Icon } from './entry.ts'
-export type { Degradation } from './feed-status.ts'
-export type { Arrival, Context, Principal } from './provided-tool.ts'
+export type { Arrival, Context, Principal } from './tool.ts'
 
 /** A part of an entry that is indexed by itself, such as a row of a table. */
 export interface EntryPart {

@@ -4,18 +4,28 @@ import {
   compilePatterns,
   createScan,
   holdsPattern,
-  mergeSpans,
   type PatternSet,
-  type Span,
   seekInText,
   unitsInBytes,
   unitsInText,
   unitsOf,
 } from './aho-corasick.ts'
+import { mergeSpans, type Span } from './kit/spans.ts'
 import { decodeComponent } from './uri.ts'
 
 /** The replacement of every removed secret. It is constant, so it reveals no length, prefix or hash. */
 export const redactedMark = '[redacted]'
+
+/** Replaces each span of a text by {@link redactedMark}. The spans must be merged, and lie within the text. */
+export function replaceSpans(text: string, spans: readonly Span[]): string {
+  const pieces: string[] = []
+  let from = 0
+  for (const { start, end } of spans) {
+    pieces.push(text.slice(from, start), redactedMark)
+    from = end
+  }
+  return from === 0 ? text : pieces.join('') + text.slice(from)
+}
 
 /** Minimum length of a secret, in UTF-16 code units. Shorter ones are ignored: they would occur everywhere. */
 export const minSecretLength = 6

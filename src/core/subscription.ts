@@ -1,12 +1,11 @@
 import type { Listener } from './change-listeners.ts'
 import { isResourceError } from './errors.ts'
-import { type Clock, createThrottle } from './kit/throttle.ts'
 import { isVisible } from './listing.ts'
 import type { Mounted } from './mount.ts'
 import type { MountWatch } from './mount-watch.ts'
 import type { CatalogState } from './paging.ts'
 import type { ChangedKind, Context, Principal } from './provider.ts'
-import type { Quota } from './quota.ts'
+import { type Clock, createThrottle, type Quota } from './quota.ts'
 import { type ParsedUri, parseUri } from './uri.ts'
 import type { CallOptions, ChangeListener, Subscription, ViewChange } from './view.ts'
 

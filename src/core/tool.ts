@@ -1,7 +1,117 @@
-import type { Icon, Resource } from './entry.ts'
-import type { Context, ToolHints, ToolLink, ToolProgress } from './provided-tool.ts'
+import type { Content, Entry, Icon, Resource } from './entry.ts'
+import { invalid } from './errors.ts'
 
-export type { ToolLink } from './provided-tool.ts'
+/** The caller of an operation. `id` is unique per caller; access rules name `roles`. */
+export interface Principal {
+  readonly id: string
+  readonly roles: readonly string[]
+  /** The OAuth scopes that its token grants, including those that a broader one implies. Undefined when no token limits it. */
+  readonly scopes?: readonly string[] | undefined
+}
+
+/**
+ * Requests with the same arrival had all arrived before the first of them was handled. So a source that looks whether something has changed while
+ * it answers one of them need not look again for the others. Compared by identity.
+ */
+export type Arrival = object
+
+/** Context of every call: the caller, and the signal that aborts it. A provider stops its work soon after the abort. */
+export interface Context {
+  readonly principal: Principal
+  readonly signal: AbortSignal
+  /**
+   * Maximum size of the content at the moment, in bytes. For a larger one, a provider that knows the size before it fetches the
+   * content throws {@link later}; the catalog then retries when there is room. Other providers may ignore it.
+   */
+  readonly most?: number
+  /** Whether only the content is needed: facts that need a look-up of their own may be left out. */
+  readonly bare?: boolean
+  /** The arrival of the request, when it is the first thing that its client has asked for. See {@link Arrival}. */
+  readonly arrival?: Arrival
+  /**
+   * Whether the caller may see another path of the same source, by the access rules. A source that serves one entry under several
+   * paths (by a symbolic link) checks each path except the requested one; if the caller may not see one of them, the entry must
+   * look missing. Undefined: every path may be seen.
+   */
+  readonly allows?: (path: string) => boolean
+}
+
+/** A tool of a provider: an action beyond reading. */
+export interface ProvidedTool {
+  /** Path for the access rules: a principal that may see it may call the tool. */
+  readonly path: string
+  /** Of the characters A-Z a-z 0-9 _ - and ., at most 128. */
+  readonly name: string
+  /** Name by which it is called when another tool has its name. */
+  readonly longName: string
+  readonly title?: string
+  readonly description?: string
+  /** JSON Schema of the arguments, an object. */
+  readonly inputSchema: Readonly<Record<string, unknown>>
+  /** JSON Schema of `structured`. */
+  readonly outputSchema?: Readonly<Record<string, unknown>>
+  /** Hints that a host shows to a person before a call. */
+  readonly annotations?: ToolHints
+  readonly icons?: readonly Icon[]
+  /** Members of `_meta` in the answer. JSON values. */
+  readonly meta?: Readonly<Record<string, unknown>>
+}
+
+/** Hints about the effects of a tool. */
+export interface ToolHints {
+  readonly readOnly?: boolean
+  readonly destructive?: boolean
+  readonly idempotent?: boolean
+  readonly openWorld?: boolean
+}
+
+/**
+ * A part of the result of a tool: text; an image or a sound; a content at a path of the source, or a link to an entry of it, which
+ * the caller gets only with access to the path; or a link to a resource of another mount.
+ */
+export type ToolPart =
+  | { readonly text: string }
+  | { readonly bytes: Uint8Array; readonly mimeType: string }
+  | { readonly content: Content & { readonly path: string } }
+  | { readonly entry: Entry }
+  | { readonly link: ToolLink }
+
+/** A link to a resource in the answer of a tool. */
+export interface ToolLink {
+  readonly uri: string
+  readonly name: string
+  readonly description?: string
+  readonly mimeType?: string
+}
+
+/** The result of a call. */
+export interface ToolOutcome {
+  readonly parts: readonly ToolPart[]
+  readonly structured?: Readonly<Record<string, unknown>>
+  /** Whether the tool reports a failure. */
+  readonly failed?: boolean
+}
+
+/** How far a call is. `progress` grows. */
+export interface ToolProgress {
+  readonly progress: number
+  readonly total?: number
+  readonly message?: string
+}
+
+export interface ToolRequest {
+  readonly path: string
+  readonly arguments: Readonly<Record<string, unknown>>
+  readonly report?: (progress: ToolProgress) => void
+}
+
+/** The tools of a provider. */
+export interface Tools {
+  /** Returns all tools, in path order. */
+  list(context: Context): Promise<readonly ProvidedTool[]>
+  /** Runs a tool, once: nothing repeats it. Throws `not-found` when there is no tool at the path. */
+  call(request: ToolRequest, context: Context): Promise<ToolOutcome>
+}
 
 /** A JSON object. */
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -76,3 +186,79 @@ export interface Posting {
     readonly location?: string
   }>
 }
+
+/** Default maximum length of a text argument, in characters. */
+const maxText = 8192
+
+/** Readers for the arguments of a tool. An error names the argument, and never repeats its value. */
+export interface Arguments {
+  text(name: string, most?: number): string | undefined
+  required(name: string, most?: number): string
+  count(name: string, bounds: { readonly least: number; readonly most: number; readonly otherwise: number }): number
+  number(name: string): number | undefined
+  flag(name: string): boolean
+  /** Returns the argument if it is one of the words. */
+  choice<Word extends string>(name: string, words: readonly Word[]): Word | undefined
+  /** Returns an array argument after `judge` has converted each item. */
+  list<Item>(name: string, most: number, judge: (item: unknown, name: string) => Item): readonly Item[] | undefined
+}
+
+/** @throws ResourceError `invalid` for an argument that the tool does not know, so that a model can correct its call. */
+export function argumentsIn(given: JsonObject, schema: JsonObject): Arguments {
+  const { properties = {} } = schema as { readonly properties?: JsonObject }
+  const known = Object.keys(properties)
+  const unknown = Object.keys(given).find((name) => !known.includes(name))
+  if (unknown !== undefined) throw invalid(`There is an unknown argument. Known are: ${known.join(', ')}.`, 'argument')
+
+  const text = (name: string, most = maxText): string | undefined => {
+    const value = given[name]
+    if (value === undefined || value === null) return undefined
+    if (typeof value !== 'string') throw invalid(`${name}: It is not a text.`, 'argument')
+    if (value.length > most)
+      throw invalid(`${name}: It is longer than ${most} characters.`, 'argument', { limit: most })
+    return value
+  }
+  return {
+    text,
+    required: (name, most) => {
+      const value = text(name, most)
+      if (value === undefined || value === '') throw invalid(`${name}: It is missing.`, 'argument')
+      return value
+    },
+    count: (name, { least, most, otherwise }) => {
+      const value = given[name]
+      if (value === undefined || value === null) return otherwise
+      if (!Number.isSafeInteger(value) || Number(value) < least || Number(value) > most)
+        throw invalid(`${name}: It is not a whole number from ${least} to ${most}.`, 'argument')
+      return Number(value)
+    },
+    number: (name) => {
+      const value = given[name]
+      if (value === undefined || value === null) return undefined
+      if (typeof value !== 'number' || !Number.isFinite(value))
+        throw invalid(`${name}: It is not a number.`, 'argument')
+      return value
+    },
+    flag: (name) => {
+      const value = given[name] ?? false
+      if (typeof value !== 'boolean') throw invalid(`${name}: It is neither true nor false.`, 'argument')
+      return value
+    },
+    choice: (name, words) => {
+      const value = text(name)
+      if (value === undefined) return undefined
+      const word = words.find((one) => one === value)
+      if (word === undefined) throw invalid(`${name}: It is none of ${words.join(', ')}.`, 'argument')
+      return word
+    },
+    list: (name, most, judge) => {
+      const value = given[name]
+      if (value === undefined || value === null) return undefined
+      if (!Array.isArray(value)) throw invalid(`${name}: It is not an array.`, 'argument')
+      if (value.length > most) throw invalid(`${name}: There are more than ${most}.`, 'argument', { limit: most })
+      return value.map((item: unknown, index) => judge(item, `${name}[${index}]`))
+    },
+  }
+}
+
+export const readOnly = { readOnly: true, destructive: false, idempotent: true, openWorld: false } as const

@@ -1,12 +1,11 @@
 import type { Changes } from './changes.ts'
+import { cleanText, cleanTexts } from './entry.ts'
 import { invalid, isResourceError } from './errors.ts'
 import type { Mounted } from './mount.ts'
 import type { CatalogState } from './paging.ts'
-import type { ProvidedTool, ToolOutcome, ToolPart } from './provided-tool.ts'
 import type { Context, Principal } from './provider.ts'
-import type { Tool, ToolAnswer, ToolBlock } from './tool.ts'
+import type { ProvidedTool, Tool, ToolAnswer, ToolBlock, ToolOutcome, ToolPart } from './tool.ts'
 import { tracedSource } from './trace.ts'
-import { cleanText, cleanTexts } from './untrusted.ts'
 import type { ToolView } from './view.ts'
 
 interface Found {

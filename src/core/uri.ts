@@ -205,3 +205,8 @@ export function parseQuery(query: string): ReadonlyMap<string, string> {
 export function withParameter(uri: string, name: string, value: string): string {
   return `${uri}${uri.includes('?') ? '&' : '?'}${name}=${value}`
 }
+
+/** Whether a host, a name or an address without a port, is reachable only from this machine. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
+}

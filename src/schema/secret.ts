@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { errorCodeOf, invalid } from '../core/errors.ts'
-import { isLoopback } from '../core/host.ts'
-import { parseUri } from '../core/uri.ts'
+import { isLoopback, parseUri } from '../core/uri.ts'
 
 /** Source of a secret: never the secret itself. */
 export type SecretSource = { readonly env: string } | { readonly file: string }

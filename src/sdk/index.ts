@@ -6,7 +6,7 @@ import type { Scrubber } from '../core/scrub.ts'
 import type { Tool } from '../core/tool.ts'
 import type { View } from '../core/view.ts'
 import { type Asking, type Audit, attachedTo, localPrincipal } from '../server/attached.ts'
-import { ProtocolError } from '../server/protocol/errors.ts'
+import { ProtocolError } from '../server/protocol/messages.ts'
 
 /**
  * One view for all callers, or a function from the `authInfo` of the SDK (undefined over stdio) to the view of that caller.

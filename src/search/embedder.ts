@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { createServiceGuard, type Guard, refusedHost, type ServiceNetwork } from '../core/address-guard.ts'
+import { createServiceGuard, type Guard, refusedHost, type ServiceNetwork, sendGuarded } from '../core/address-guard.ts'
 import { invalid, ResourceError } from '../core/errors.ts'
-import { sendGuarded } from '../core/guarded-request.ts'
 import { type HttpUrl, httpUrlBelow, parseHttpUrl } from '../core/http-url.ts'
 import { followFor } from '../core/kit/abort.ts'
 import type { Texts } from '../store/index.ts'

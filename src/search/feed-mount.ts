@@ -1,6 +1,6 @@
 import { setImmediate as breathe } from 'node:timers/promises'
+import type { MountProgress, MountState } from '../core/abilities.ts'
 import { isResourceError } from '../core/errors.ts'
-import type { MountProgress, MountState } from '../core/feed-status.ts'
 import { sleep } from '../core/kit/abort.ts'
 import { defined } from '../core/kit/defined.ts'
 import type { Log } from '../core/log.ts'

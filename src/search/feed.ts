@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import type { FeedStatus, MountProgress } from '../core/feed-status.ts'
+import type { FeedStatus, MountProgress } from '../core/abilities.ts'
 import { sleep } from '../core/kit/abort.ts'
 import { defined } from '../core/kit/defined.ts'
 import type { Log } from '../core/log.ts'

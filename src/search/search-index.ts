@@ -1,5 +1,5 @@
 import type { Reach } from '../core/glob.ts'
-import type { Origin } from '../core/origin.ts'
+import type { Origin } from '../core/meta.ts'
 import type { Audience } from '../core/provider.ts'
 
 /**

@@ -1,5 +1,5 @@
+import type { Span } from '../core/kit/spans.ts'
 import { type KeyKind, kindOfKey, looksOpaque } from './keys.ts'
-import type { Span } from './spans.ts'
 import { type Style, secretValues } from './values.ts'
 
 const code =

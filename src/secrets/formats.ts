@@ -1,5 +1,5 @@
+import type { Span } from '../core/kit/spans.ts'
 import { looksOpaque } from './keys.ts'
-import type { Span } from './spans.ts'
 import { isNothing, secretValues } from './values.ts'
 
 /** Without braces (YAML, TOML), a member this close to a `kty` belongs to the same key, in characters. */

@@ -1,6 +1,6 @@
 import { defined } from '../core/kit/defined.ts'
+import type { Span } from '../core/kit/spans.ts'
 import { kindOfKey } from './keys.ts'
-import type { Span } from './spans.ts'
 
 /**
  * A token with a recognisable form. The pattern is tried only if the text contains one of the literals. The rest of the match has

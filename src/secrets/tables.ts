@@ -1,6 +1,6 @@
+import type { Span } from '../core/kit/spans.ts'
 import { patternOf } from '../core/pattern.ts'
 import { type KeyKind, kindOfKey } from './keys.ts'
-import type { Span } from './spans.ts'
 import { isNothing, isPlausible } from './values.ts'
 
 /** Files that are tables. In other files, a table is searched only after a line that looks like column names. */

@@ -1,8 +1,8 @@
+import type { Span } from '../core/kit/spans.ts'
 import { patternOf } from '../core/pattern.ts'
 import { redactedMark } from '../core/scrub.ts'
 import { type KeyKind, kindOfKey, looksOpaque } from './keys.ts'
 import { reference } from './shapes.ts'
-import type { Span } from './spans.ts'
 
 /** The kind of a file, which decides what may follow a name: a plain value, an expression, or a sentence. */
 export type Style = 'config' | 'code' | 'prose'

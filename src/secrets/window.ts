@@ -1,7 +1,8 @@
 import type { rules } from '@secretlint/secretlint-rule-preset-recommend'
+import { mergeSpans, type Span } from '../core/kit/spans.ts'
 import { isText } from '../core/kit/utf8.ts'
+import { replaceSpans } from '../core/scrub.ts'
 import { type Finding, type FindOptions, findOwn, inSource, textsIn, viewsFor } from './find.ts'
-import { mergeSpans, replaceSpans, type Span } from './spans.ts'
 
 /** A part of a text, with the text around it as context. */
 export interface Window {

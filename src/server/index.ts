@@ -11,7 +11,7 @@ export {
 export type { Postings } from './http/other-routes.ts'
 export { type HttpOptions, type HttpService, serveHttp } from './http/serve-http.ts'
 export type { Identity } from './protocol/bind.ts'
-export { ProtocolError } from './protocol/errors.ts'
+export { ProtocolError } from './protocol/messages.ts'
 export type { Call, ExtraMethod } from './protocol/method.ts'
 export { revisions } from './protocol/revisions.ts'
 export { localPrincipal, type ServeOptions } from './serve.ts'

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { sleep } from '../core/kit/abort.ts'
 import type { Log } from '../core/log.ts'
 import type { Change } from '../core/provider.ts'
-import type { SharedChanges } from '../core/shared-changes.ts'
+import type { SharedChanges } from '../core/shared.ts'
 import { createReader, rowValueOf } from './change-log-reader.ts'
 import type { Collection, NewRow, Store } from './store.ts'
 

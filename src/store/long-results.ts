@@ -8,7 +8,7 @@ import {
   makingRoom,
   type ResultFileFacts,
   type SizedResult,
-} from '../core/long-results.ts'
+} from '../core/shared.ts'
 import { limits } from './rules.ts'
 import type { Collection, NewRow, Row, Store } from './store.ts'
 

@@ -1,6 +1,5 @@
 import { mapped } from '../core/kit/groups.ts'
-import { metaKeys } from '../core/meta.ts'
-import { webLink } from '../core/origin.ts'
+import { metaKeys, webLink } from '../core/meta.ts'
 import type { Content, Entry, Provider } from '../core/provider.ts'
 import { compileTemplate } from '../core/template.ts'
 

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { invalid, notFound } from '../core/errors.ts'
 import { mapped } from '../core/kit/groups.ts'
 import type { Log } from '../core/log.ts'
-import type { ProvidedTool, ToolLink, ToolPart, Tools } from '../core/provided-tool.ts'
 import type {
   Change,
   Content,
@@ -14,6 +13,7 @@ import type {
   ReadRequest,
 } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
+import type { ProvidedTool, ToolLink, ToolPart, Tools } from '../core/tool.ts'
 import { type Layer, redactPhrase } from '../secrets/find.ts'
 import { type Redactor, sharedRedactor } from '../secrets/redactor.ts'
 import { type Cleaner, createCleaner } from './redacted/cleaner.ts'

@@ -1,6 +1,6 @@
 import { sleep } from '../core/kit/abort.ts'
 import type { Change, Provider } from '../core/provider.ts'
-import type { SharedChanges, SharedLease } from '../core/shared-changes.ts'
+import type { SharedChanges, SharedLease } from '../core/shared.ts'
 
 interface SharedOptions {
   readonly changes: SharedChanges

@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { invalid, notFound } from '../core/errors.ts'
 import { type Found, type FoundHit, foundMimeType } from '../core/found.ts'
 import { fold, wordsOf } from '../core/kit/matching.ts'
+import { comparePaths } from '../core/path.ts'
+import type { Content, Entry, Params, Principal, Provider, Template } from '../core/provider.ts'
 import {
   bytesIn,
   factsOf,
@@ -11,9 +13,7 @@ import {
   makingRoom,
   type ResultFile,
   type ResultFileFacts,
-} from '../core/long-results.ts'
-import { comparePaths } from '../core/path.ts'
-import type { Content, Entry, Params, Principal, Provider, Template } from '../core/provider.ts'
+} from '../core/shared.ts'
 import { formatUri, parseAddress } from '../core/uri.ts'
 
 interface SpillOptions extends Partial<LongResultBounds> {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
+import { cleanText } from '../../src/core/entry.ts'
 import type { Provider } from '../../src/core/provider.ts'
-import { cleanText } from '../../src/core/untrusted.ts'
 import {
   promptsToWire,
   promptToWire,

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { overviewUri } from '../../src/core/overview.ts'
+import { overviewUri } from '../../src/core/meta.ts'
 import { type AuthorizationServer, startAuthorizationServer } from '../support/authorization-server.ts'
 import {
   type Authorized,

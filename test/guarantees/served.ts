@@ -1,5 +1,5 @@
 import { Agent } from 'node:http'
-import { overviewUri } from '../../src/core/overview.ts'
+import { overviewUri } from '../../src/core/meta.ts'
 import type { Running } from '../support/cli.ts'
 import { start } from '../support/cli.ts'
 import { pause } from '../support/live.ts'

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileOf, openHostFile } from '../../src/cli/hosts/change.ts'
-import { hosts } from '../../src/cli/hosts/hosts/index.ts'
+import { hosts } from '../../src/cli/hosts/known.ts'
 import type { Host, Launch, Place, Scope } from '../../src/cli/hosts/types.ts'
 
 /** A server that a host starts, and one that it asks, the same on every machine. */

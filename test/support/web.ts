@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, Socket } from 'node:net'
-import { addressBytes } from '../../src/core/address.ts'
 import type { Resolve } from '../../src/core/address-guard.ts'
+import { addressBytes } from '../../src/core/http-url.ts'
 import { identity } from './database-tls.ts'
 
 export interface WebServer {

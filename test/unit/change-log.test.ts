@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ResourceError } from '../../src/core/errors.ts'
 import type { Change } from '../../src/core/provider.ts'
-import type { SharedChanges } from '../../src/core/shared-changes.ts'
+import type { SharedChanges } from '../../src/core/shared.ts'
 import { type ChangeLogOptions, createChangeLog, openStore, type Store } from '../../src/store/index.ts'
 
 /** The log by which replicas tell each other of changes, in two stores over one file as two processes have them. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { formatKey } from '../../src/config/problem.ts'
-import { isLoopback } from '../../src/core/host.ts'
+import { isLoopback } from '../../src/core/uri.ts'
 import { nearest } from '../../src/schema/refusals.ts'
 import { parseDuration, parseListen, parseSize } from '../../src/schema/values.ts'
 

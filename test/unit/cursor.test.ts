@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createCursorSeal } from '../../src/core/cursor.ts'
+import { createCursorSeal } from '../../src/core/paging.ts'
 
 const seal = createCursorSeal(Buffer.from('a secret that replicas share'))
 const scope = ['list', 'alice', 'reader']

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { analysesOf } from '../../src/explorer/web/preview/model/analyses.ts'
+import { analysesOf } from '../../src/explorer/web/preview/model/documents.ts'
 import { segmentOf } from '../../src/providers/results/places.ts'
 
 const one = {

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type BasketItem, type BasketLevel, type Cost, planOf, savingsFor, usableOf } from '../../src/browse/basket.ts'
 import { measure } from '../../src/explorer/web/basket/ask.ts'
+import { add, basket, mostPicked, move, toggle } from '../../src/explorer/web/basket/picked.ts'
 import { itemsOfPicks, itemsOfStored, picksOf, storedOf } from '../../src/explorer/web/basket/store.ts'
-import { add, basket, mostPicked, move, toggle } from '../../src/explorer/web/state/basket.ts'
 import { fileNameOf } from '../../src/explorer/web/state/content-link.ts'
 
 const item = (uri: string, level: BasketLevel = 'auto'): BasketItem => ({ resource: { uri, name: uri }, level })

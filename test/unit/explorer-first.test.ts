@@ -3,7 +3,7 @@ import type { FoundHit } from '../../src/core/found.ts'
 import { groupsOf, nameHits } from '../../src/explorer/web/find/hit.tsx'
 import { hostNameOf, hostWays } from '../../src/explorer/web/home/hosts.ts'
 import { insideOf, readmeIn } from '../../src/explorer/web/home/survey.ts'
-import { createWords } from '../../src/explorer/web/words/language.ts'
+import { createWords } from '../../src/explorer/web/words/texts.ts'
 
 const resource = (uri: string) => ({ uri, name: decodeURIComponent(uri.split('/').at(-1) ?? '') })
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createUrl, followSteps, pushStep, replaceStep, stepBack, stepTo } from '../../src/explorer/web/host/browser.ts'
 import { parseMarkdown } from '../../src/explorer/web/host/views.tsx'
-import { plainHtml } from '../../src/explorer/web/preview/model/plain-html.ts'
+import { plainHtml } from '../../src/explorer/web/preview/model/bounds.ts'
 
 test('inside of a host, a document that would hold up the page is shown as its text', async () => {
   const endless = '_a'.repeat(50_000)

@@ -3,10 +3,10 @@ import { createCatalog } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
 import { wordsOf } from '../../src/core/kit/matching.ts'
 import type { Resource, View } from '../../src/core/view.ts'
-import { shown, tailOf } from '../../src/explorer/web/state/shown.ts'
 import { createColumns, createListed, orderOf, readableUri } from '../../src/explorer/web/tree/columns.ts'
 import { foundTree, type Selection, select, timeOf } from '../../src/explorer/web/tree/select.ts'
 import { marksOf, piecesOf } from '../../src/explorer/web/tree/tree-row.tsx'
+import { shown, tailOf } from '../../src/explorer/web/words/texts.ts'
 import { memory } from '../support/memory.ts'
 
 const mounts: readonly Resource[] = [

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { maxCells, notebookOf } from '../../src/explorer/web/preview/model/notebook.ts'
+import { maxCells, notebookOf } from '../../src/explorer/web/preview/model/documents.ts'
 
 const notebook = (cells: readonly unknown[], name = 'python') => ({
   nbformat: 4,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { mimeTypeFor, mimeTypeOf } from '../../src/providers/files/media.ts'
-import { headingIn } from '../../src/text/heading.ts'
+import { headingIn } from '../../src/text/front-matter.ts'
 import { startStopwatch } from '../support/stopwatch.ts'
 
 test.each([

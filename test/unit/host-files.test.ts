@@ -13,9 +13,9 @@ import {
   withoutEntry,
 } from '../../src/cli/hosts/change.ts'
 import { writeHostFile } from '../../src/cli/hosts/files.ts'
-import { hosts } from '../../src/cli/hosts/hosts/index.ts'
 import { npxCommand } from '../../src/cli/hosts/how-to-add.ts'
 import { strayIn } from '../../src/cli/hosts/json.ts'
+import { hosts } from '../../src/cli/hosts/known.ts'
 import { type Launch, type Place, type Scope, scopes } from '../../src/cli/hosts/types.ts'
 import { asked, createPlace, hostCalled, openWith, putFile, started } from '../support/hosts.ts'
 

@@ -2,12 +2,16 @@ import { describe, expect, test } from 'vitest'
 import {
   addressBlock,
   addressBytes,
+  formatHttpUrl,
+  httpUrlBelow,
   isAllowedAddress,
   isInBlock,
   isMetadataAddress,
   isPublicAddress,
-} from '../../src/core/address.ts'
-import { formatHttpUrl, httpUrlBelow, originOf, parseHttpUrl, resolveHttpUrl } from '../../src/core/http-url.ts'
+  originOf,
+  parseHttpUrl,
+  resolveHttpUrl,
+} from '../../src/core/http-url.ts'
 
 const bytes = (text: string) => {
   const found = addressBytes(text)

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { type LongResultBounds, type LongResults, makingRoom } from '../../src/core/long-results.ts'
+import { type LongResultBounds, type LongResults, makingRoom } from '../../src/core/shared.ts'
 import { openStore, resultsInStore, type Store } from '../../src/store/index.ts'
 import { resultsInMemory } from '../../src/wrap/spill.ts'
 

@@ -4,17 +4,19 @@ import { isPath } from '../../src/core/path.ts'
 import { nameOf, segmentOf } from '../../src/providers/metrics/directory.ts'
 import { timeMarks, valueAxis } from '../../src/providers/metrics/drawing.ts'
 import { createElementReader } from '../../src/providers/metrics/pages.ts'
-import { formatSelector, parseMatchers } from '../../src/providers/metrics/selector.ts'
 import { downsample, edgesOf, gapsOf, summarize } from '../../src/providers/metrics/shown.ts'
+import { formatSelector, parseMatchers } from '../../src/providers/metrics/source.ts'
 import {
   checkSpan,
   chooseStep,
+  familyNames,
   formatDuration,
+  formatOf,
   parseDuration,
   parseStep,
   parseTime,
-} from '../../src/providers/metrics/time.ts'
-import { familyNames, formatOf, unitIn } from '../../src/providers/metrics/units.ts'
+  unitIn,
+} from '../../src/providers/metrics/units.ts'
 import { volumeOf } from '../support/volume.ts'
 
 const now = 1_795_255_200

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { ResourceError } from '../../src/core/errors.ts'
 import type { Change, Provider } from '../../src/core/provider.ts'
-import type { SharedChanges } from '../../src/core/shared-changes.ts'
+import type { SharedChanges } from '../../src/core/shared.ts'
 import { shared } from '../../src/wrap/shared.ts'
 
 /** How replicas share the changes of a source: each has a provider of its own, and all of them one log. */

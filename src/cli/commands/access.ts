@@ -5,7 +5,7 @@ import { type AccessRule, compileVerdict, type Verdict } from '../../core/access
 import { isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { Principal } from '../../core/provider.ts'
-import { createResolver, type Resolved } from '../../core/resolve.ts'
+import { createResolver, type Resolved } from '../../core/router.ts'
 import type { LeftOutReason } from '../../providers/files/index.ts'
 import { explainLeftOut } from '../operations/left-out.ts'
 import { requireLocal } from '../operations/local.ts'

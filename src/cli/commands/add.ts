@@ -4,10 +4,18 @@ import { type LaunchWords, launchFor } from '../hosts/add-launch.ts'
 import { fileOf, isFound, type Opened, openHostFile, showDiff, unifiedDiff, withEntry } from '../hosts/change.ts'
 import { backupOf, writeHostFile } from '../hosts/files.ts'
 import { formatOf } from '../hosts/format.ts'
-import { addWord, entryName, hostArgument, hostNamed, scopeOption } from '../hosts/host-arguments.ts'
 import { strayIn } from '../hosts/json.ts'
-import { type Entry, type EntryContext, type Host, type Launch, placeHere, type Scope } from '../hosts/types.ts'
-import { strings, valueAt } from '../hosts/values.ts'
+import { addWord, entryName, hostArgument, hostNamed, scopeOption } from '../hosts/known.ts'
+import {
+  type Entry,
+  type EntryContext,
+  type Host,
+  type Launch,
+  placeHere,
+  type Scope,
+  strings,
+  valueAt,
+} from '../hosts/types.ts'
 import { keepTrust, untrustedNote } from '../operations/withheld.ts'
 import { exitCodeHelp, failed } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { type FileReport, type HostReport, type OwnServer, reportHost } from '../hosts/change.ts'
-import { hosts as table } from '../hosts/hosts/index.ts'
+import { hosts as table } from '../hosts/known.ts'
 import { placeHere } from '../hosts/types.ts'
 import { exitCodeHelp } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'

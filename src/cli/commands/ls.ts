@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { pagesOf } from '../../core/kit/pages.ts'
-import { overviewUri } from '../../core/overview.ts'
+import { overviewUri } from '../../core/meta.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
 import { addSourceOptions, type Source, type SourceOptions, withSource } from '../operations/source.ts'
 import { directory, isGone, refuseDepth, rootsOf } from '../operations/tree-walk.ts'

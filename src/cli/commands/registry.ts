@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { defined } from '../../core/kit/defined.ts'
-import { addWord } from '../hosts/host-arguments.ts'
+import { addWord } from '../hosts/known.ts'
 import { exitCodeHelp, failed } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { isOurs, type Opened, openHostFile, serversOf, showDiff, unifiedDiff, withoutEntry } from '../hosts/change.ts'
 import { backupOf, writeHostFile } from '../hosts/files.ts'
-import { entryName, hostArgument, hostNamed, scopeOption } from '../hosts/host-arguments.ts'
+import { entryName, hostArgument, hostNamed, scopeOption } from '../hosts/known.ts'
 import { placeHere, type Scope } from '../hosts/types.ts'
 import { CommandError, exitCodeHelp, exitCodes, failed } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'

@@ -8,8 +8,19 @@ import type { Io } from '../terminal/io.ts'
 import { escapeLines } from '../terminal/text.ts'
 import { backupOf, type HostFile, readHostFile } from './files.ts'
 import { formatOf } from './format.ts'
-import { type Entry, type Format, type Found, type Host, joined, type Place, type Scope, scopes } from './types.ts'
-import { isObject, type JsonObject, valueAt } from './values.ts'
+import {
+  type Entry,
+  type Format,
+  type Found,
+  type Host,
+  isObject,
+  type JsonObject,
+  joined,
+  type Place,
+  type Scope,
+  scopes,
+  valueAt,
+} from './types.ts'
 
 /** A host's file in a scope, read. */
 export interface Opened {

@@ -2,8 +2,17 @@ import { isDeepStrictEqual } from 'node:util'
 import { parse, stringify, TomlError } from 'smol-toml'
 import { failed } from '../terminal/exit.ts'
 import { json } from './json.ts'
-import type { Format, Host, Path } from './types.ts'
-import { eolOf, formatError, isObject, type Json, valueAt, withValueAt } from './values.ts'
+import {
+  eolOf,
+  type Format,
+  formatError,
+  type Host,
+  isObject,
+  type Json,
+  type Path,
+  valueAt,
+  withValueAt,
+} from './types.ts'
 import { yaml } from './yaml.ts'
 
 /**

@@ -1,6 +1,5 @@
 import { createScanner, getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
-import type { Format, Path } from './types.ts'
-import { eolOf, formatError, indentAt, indented, type Json } from './values.ts'
+import { eolOf, type Format, formatError, indentAt, indented, type Json, type Path } from './types.ts'
 
 /** Edits JSON with the comments and trailing commas that hosts allow. An edit changes only commas and its own lines. */
 export const json: Format = {

@@ -1,6 +1,5 @@
 import { isMap, isScalar, type Pair, parseAllDocuments, Scalar, stringify, type YAMLMap } from 'yaml'
-import type { Format, Path } from './types.ts'
-import { eolOf, formatError, indented, type Json } from './values.ts'
+import { eolOf, type Format, formatError, indented, type Json, type Path } from './types.ts'
 
 /** Edits YAML by lines: an item is appended to its map, or removed with its lines. */
 export const yaml: Format = {

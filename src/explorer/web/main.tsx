@@ -13,15 +13,15 @@ import { keepChoices, widths } from './state/remembered.ts'
 import { connection, followAttention, liveness, start, takeTicket, wish } from './state/session.ts'
 import './shell/shell.css'
 import { lastSegment } from '../../client/wire.ts'
-import { adding } from './basket/adding.ts'
+import { adding } from './basket/picked.ts'
 import { startBasket } from './basket/store.ts'
 import { open, startKeys } from './palette/keys.ts'
 import { Header } from './shell/header.tsx'
 import { Announced, BackBar, ContinuedNotice, Gate, Guarded, isNarrow, lazily, WishDialog } from './shell/panes.tsx'
 import { t } from './shell/words.ts'
 import { announce } from './state/announce.ts'
-import { shown } from './state/shown.ts'
 import { BrowsePane } from './tree/pane.tsx'
+import { shown } from './words/texts.ts'
 
 // Parts that the first screen does not need are loaded when they are opened.
 const AddingDialog = lazily(async () => (await import('./basket/adding-dialog.tsx')).AddingDialog)

@@ -1,8 +1,8 @@
 import * as z from '../../schema/builder.ts'
-import { documentEffects, documentsShape } from '../../schema/documents.ts'
 import { opens, path } from '../../schema/effects.ts'
 import { glob, globs, interval, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
+import { documentEffects, documentsShape } from '../../schema/shapes.ts'
 import { defineSource } from '../source.ts'
 
 const rule = z.strictObject({

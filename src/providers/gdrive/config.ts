@@ -1,10 +1,10 @@
 import { defined } from '../../core/kit/defined.ts'
 import * as z from '../../schema/builder.ts'
-import { documentEffects, documentsShape } from '../../schema/documents.ts'
 import { path, secrets, service } from '../../schema/effects.ts'
 import { duration, interval, secret, size, text } from '../../schema/fields.ts'
 import { type Finding, refusal } from '../../schema/refusals.ts'
 import { namedSecret, requireSecret } from '../../schema/secret.ts'
+import { documentEffects, documentsShape } from '../../schema/shapes.ts'
 import { resolveFolder } from '../../schema/values.ts'
 import { defineSource, type FindingContext, type OpenSource, type OptionsOf } from '../source.ts'
 

@@ -1,8 +1,8 @@
 import { invalid, notFound, ResourceError } from '../../core/errors.ts'
-import { isLoopback } from '../../core/host.ts'
 import { followFor } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { traceContext } from '../../core/trace.ts'
+import { isLoopback } from '../../core/uri.ts'
 import { parseEndpoint } from '../objects/endpoint.ts'
 
 /** Allow list of hosts: the API, the token server, and the exchange of federated credentials. */

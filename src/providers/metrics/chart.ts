@@ -1,8 +1,7 @@
 import { inWords } from './data.ts'
 import { element, escapeXml, fitted, pixels, timeMarks, type ValueAxis, valueAxis, widthOf } from './drawing.ts'
 import { distinctLabels, formatLabels, type Shown, type ShownSeries } from './shown.ts'
-import { formatDuration, formatTime } from './time.ts'
-import { formatOf, type ValueFormat } from './units.ts'
+import { formatDuration, formatOf, formatTime, type ValueFormat } from './units.ts'
 
 const width = 960
 const plotHeight = 300

@@ -1,9 +1,8 @@
 import { invalid, isResourceError } from '../../core/errors.ts'
 import type { Completion, CompletionRequest, Context, Params, Template } from '../../core/provider.ts'
 import { type Directories, jsonType, metricAt, segmentOf, seriesFolder } from './directory.ts'
-import { formatLabel, parseMatchers, quote } from './selector.ts'
-import type { Source } from './source.ts'
-import { checkSpan, chooseStep, type Moment, parseStep, parseTime, type Span } from './time.ts'
+import { formatLabel, parseMatchers, quote, type Source } from './source.ts'
+import { checkSpan, chooseStep, type Moment, parseStep, parseTime, type Span } from './units.ts'
 
 interface Sources {
   readonly source: Source

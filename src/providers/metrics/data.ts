@@ -1,7 +1,6 @@
 import { defined } from '../../core/kit/defined.ts'
 import { type At, distinctLabels, formatLabels, type Gap, type Shown, type ShownSeries, type Summary } from './shown.ts'
-import { formatDuration, formatTime } from './time.ts'
-import { formatOf, type ValueFormat } from './units.ts'
+import { formatDuration, formatOf, formatTime, type ValueFormat } from './units.ts'
 
 /** Maximum number of series described in the summary. */
 const maxWords = 10

@@ -1,8 +1,7 @@
 import { invalid } from '../../core/errors.ts'
 import { firstIndex } from '../../core/kit/first-index.ts'
-import { createReader, type Matcher, parseMatchers } from './selector.ts'
-import type { Series } from './source.ts'
-import { parseDuration, type Span } from './time.ts'
+import { createReader, type Matcher, parseMatchers, type Series } from './source.ts'
+import { parseDuration, type Span } from './units.ts'
 
 /**
  * Returns the points of a series in a span: the measured points when the step is no longer than their interval, otherwise the last point

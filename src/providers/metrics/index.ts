@@ -18,10 +18,9 @@ import { createDirectories, type Directories, jsonType, metricAt, segmentOf, ser
 import { prometheus } from './prometheus.ts'
 import { maxQueryLength, parseQuery } from './promql.ts'
 import type { Credentials } from './request.ts'
-import { formatSelector, parseMatchers } from './selector.ts'
 import { self } from './self.ts'
 import { type Shown, thinned } from './shown.ts'
-import { type Answer, type Metric, pageNames, type Source } from './source.ts'
+import { type Answer, formatSelector, type Metric, pageNames, parseMatchers, type Source } from './source.ts'
 
 export { measureProcess } from './own.ts'
 export type { Credentials } from './request.ts'

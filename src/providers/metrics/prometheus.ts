@@ -2,10 +2,18 @@ import { ResourceError } from '../../core/errors.ts'
 import { memberOf } from '../../core/kit/object.ts'
 import { createElementReader, pageOf } from './pages.ts'
 import { type ApiError, type Ask, type ClientOptions, createClient, type Fields, faultOf, noAnswer } from './request.ts'
-import { formatLabel, formatSelector, type Selector } from './selector.ts'
-import type { Answer, Labels, Metric, MetricType, Series, Source } from './source.ts'
-import { type Moment, mostSteps, type Span } from './time.ts'
-import { familyNames, unitIn } from './units.ts'
+import {
+  type Answer,
+  formatLabel,
+  formatSelector,
+  type Labels,
+  type Metric,
+  type MetricType,
+  type Selector,
+  type Series,
+  type Source,
+} from './source.ts'
+import { familyNames, type Moment, mostSteps, type Span, unitIn } from './units.ts'
 
 interface PrometheusOptions extends ClientOptions {
   /** Interval of the samples, in seconds. */

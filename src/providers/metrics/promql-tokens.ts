@@ -1,3 +1,5 @@
+import { escapes } from './source.ts'
+
 /** The kinds of PromQL tokens. A duration is a number too: `5m` is 300. */
 type TokenKind = 'name' | 'number' | 'string' | 'symbol' | 'end'
 
@@ -89,11 +91,6 @@ function numberAt(match: (pattern: RegExp) => string | undefined): string | unde
   const [duration = '', number = ''] = [match(patterns.duration), match(patterns.number)]
   const longer = duration.length >= number.length ? duration : number
   return longer === '' ? undefined : longer
-}
-
-const escapes: Readonly<Record<string, string>> = {
-  ...{ a: '\x07', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' },
-  ...{ '\\': '\\', "'": "'", '"': '"' },
 }
 
 /** Unescapes a quoted string. Undefined: it has an invalid escape, or is not valid text. */

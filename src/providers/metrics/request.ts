@@ -1,6 +1,5 @@
-import { createServiceGuard, type ServiceNetwork } from '../../core/address-guard.ts'
+import { createServiceGuard, type ServiceNetwork, sendGuarded } from '../../core/address-guard.ts'
 import { type ErrorReason, invalid, isResourceError, ResourceError } from '../../core/errors.ts'
-import { sendGuarded } from '../../core/guarded-request.ts'
 import { httpUrlBelow, parseHttpUrl } from '../../core/http-url.ts'
 import { followFor } from '../../core/kit/abort.ts'
 import { reasonOf, unpackedBody } from '../http/client.ts'

@@ -6,9 +6,8 @@ import { createMeasurements, type Measurements } from '../../core/measurements.t
 import type { Store } from '../../store/store.ts'
 import { overTime, parseExpression, pointsIn } from './evaluate.ts'
 import { createHistory, type History, measureProcess, type Sample } from './own.ts'
-import type { Matcher, Selector } from './selector.ts'
-import type { Answer, Labels, Series, Source } from './source.ts'
-import type { Moment, Span } from './time.ts'
+import type { Answer, Labels, Matcher, Selector, Series, Source } from './source.ts'
+import type { Moment, Span } from './units.ts'
 
 interface SelfOptions {
   readonly measurements?: Measurements

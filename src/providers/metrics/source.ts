@@ -1,8 +1,147 @@
 import { invalid } from '../../core/errors.ts'
 import { parseHttpUrl } from '../../core/http-url.ts'
 import { parseUri } from '../../core/uri.ts'
-import type { Selector } from './selector.ts'
-import type { Moment, Span } from './time.ts'
+import type { Moment, Span } from './units.ts'
+
+type Operator = '=' | '!=' | '=~' | '!~'
+
+/** A condition on the value of a label: (not) equal to a text, or (not) a match of a regular expression. */
+export interface Matcher {
+  readonly label: string
+  readonly operator: Operator
+  readonly value: string
+}
+
+/** The series of a metric whose labels match. */
+export interface Selector {
+  readonly metric: string
+  readonly matchers: readonly Matcher[]
+}
+
+const classicMetric = /^[A-Za-z_:][A-Za-z0-9_:]*$/
+const classicLabel = /^[A-Za-z_][A-Za-z0-9_]*$/
+const maxMatchers = 30
+/** Maximum length of the parameter, in characters. */
+const maxMatch = 2000
+
+const example = 'match={job="node",instance=~"web.*"}'
+
+function wrong(why: string) {
+  return invalid(`The parameter "match" ${why}. Write label matchers, such as ${example}.`, 'match')
+}
+
+/**
+ * Parses label matchers in PromQL syntax, with or without braces: `{job="node",instance!~"test.*"}`. Values are in double quotes, single
+ * quotes, or backticks (without escapes).
+ *
+ * @throws ResourceError `invalid` (reason `match`) for anything else, and for a matcher of the name of the metric.
+ */
+export function parseMatchers(text: string): readonly Matcher[] {
+  if (text.length > maxMatch) throw wrong(`is longer than ${maxMatch} characters`)
+  const reader = createReader(text)
+  const braced = reader.take(/\{/y) !== undefined
+  const matchers: Matcher[] = []
+  while (!reader.atEnd() && !reader.sees(/\}/y)) {
+    if (matchers.length === maxMatchers) throw wrong(`has more than ${maxMatchers} matchers`)
+    const label = reader.take(/[A-Za-z_][A-Za-z0-9_]*/y) ?? reader.quoted()
+    if (label === undefined || label === '') throw wrong(`has no name of a label at character ${reader.at() + 1}`)
+    if (label === '__name__') throw wrong('names a metric, which the path does already')
+    const operator = reader.take(/=~|!~|!=|=/y) as Operator | undefined
+    if (operator === undefined) throw wrong(`has none of =, !=, =~ and !~ at character ${reader.at() + 1}`)
+    const value = reader.quoted()
+    if (value === undefined) throw wrong(`has no value in quotes at character ${reader.at() + 1}`)
+    matchers.push({ label, operator, value })
+    if (reader.take(/,/y) === undefined) break
+  }
+  if (braced && reader.take(/\}/y) === undefined)
+    throw wrong(`does not go on as it should at character ${reader.at() + 1}`)
+  if (!reader.atEnd()) throw wrong(`does not go on as it should at character ${reader.at() + 1}`)
+  return matchers
+}
+
+interface Reader {
+  /** Skips white space, then takes the match of a sticky pattern. */
+  take(pattern: RegExp): string | undefined
+  sees(pattern: RegExp): boolean
+  /** Takes a quoted text, and returns its unescaped value. */
+  quoted(): string | undefined
+  at(): number
+  atEnd(): boolean
+}
+
+export function createReader(text: string): Reader {
+  let at = 0
+  const match = (pattern: RegExp): string | undefined => {
+    pattern.lastIndex = at
+    return pattern.exec(text)?.[0]
+  }
+  const space = () => {
+    at += match(/\s*/y)?.length ?? 0
+  }
+  const take = (pattern: RegExp) => {
+    space()
+    const found = match(pattern)
+    at += found?.length ?? 0
+    return found
+  }
+  return {
+    take,
+    sees: (pattern) => {
+      space()
+      return match(pattern) !== undefined
+    },
+    quoted: () => {
+      const raw = take(/`[^`]*`/y)
+      if (raw !== undefined) return raw.slice(1, -1)
+      const found = take(/"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/y)
+      return found === undefined ? undefined : unescaped(found.slice(1, -1))
+    },
+    at: () => at,
+    atEnd: () => {
+      space()
+      return at === text.length
+    },
+  }
+}
+
+/** The characters that PromQL writes as a backslash and one character. */
+export const escapes: Readonly<Record<string, string>> = {
+  ...{ a: '\x07', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' },
+  ...{ '\\': '\\', "'": "'", '"': '"' },
+}
+
+/** Unescapes Go's escapes, which PromQL uses, except for single bytes, which are not text. */
+function unescaped(text: string): string {
+  return text.replace(
+    /\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))/g,
+    (_, four?: string, eight?: string, one?: string) => {
+      const code = four ?? eight
+      const known = one === undefined ? undefined : escapes[one]
+      if (known !== undefined) return known
+      const point = code === undefined ? Number.NaN : Number.parseInt(code, 16)
+      if (!(point <= 0x10ffff) || (point >= 0xd800 && point <= 0xdfff))
+        throw wrong('has an escape that there is not: write \\\\ for a backslash')
+      return String.fromCodePoint(point)
+    },
+  )
+}
+
+/** Formats a selector in PromQL, with every name and value quoted as needed, so that none can inject syntax. */
+export function formatSelector({ metric, matchers }: Selector): string {
+  const named = classicMetric.test(metric) ? metric : ''
+  const all = named === '' ? [{ label: '__name__', operator: '=', value: metric } as const, ...matchers] : matchers
+  const texts = all.map(({ label, operator, value }) => `${formatLabel(label)}${operator}${quote(value)}`)
+  return texts.length === 0 ? named : `${named}{${texts.join(',')}}`
+}
+
+export function formatLabel(label: string): string {
+  return classicLabel.test(label) ? label : quote(label)
+}
+
+/** Quotes a text: the escapes of JSON are a subset of those of PromQL. */
+export function quote(text: string): string {
+  return JSON.stringify(text)
+}
 
 export type MetricType = 'counter' | 'gauge' | 'histogram' | 'summary' | 'info' | 'stateset' | 'unknown'
 

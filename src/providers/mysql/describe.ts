@@ -4,13 +4,14 @@ import {
   type Column,
   type ForeignKey,
   type ObjectName,
+  type PageOptions,
   type Reference,
   type Relation,
   type RelationKind,
   roundEstimate,
 } from '../relational/model.ts'
 import type { Constraint } from './constraints.ts'
-import { hasRows, type PageOptions, tableFacts } from './page.ts'
+import { hasRows, tableFacts } from './page.ts'
 import { type RawColumn, type RawIndex, type RawTable, readRaw } from './raw.ts'
 import type { Session } from './session.ts'
 import { ended, isKeyType, nameOf, quoteName, quoteText } from './sql.ts'

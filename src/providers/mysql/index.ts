@@ -1,7 +1,7 @@
 import { requireKeys } from '../../core/kit/required.ts'
 import type { Provider } from '../../core/provider.ts'
 import type { RowOptions } from '../relational/index.ts'
-import type { ObjectName } from '../relational/model.ts'
+import type { ObjectName, PageOptions, Source, SourceContext } from '../relational/model.ts'
 import { keyOf } from '../relational/names.ts'
 import {
   askingAgain,
@@ -11,10 +11,9 @@ import {
   type Pool,
   type ServerOptions,
 } from '../relational/open.ts'
-import type { Source, SourceContext } from '../relational/source.ts'
 import { describeRelations } from './describe.ts'
 import { isPassing } from './errors.ts'
-import { hasRows, type PageOptions, readKeys, readPage, readRows, tableFacts } from './page.ts'
+import { hasRows, readKeys, readPage, readRows, tableFacts } from './page.ts'
 import { describeRoutines } from './routines.ts'
 import { openSession, type Session, targetOf } from './session.ts'
 import { servedSchema } from './sql.ts'

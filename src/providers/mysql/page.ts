@@ -1,9 +1,17 @@
 import { invalid, notFound } from '../../core/errors.ts'
 import { comparePaths } from '../../core/path.ts'
 import { identityOf } from '../relational/batch.ts'
-import type { ObjectName, RelationKind } from '../relational/model.ts'
+import type {
+  KeyQuery,
+  Listed,
+  ObjectName,
+  PageOptions,
+  PageQuery,
+  RelationKind,
+  RowPage,
+  RowQuery,
+} from '../relational/model.ts'
 import { nameOf as objectOf, keyOf as pathKeyOf, segmentOf } from '../relational/names.ts'
-import type { KeyQuery, Listed, PageQuery, RowPage, RowQuery } from '../relational/source.ts'
 import { isUnusableValue } from './errors.ts'
 import { servedRoutine } from './routines.ts'
 import type { Session } from './session.ts'
@@ -23,14 +31,6 @@ import {
   servedSchema,
   sizeOf,
 } from './sql.ts'
-
-export interface PageOptions {
-  readonly schemas: readonly string[] | undefined
-  /** The only schema, which is left out of keys. */
-  readonly only: string | undefined
-  /** Whether rows of views are served. */
-  readonly views: boolean
-}
 
 /**
  * Reads a page of the tables and views of which the account may see a part, and of the functions and procedures that it may

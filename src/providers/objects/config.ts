@@ -1,8 +1,8 @@
 import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
-import { documentEffects, documentsShape } from '../../schema/documents.ts'
 import { duration, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
+import { documentEffects, documentsShape } from '../../schema/shapes.ts'
 
 const [least, most] = [1000, 3_600_000]
 

@@ -1,9 +1,8 @@
 import { isIP } from 'node:net'
-import { addressBytes, isMetadataAddress as isMetadata } from '../../core/address.ts'
 import { guardedLookup as createLookup } from '../../core/address-guard.ts'
 import { invalid } from '../../core/errors.ts'
-import { isLoopback } from '../../core/host.ts'
-import { parseUri } from '../../core/uri.ts'
+import { addressBytes, isMetadataAddress as isMetadata } from '../../core/http-url.ts'
+import { isLoopback, parseUri } from '../../core/uri.ts'
 
 /** Endpoint of a store. */
 export interface Endpoint {

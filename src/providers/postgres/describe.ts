@@ -4,13 +4,14 @@ import {
   type ForeignKey,
   type Index,
   type ObjectName,
+  type PageOptions,
   type Reference,
   type Relation,
   roundEstimate,
   type Trigger,
 } from '../relational/model.ts'
 import { definitionOf, type ForDefinition } from './ddl.ts'
-import { kindOf, type PageOptions } from './page.ts'
+import { kindOf } from './page.ts'
 import { openSchema, readableRows, type Session, type Statement, servedSchema, visibleRelation } from './sql.ts'
 
 /** A column in the result of the statement. */

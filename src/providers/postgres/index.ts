@@ -1,6 +1,6 @@
 import { requireKeys } from '../../core/kit/required.ts'
 import type { Provider } from '../../core/provider.ts'
-import type { ObjectName } from '../relational/model.ts'
+import type { ObjectName, PageOptions, Source, SourceContext } from '../relational/model.ts'
 import { keyOf } from '../relational/names.ts'
 import {
   askingAgain,
@@ -10,17 +10,15 @@ import {
   type Pool,
   type ServerSettings,
 } from '../relational/open.ts'
-import type { Source, SourceContext } from '../relational/source.ts'
+import { isDisturbed, isEnded, isUnusableValue, type PostgresOptions, type Target, targetOf } from './connection.ts'
 import { describeEnums, describeRoutines, readExtensions } from './ddl.ts'
 import { describeRelations } from './describe.ts'
-import { isDisturbed, isEnded, isUnusableValue } from './errors.ts'
-import { type PageOptions, readPage } from './page.ts'
+import { readPage } from './page.ts'
 import { type RowSettings, readKeys, readRows, readStamps } from './rows.ts'
 import { openSession } from './session.ts'
 import { channel, type Session, servedSchema } from './sql.ts'
-import { type PostgresOptions, type Target, targetOf } from './target.ts'
 
-export type { PostgresOptions, PostgresRowOptions, TlsOptions } from './target.ts'
+export type { PostgresOptions, PostgresRowOptions, TlsOptions } from './connection.ts'
 
 /**
  * Provider of a PostgreSQL database: tables, views, materialized views, enums, functions and extensions, and rows if they are

@@ -1,6 +1,5 @@
-import type { RelationKind } from '../relational/model.ts'
+import type { Listed, PageOptions, PageQuery, RelationKind } from '../relational/model.ts'
 import { nameOf } from '../relational/names.ts'
-import type { Listed, PageQuery } from '../relational/source.ts'
 import {
   bytesParameter,
   bytesValue,
@@ -13,14 +12,6 @@ import {
   servedSchema,
   visibleRelation,
 } from './sql.ts'
-
-export interface PageOptions {
-  readonly schemas: readonly string[] | undefined
-  /** The only schema, which is left out of keys. */
-  readonly only: string | undefined
-  /** Whether rows of views are served. */
-  readonly views: boolean
-}
 
 /**
  * Reads a page of the objects that the role may see, in the order of their keys, with one statement. Tables, enums and

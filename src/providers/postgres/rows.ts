@@ -1,10 +1,8 @@
 import { invalid, isResourceError, notFound } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
-import type { ObjectName } from '../relational/model.ts'
-import type { KeyQuery, Row, RowPage, RowQuery, SourceContext } from '../relational/source.ts'
+import type { KeyQuery, ObjectName, PageOptions, Row, RowPage, RowQuery, SourceContext } from '../relational/model.ts'
+import { isUnusableValue } from './connection.ts'
 import { nameOf } from './ddl.ts'
-import { isUnusableValue } from './errors.ts'
-import type { PageOptions } from './page.ts'
 import { openSchema, type Query, quoteName, readableRows, type Session, servedSchema, visibleRelation } from './sql.ts'
 
 export interface RowSettings extends PageOptions {

@@ -4,10 +4,9 @@ import { connect as connectTls } from 'node:tls'
 import pg from 'pg'
 import { errorCodeOf, ResourceError } from '../../core/errors.ts'
 import type { ServerSettings } from '../relational/open.ts'
-import { connectError, endedError, statementError } from './errors.ts'
+import { connectError, endedError, statementError, type Target } from './connection.ts'
 import { requireHarmless, sessionFacts } from './role.ts'
 import type { Cells, Session, Statement } from './sql.ts'
-import type { Target } from './target.ts'
 
 /** Additional time after the server's own time-out, in milliseconds, because the server may hang. */
 const grace = 2000

@@ -1,5 +1,5 @@
 import * as z from '../../schema/builder.ts'
-import { documentEffects, documentsShape } from '../../schema/documents.ts'
+import { documentEffects, documentsShape } from '../../schema/shapes.ts'
 import { filesShape, folderEffects } from '../files/config.ts'
 import { defineSource } from '../source.ts'
 

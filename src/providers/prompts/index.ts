@@ -13,8 +13,7 @@ import type {
   Provider,
 } from '../../core/provider.ts'
 import { encodePath } from '../../core/uri.ts'
-import { splitFrontMatter } from '../../text/front-matter.ts'
-import { headingIn } from '../../text/heading.ts'
+import { headingIn, splitFrontMatter } from '../../text/front-matter.ts'
 import { type Header, parseHeader, promptFault } from './header.ts'
 
 export interface PromptsOptions {

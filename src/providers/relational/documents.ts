@@ -5,9 +5,8 @@ import { defined } from '../../core/kit/defined.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { Content, Params } from '../../core/provider.ts'
 import { identityOf } from './batch.ts'
-import type { EnumType, Extension, ObjectName, Relation, Routine } from './model.ts'
+import type { EnumType, Extension, ObjectName, Relation, Routine, Source, SourceContext } from './model.ts'
 import { segmentOf } from './names.ts'
-import type { Source, SourceContext } from './source.ts'
 
 /** The MIME types of the resources. docs/providers/postgres.md describes the formats. */
 export const mimeTypes = {

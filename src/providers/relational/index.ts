@@ -12,14 +12,13 @@ import {
   textContent,
 } from './documents.ts'
 import { createCompleter, createLister } from './list.ts'
-import type { ObjectName, Relation } from './model.ts'
+import type { ObjectName, Relation, Source, SourceContext } from './model.ts'
 import { keyOf, type Place, placeOf } from './names.ts'
 import { createRowRules, type RowOptions, readRow, readRows, rowParts, type Table } from './rows.ts'
-import type { Source, SourceContext } from './source.ts'
 import { createWatch } from './watch.ts'
 
+export type { Source } from './model.ts'
 export type { RowOptions } from './rows.ts'
-export type { Source } from './source.ts'
 
 export interface RelationalOptions {
   readonly source: Source

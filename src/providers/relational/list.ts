@@ -1,10 +1,9 @@
 import { comparePaths } from '../../core/path.ts'
 import type { Completion, CompletionRequest, Entry, ListQuery } from '../../core/provider.ts'
 import { behind, mimeTypes } from './documents.ts'
-import type { ObjectName } from './model.ts'
+import type { Listed, ObjectName, Source, SourceContext } from './model.ts'
 import { depthOf, type Leaf, leaves, nameOf, rowSegmentOf, segmentOf } from './names.ts'
 import type { Table } from './rows.ts'
-import type { Listed, Source, SourceContext } from './source.ts'
 
 /** Number of objects per query: the maximum length of a list page. */
 const listedPageLength = 2000

@@ -4,9 +4,8 @@ import { defined } from '../../core/kit/defined.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { Content, EntryPart, Params } from '../../core/provider.ts'
 import { mimeTypes, schemaOf, textContent } from './documents.ts'
-import type { Relation, RowAccess } from './model.ts'
+import type { Relation, Row, RowAccess, RowPage, RowQuery, RowSource, SourceContext } from './model.ts'
 import { rowKeyOf, rowSegmentOf, segmentOf } from './names.ts'
-import type { Row, RowPage, RowQuery, RowSource, SourceContext } from './source.ts'
 
 const defaultLimit = 100
 

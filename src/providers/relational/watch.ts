@@ -2,9 +2,8 @@ import { isResourceError } from '../../core/errors.ts'
 import { sleep } from '../../core/kit/abort.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
 import { behind, enumDocument, relationDocument, routineDocument, versionOf } from './documents.ts'
-import type { ObjectName } from './model.ts'
+import type { Listed, ObjectName, Source, SourceContext } from './model.ts'
 import { depthOf, keyOf } from './names.ts'
-import type { Listed, Source, SourceContext } from './source.ts'
 
 interface WatchOptions {
   readonly source: Source

@@ -1,5 +1,5 @@
+import type { Feeding, FeedStatus, MountProgress } from '../../core/abilities.ts'
 import { notFound } from '../../core/errors.ts'
-import type { Feeding, FeedStatus, MountProgress } from '../../core/feed-status.ts'
 import {
   foundMimeType,
   idleNote,
@@ -22,7 +22,7 @@ import type { Store } from '../../store/index.ts'
 import { allowsFor, findHits, formatFound, formatHit, formatMarkdown, knownMounts, type Parts } from './answer.ts'
 import { type Asked, completeSearch, maxAfter, parameters, parseAsked } from './query.ts'
 
-export type { FeedStatus, MountProgress } from '../../core/feed-status.ts'
+export type { FeedStatus, MountProgress } from '../../core/abilities.ts'
 
 export interface SearchOptions {
   readonly index: SearchIndex

@@ -1,7 +1,7 @@
 import { createScanner, type Node as JsonNode, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
 import { type Layer, redactPhrase } from '../../secrets/find.ts'
 import type { Format } from './formats.ts'
-import { judge, type Policy } from './judge.ts'
+import { judge, type Policy } from './hiding.ts'
 import { parseDotenv, parseIni, parseProperties } from './lines.ts'
 import { showJson, showSource } from './shown.ts'
 import { parseToml } from './toml.ts'

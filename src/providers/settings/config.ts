@@ -1,7 +1,7 @@
 import * as z from '../../schema/builder.ts'
-import { encodingShape } from '../../schema/documents.ts'
 import { duration, glob, size } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
+import { encodingShape } from '../../schema/shapes.ts'
 import { filesShape, folderEffects } from '../files/config.ts'
 import { defineSource } from '../source.ts'
 import { formats } from './formats.ts'

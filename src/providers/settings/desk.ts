@@ -7,7 +7,7 @@ import type { Layer } from '../../secrets/find.ts'
 import { createHarmless, keyOf } from '../../secrets/redactor.ts'
 import type { Answer, Ask, Want } from './answer.ts'
 import type { Format } from './formats.ts'
-import type { Policy } from './judge.ts'
+import type { Policy } from './hiding.ts'
 import { type Limits, positionOf } from './tree.ts'
 import type { Reply } from './worker.ts'
 

@@ -22,7 +22,7 @@ import { cleanEntry, cleanFacts, createSeal, isSecretPath, redactedKey } from '.
 import type { Want } from './answer.ts'
 import { createDesk, type Desk } from './desk.ts'
 import { createFormats, type FormatOf, type FormatRules, mimeTypes } from './formats.ts'
-import type { Policy } from './judge.ts'
+import type { Policy } from './hiding.ts'
 import { defaultLimits, type Limits, parsePointer } from './tree.ts'
 
 export type { Format } from './formats.ts'

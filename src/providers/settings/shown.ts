@@ -1,9 +1,19 @@
+import { mergeSpans, type Span } from '../../core/kit/spans.ts'
 import { createScrubber, redactedMark } from '../../core/scrub.ts'
 import type { Layer } from '../../secrets/find.ts'
-import { mergeSpans, type Span } from '../../secrets/spans.ts'
 import { findSecrets } from '../../secrets/window.ts'
-import { applyEdits, type Edit, editJson, editScalar, nearest, outside, replaceScalar, within } from './edits.ts'
-import { type Denied, telling } from './judge.ts'
+import {
+  applyEdits,
+  type Denied,
+  type Edit,
+  editJson,
+  editScalar,
+  nearest,
+  outside,
+  replaceScalar,
+  telling,
+  within,
+} from './hiding.ts'
 import type { Node, Scalar, Tree } from './tree.ts'
 
 /** A file of settings, read and judged. */

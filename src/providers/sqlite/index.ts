@@ -9,7 +9,7 @@ import { requireKeys } from '../../core/kit/required.ts'
 import type { Provider } from '../../core/provider.ts'
 import { spawnLimited } from '../program.ts'
 import type { RowOptions } from '../relational/index.ts'
-import type { ObjectName, Relation } from '../relational/model.ts'
+import type { Listed, ObjectName, Relation, RowPage, Source, SourceContext } from '../relational/model.ts'
 import {
   completeDatabaseOptions,
   createPool,
@@ -17,7 +17,6 @@ import {
   openRelational,
   type Pool,
 } from '../relational/open.ts'
-import type { Listed, RowPage, Source, SourceContext } from '../relational/source.ts'
 import type { Answer, Question } from './child.ts'
 import { away, reasonOf } from './failures.ts'
 import type { Operations } from './operations.ts'

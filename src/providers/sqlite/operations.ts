@@ -2,8 +2,18 @@ import { createHash } from 'node:crypto'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { invalid, notFound } from '../../core/errors.ts'
 import { firstIndex } from '../../core/kit/first-index.ts'
-import type { ObjectName, Relation, RowAccess } from '../relational/model.ts'
-import type { KeyQuery, Listed, PageQuery, Row, RowPage, RowQuery, Value } from '../relational/source.ts'
+import type {
+  KeyQuery,
+  Listed,
+  ObjectName,
+  PageQuery,
+  Relation,
+  Row,
+  RowAccess,
+  RowPage,
+  RowQuery,
+  Value,
+} from '../relational/model.ts'
 import type { Catalog, Known, KnownKey } from './catalog.ts'
 import { type Affinity, quoteName } from './definitions.ts'
 import type { OpenFile } from './file.ts'

@@ -3,11 +3,10 @@ import { isHttpUrl } from '../../core/http-url.ts'
 import { defined } from '../../core/kit/defined.ts'
 import { parseAddress } from '../../core/uri.ts'
 import * as z from '../../schema/builder.ts'
-import { documentEffects, documentsShape } from '../../schema/documents.ts'
 import { service } from '../../schema/effects.ts'
 import { globs, text } from '../../schema/fields.ts'
-import { httpUrl, originEffects, originShape } from '../../schema/origin.ts'
 import { refusal } from '../../schema/refusals.ts'
+import { documentEffects, documentsShape, httpUrl, originEffects, originShape } from '../../schema/shapes.ts'
 import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
 
 const path = z.string().regex(/^(?!\/)(?!.*\/$)[^?#]*$/, {

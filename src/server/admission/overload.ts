@@ -1,6 +1,5 @@
 import type { Principal } from '../../core/provider.ts'
-import { codes } from '../protocol/errors.ts'
-import { failure, isObject, type RequestId, type Response } from '../protocol/messages.ts'
+import { codes, failure, isObject, type RequestId, type Response } from '../protocol/messages.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import type { Crowded } from './gate.ts'
 import type { TurnedAway } from './refused.ts'

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { createServiceGuard, refusedHost, type ServiceNetwork } from '../../core/address-guard.ts'
+import { createServiceGuard, refusedHost, type ServiceNetwork, sendGuarded } from '../../core/address-guard.ts'
 import { ResourceError } from '../../core/errors.ts'
-import { sendGuarded } from '../../core/guarded-request.ts'
 import { parseHttpUrl } from '../../core/http-url.ts'
 import { defined } from '../../core/kit/defined.ts'
 

@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { invalid } from '../../core/errors.ts'
-import { isLoopback } from '../../core/host.ts'
 import type { Arrival } from '../../core/provider.ts'
 import { type TraceContext, traceContextIn } from '../../core/trace.ts'
-import { codes, type WireError } from '../protocol/errors.ts'
-import type { Request } from '../protocol/messages.ts'
+import { isLoopback } from '../../core/uri.ts'
+import { codes, type Request, type WireError } from '../protocol/messages.ts'
 import { modern } from '../protocol/revisions.ts'
 
 /** Returns why a request is refused by its headers alone; undefined when it is not. */

@@ -7,19 +7,20 @@ import type { Gate, Pass } from '../admission/gate.ts'
 import { countOverload, overloaded, statusOfOverload } from '../admission/overload.ts'
 import { type Caller, lifetimeOf } from '../auth/caller.ts'
 import type { Channel } from '../protocol/channel.ts'
-import { keyOfPrincipal } from '../protocol/clients.ts'
 import { claimedRevision, envelopeFault, passesGate } from '../protocol/envelope.ts'
-import { codes, type WireError } from '../protocol/errors.ts'
 import { listen } from '../protocol/listen.ts'
 import {
   classify,
+  codes,
   failure,
   holdsStream,
   isObject,
   type Request,
   type RequestId,
   type Response,
+  type WireError,
 } from '../protocol/messages.ts'
+import { keyOfPrincipal } from '../protocol/method.ts'
 import { modern } from '../protocol/revisions.ts'
 import { openView, type ServedOptions } from '../serve.ts'
 import type { Meter } from '../telemetry/meter.ts'
@@ -110,9 +111,8 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
         },
       })
       return chain(answer, (answered) => {
-        if (answered === undefined) return undefined
-        streamed = holdsStream(answered) ? answered : undefined
-        if (streamed !== undefined) return undefined
+        streamed = answered !== undefined && holdsStream(answered) ? answered : undefined
+        if (answered === undefined || streamed !== undefined) return undefined
         return stream === undefined ? replyAnswer(response, answered, pass?.breath) : endWith(stream, answered)
       })
     }

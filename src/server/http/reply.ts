@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { answerBuffers } from '../protocol/buffers.ts'
-import { codes } from '../protocol/errors.ts'
 import { type StreamedMessage, streamedMessage } from '../protocol/json.ts'
 import {
+  codes,
   encodeMessage,
   failure,
   formatMessage,

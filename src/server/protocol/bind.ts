@@ -18,8 +18,16 @@ import type { Sending } from '../http/content/sending.ts'
 import { resourcesToText } from '../listed.ts'
 import { type Toolbox, toolMethods, withApps } from '../tools/tools.ts'
 import type { Served } from './channel.ts'
-import { codes, ProtocolError } from './errors.ts'
-import { filledIn, isObject, optionalString, type Params, requiredString, stringsIn } from './messages.ts'
+import {
+  codes,
+  filledIn,
+  isObject,
+  optionalString,
+  type Params,
+  ProtocolError,
+  requiredString,
+  stringsIn,
+} from './messages.ts'
 import type { ExtraMethod, Method } from './method.ts'
 import type { Revision } from './revisions.ts'
 import {

@@ -1,13 +1,12 @@
 import { Bag, type Cancellation, createOverdue, LateAbort, WithLateSignal } from '../../core/call.ts'
 import { attempt, chain, type Soon } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
-import type { Arrival } from '../../core/provided-tool.ts'
+import type { Arrival } from '../../core/tool.ts'
 import { hasTelemetry, type TraceContext, traceContextIn } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import type { Pass } from '../admission/gate.ts'
 import type { LinkFor } from '../http/content/link.ts'
 import type { Sending } from '../http/content/sending.ts'
-import { type ClientName, clientIn } from './clients.ts'
 import type { Egress } from './egress.ts'
 import {
   completeResult,
@@ -16,14 +15,24 @@ import {
   handshakeFault,
   type Introduction,
   initializeResult,
+  type ServedOpening,
   shakeHands,
+  whenWorkable,
 } from './envelope.ts'
-import { codes, ProtocolError, type WireError, wireError } from './errors.ts'
-import { wantsLog } from './keys.ts'
-import { failure, isObject, type Notification, type Request, type Response } from './messages.ts'
-import { type Call, type Method, tracedRequest, withProgress } from './method.ts'
-import { type ServedOpening, whenWorkable } from './opening.ts'
-import { assumed, modern, type Revision } from './revisions.ts'
+import {
+  codes,
+  failure,
+  isObject,
+  type Notification,
+  ProtocolError,
+  type Request,
+  type Response,
+  toWireError,
+  type WireError,
+  wireError,
+} from './messages.ts'
+import { type Call, type ClientName, clientIn, type Method, tracedRequest, withProgress } from './method.ts'
+import { assumed, modern, type Revision, wantsLog } from './revisions.ts'
 
 /** The two ways to begin: every request is independent (2026-07-28), or `initialize` comes first. */
 export type Era = 'modern' | 'legacy'
@@ -110,9 +119,6 @@ const lengthy = new Set([
 
 /** Methods that 2026-07-28 has removed: in that revision they do not exist, even if older clients have them. */
 const legacyOnly = new Set(['resources/subscribe', 'resources/unsubscribe', 'logging/setLevel'])
-
-/** Maximum length of the error message of an embedding program's method, in characters. */
-const maxMessageLength = 500
 
 const freePass: Pass = { room: async () => {}, turn: async () => {}, breath: async () => {}, until: () => {} }
 
@@ -286,9 +292,4 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
 /** Whether the progress token of a request is valid (basic/utilities/progress), or missing. */
 function isProgressToken(token: unknown): boolean {
   return token === undefined || typeof token === 'string' || (typeof token === 'number' && Number.isInteger(token))
-}
-
-function toWireError({ code, message, data }: ProtocolError): WireError {
-  const short = message.length > maxMessageLength ? `${message.slice(0, maxMessageLength)}…` : message
-  return { code, message: short, ...(isObject(data) ? { data } : {}) }
 }

@@ -1,17 +1,27 @@
 import { type Cancellation, cancelRequest } from '../../core/call.ts'
 import { chain, type Soon } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
-import type { Arrival } from '../../core/provided-tool.ts'
+import type { Arrival } from '../../core/tool.ts'
 import type { TraceContext } from '../../core/trace.ts'
 import { createGate, type Gate, type Pass } from '../admission/gate.ts'
 import { overloaded } from '../admission/overload.ts'
 import type { LinkFor } from '../http/content/link.ts'
 import type { Channel } from './channel.ts'
 import { claimedRevision, envelopeFault, passesGate } from './envelope.ts'
-import { codes, type WireError, wireError } from './errors.ts'
 import { formatJson } from './json.ts'
 import { listen } from './listen.ts'
-import { classify, failure, idKey, type Notification, type Request, type RequestId, type Response } from './messages.ts'
+import {
+  classify,
+  codes,
+  failure,
+  idKey,
+  type Notification,
+  type Request,
+  type RequestId,
+  type Response,
+  type WireError,
+  wireError,
+} from './messages.ts'
 import { assumed, hasBatches, modern, type Revision } from './revisions.ts'
 
 /** Maximum number of messages in one batch. */

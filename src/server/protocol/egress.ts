@@ -1,8 +1,7 @@
 import { redactedMark, type Scrubber } from '../../core/scrub.ts'
 import { blobBytesOf, blobStreamKey, bytesOfBlob, isBlobStream, isJsonText, jsonTextKey } from './json-parts.ts'
-import { protocolKeys } from './keys.ts'
 import { isObject, type Request, type Response } from './messages.ts'
-import { revisions } from './revisions.ts'
+import { protocolKeys, revisions } from './revisions.ts'
 
 /**
  * Removes known secrets from an answer, as its last step: from results and errors, texts, names, metadata, and the bytes of

@@ -1,8 +1,7 @@
-import { argumentsIn, readOnly } from '../../core/arguments.ts'
 import { isResourceError, notFound } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
-import { originIn, originOf } from '../../core/origin.ts'
-import type { JsonObject, Tool } from '../../core/tool.ts'
+import { originIn, originOf } from '../../core/meta.ts'
+import { argumentsIn, type JsonObject, readOnly, type Tool } from '../../core/tool.ts'
 import type { ReadResult, ResourceContent, View } from '../../core/view.ts'
 import { searchTool } from './search.ts'
 

@@ -1,7 +1,6 @@
-import { argumentsIn, readOnly } from '../../core/arguments.ts'
 import { isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/defined.ts'
-import type { Tool, ToolApp } from '../../core/tool.ts'
+import { argumentsIn, readOnly, type Tool, type ToolApp } from '../../core/tool.ts'
 import { directoryMimeType, type Resource, type View } from '../../core/view.ts'
 import { oneLine, shorten } from '../../text/landmarks.ts'
 import { readTool } from './read.ts'

@@ -1,4 +1,3 @@
-import { argumentsIn, readOnly } from '../../core/arguments.ts'
 import { invalid, isResourceError } from '../../core/errors.ts'
 import {
   type Found,
@@ -13,7 +12,7 @@ import {
 import { defined } from '../../core/kit/defined.ts'
 import { fold, wordsOf } from '../../core/kit/matching.ts'
 import { pagesOf } from '../../core/kit/pages.ts'
-import type { JsonObject, Tool, ToolAnswer } from '../../core/tool.ts'
+import { argumentsIn, type JsonObject, readOnly, type Tool, type ToolAnswer } from '../../core/tool.ts'
 import { decodeComponent } from '../../core/uri.ts'
 import type { Resource, View } from '../../core/view.ts'
 import { oneLine } from '../../text/landmarks.ts'

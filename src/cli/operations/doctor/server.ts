@@ -1,7 +1,7 @@
 import { request } from 'node:http'
-import { isLoopback } from '../../../core/host.ts'
 import { childLimits } from '../../../core/kit/child-limits.ts'
 import type { Log } from '../../../core/log.ts'
+import { isLoopback } from '../../../core/uri.ts'
 import type { Findings } from '../../commands/doctor.ts'
 import { type SourceOptions, serverTarget } from '../source.ts'
 

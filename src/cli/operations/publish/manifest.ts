@@ -1,7 +1,7 @@
 import { readFileSync, realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defined } from '../../../core/kit/defined.ts'
-import type { Json, JsonObject } from '../../hosts/values.ts'
+import type { Json, JsonObject } from '../../hosts/types.ts'
 import { misused } from '../../terminal/exit.ts'
 
 /** The version of the manifest's specification: github.com/modelcontextprotocol/mcpb, MANIFEST.md. */

@@ -1,9 +1,8 @@
 import './adding.css'
 import { useEffect, useRef } from 'preact/hooks'
 import { reasonOf } from '../state/announce.ts'
-import { mostPicked, removeBelow } from '../state/basket.ts'
-import { shown } from '../state/shown.ts'
-import { type Adding, adding, cancelAdding, confirmAdding, offerOf } from './adding.ts'
+import { shown } from '../words/texts.ts'
+import { type Adding, adding, cancelAdding, confirmAdding, mostPicked, offerOf, removeBelow } from './picked.ts'
 import { t } from './words.ts'
 
 /** Shows how many resources are about to be added, before they are. */

@@ -2,12 +2,12 @@ import { computed, effect, signal } from '@preact/signals'
 import { type BasketItem, type BasketLevel, type Cost, levels, planOf, usableOf } from '../../../browse/basket.ts'
 import { lastSegment, resourcesOf } from '../../../client/wire.ts'
 import { objectOf } from '../../../core/kit/object.ts'
-import { add, basket } from '../state/basket.ts'
 import { keep, readKept } from '../state/browser.ts'
 import { onChange } from '../state/live.ts'
 import { go, place } from '../state/place.ts'
 import { connection } from '../state/session.ts'
 import { type Encoding, encodings, type Format, formats, measure, type Settings, tool } from './ask.ts'
+import { add, basket } from './picked.ts'
 
 const settingsKey = 'hikidashi.basket.settings'
 /** Servers at one origin share the storage of the browser, so each has its own basket, by its name. */

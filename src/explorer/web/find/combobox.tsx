@@ -5,7 +5,7 @@ import type { Completion } from '../../../core/provider.ts'
 import { compileTemplate, type UriTemplate } from '../../../core/template.ts'
 import { parseTemplate } from '../../../core/template-syntax.ts'
 import { reasonOf } from '../state/announce.ts'
-import { shown } from '../state/shown.ts'
+import { shown } from '../words/texts.ts'
 import { t } from './words.ts'
 
 interface ComboboxProps {

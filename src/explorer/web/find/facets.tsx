@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks'
 import type { Resource } from '../../../core/view.ts'
 import { type Change, go, place } from '../state/place.ts'
 import { connected } from '../state/session.ts'
-import { shown } from '../state/shown.ts'
+import { shown } from '../words/texts.ts'
 import { t } from './words.ts'
 
 const none: Change = {

@@ -10,7 +10,7 @@ import { fold } from '../../../core/kit/matching.ts'
 import type { ResourceTemplate } from '../../../core/view.ts'
 import { copy, reasonOf } from '../state/announce.ts'
 import { connected } from '../state/session.ts'
-import { shown } from '../state/shown.ts'
+import { shown } from '../words/texts.ts'
 import {
   Combobox,
   type Field,

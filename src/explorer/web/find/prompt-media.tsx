@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks'
 import { useBlobUrl } from '../preview/media.tsx'
-import { shown } from '../state/shown.ts'
-import { formatSize } from '../words/language.ts'
+import { formatSize, shown } from '../words/texts.ts'
 import { t } from './words.ts'
 
 interface Props {

@@ -7,7 +7,7 @@ import { lazily } from '../shell/panes.tsx'
 import { onChange } from '../state/live.ts'
 import { linkTo } from '../state/place.ts'
 import { connected } from '../state/session.ts'
-import { langOf, shown } from '../state/shown.ts'
+import { langOf, shown } from '../words/texts.ts'
 
 const Markdown = lazily(async () => (await import('../preview/markdown.tsx')).Markdown)
 

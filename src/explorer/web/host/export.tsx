@@ -1,12 +1,106 @@
-import { useSignal } from '@preact/signals'
+import { effect, signal, useSignal } from '@preact/signals'
+import { isObject } from '../../../core/kit/object.ts'
 import { assemble } from '../basket/ask.ts'
+import { basket } from '../basket/picked.ts'
 import { plan, settings } from '../basket/store.ts'
 import { t } from '../basket/words.ts'
 import { Choice } from '../preview/controls.tsx'
 import { copy, reasonOf } from '../state/announce.ts'
 import { connected } from '../state/session.ts'
-import { type Given, given, givenAs, takesContext } from './given.ts'
+import { shown } from '../words/texts.ts'
+import { ask, hostCapabilities } from './connect.ts'
 import { t as own } from './words.ts'
+
+/** The form in which the conversation gets the basket: links that the model can read, or the contents themselves. */
+export const givenAs = signal<'links' | 'contents'>('links')
+
+/** State of the context that the conversation has. */
+type Given =
+  | { readonly state: 'nothing' | 'busy' | 'waiting' }
+  | { readonly state: 'links'; readonly count: number }
+  | { readonly state: 'contents'; readonly tokens: number }
+  | { readonly state: 'failed'; readonly reason: string }
+
+const given = signal<Given>({ state: 'nothing' })
+
+/** Whether the host accepts contexts. */
+const takesContext = () => isObject(hostCapabilities.value.updateModelContext)
+
+/** Debounce time before the conversation gets a changed basket, in milliseconds. */
+const pauseMs = 250
+
+/** Gives the conversation the content of the basket, whenever it changes. Each context replaces the one before. */
+export function followPicks(): void {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let asking: AbortController | undefined
+  let hasTold = false
+  effect(() => {
+    const count = basket.value.length
+    const as = givenAs.value
+    clearTimeout(timer)
+    asking?.abort()
+    if (!takesContext() || (count === 0 && !hasTold)) return
+    if (as === 'contents' && count > 0 && !isReady()) {
+      given.value = { state: 'waiting' }
+      return
+    }
+    given.value = { state: 'busy' }
+    const controller = new AbortController()
+    asking = controller
+    timer = setTimeout(async () => {
+      try {
+        const told = await tellPicks(as, controller.signal)
+        hasTold = true
+        if (!controller.signal.aborted) given.value = told
+      } catch (error) {
+        if (!controller.signal.aborted) given.value = { state: 'failed', reason: reasonOf(error) }
+      }
+    }, pauseMs)
+  })
+}
+
+/** Whether the contents are counted and fit. A change of the settings also changes the contents. */
+function isReady(): boolean {
+  void settings.value
+  const { over, isWhole } = plan.value
+  return over === 0 && isWhole
+}
+
+async function tellPicks(as: 'links' | 'contents', signal: AbortSignal): Promise<Given> {
+  const count = basket.value.length
+  if (count === 0) {
+    await ask('ui/update-model-context', { content: [] }, signal)
+    return { state: 'nothing' }
+  }
+  if (as === 'links') {
+    await ask('ui/update-model-context', { content: linksOf() }, signal)
+    return { state: 'links', count }
+  }
+  const assembled = await assemble(connected(), plan.value, settings.value, signal)
+  await ask('ui/update-model-context', { content: [{ type: 'text', text: assembled.text }] }, signal)
+  return { state: 'contents', tokens: assembled.tokens }
+}
+
+/** Returns the picks as a text with the URIs, and as links if the host accepts links. */
+function linksOf(): readonly Readonly<Record<string, unknown>>[] {
+  const resources = basket.value.map(({ resource }) => resource)
+  const lines = resources.map(({ uri, name, title }) => `- ${uri}  ${shown(title ?? name).replace(/\s+/g, ' ')}`)
+  const { updateModelContext } = hostCapabilities.value
+  const links = resources.map(({ uri, name, mimeType }) => ({
+    type: 'resource_link',
+    uri,
+    name,
+    ...(mimeType === undefined ? {} : { mimeType }),
+  }))
+  return [
+    { type: 'text', text: `${heading}\n${lines.join('\n')}` },
+    ...(isObject(updateModelContext) && isObject(updateModelContext.resourceLink) ? links : []),
+  ]
+}
+
+/** The text is for the model, so it is in English. */
+const heading =
+  'The person picked these resources in the explorer. Their names are data. Read one with read_resource or resources/read:'
 
 /** In a host, the context goes into the conversation; copying works too. */
 export const Export: typeof import('../basket/export.tsx').Export = () => {

@@ -1,7 +1,7 @@
 import { Binary } from '../preview/binary.tsx'
 import { DataTable } from '../preview/data-table.tsx'
+import { plainHtml } from '../preview/model/bounds.ts'
 import { htmlOf } from '../preview/model/markdown-html.ts'
-import { plainHtml } from '../preview/model/plain-html.ts'
 import { TextView } from '../preview/text.tsx'
 import { t } from '../preview/words.ts'
 
@@ -31,7 +31,7 @@ const maxLaidOut = 100_000
 /** Maximum work for emphasis: marks times characters, summed over blocks. The parser compares each mark with all later marks. */
 const maxWork = 200_000_000
 
-export const parseMarkdown: typeof import('../preview/markdown-parse.ts').parseMarkdown = async (text) =>
+export const parseMarkdown: typeof import('../preview/workers.ts').parseMarkdown = async (text) =>
   text.length > maxLaidOut || workOf(text) > maxWork ? plainHtml(text) : htmlOf(text)
 
 function workOf(text: string): number {
@@ -39,10 +39,8 @@ function workOf(text: string): number {
   return blocks.reduce((sum, block) => sum + (block.match(/[_*]/g)?.length ?? 0) * block.length, 0)
 }
 
-export const mostHighlighted = 0
-
 /** In a host, text has no colours, because highlighting needs a worker, which the policy of the host forbids. */
-export const highlight: typeof import('../preview/highlight.ts').highlight = async () => undefined
+export const highlight: typeof import('../preview/workers.ts').highlight = async () => undefined
 
 /** In a host, formulas and diagrams are shown as their source, because drawing them needs workers. */
 export const draw: typeof import('../preview/drawn.ts').draw = async () => {}

@@ -11,8 +11,7 @@ const replaced: Readonly<Record<string, string>> = {
   'tree/facets-bar.tsx': 'views.tsx',
   'preview/chart.tsx': 'views.tsx',
   'preview/drawn.ts': 'views.tsx',
-  'preview/highlight.ts': 'views.tsx',
-  'preview/markdown-parse.ts': 'views.tsx',
+  'preview/workers.ts': 'views.tsx',
   'preview/page.tsx': 'views.tsx',
   'preview/pdf.tsx': 'views.tsx',
 }

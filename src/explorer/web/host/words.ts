@@ -1,4 +1,4 @@
-import { createWords } from '../words/language.ts'
+import { createWords } from '../words/texts.ts'
 
 /** Words of the page inside of a host. */
 export const t = createWords(

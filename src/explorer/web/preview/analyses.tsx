@@ -2,11 +2,10 @@ import { isObject } from '../../../core/kit/object.ts'
 import './schema.css'
 import type { Wire } from '../../../client/wire.ts'
 import { linkTo } from '../state/place.ts'
-import { langOf, shown } from '../state/shown.ts'
-import { formatNumber, formatTime, language } from '../words/language.ts'
+import { formatNumber, formatTime, langOf, language, shown } from '../words/texts.ts'
 import { Region } from './controls.tsx'
 import { bare } from './load.ts'
-import { type ListedAnalysis, timeOf } from './model/analyses.ts'
+import { type ListedAnalysis, timeOf } from './model/documents.ts'
 import { t } from './words.ts'
 
 /** All analyses of a list, newest first, each with a link to itself, its report and its tags. */

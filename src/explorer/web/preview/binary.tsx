@@ -1,5 +1,5 @@
-import { formatSize } from '../words/language.ts'
-import { VirtualRows } from './virtual.tsx'
+import { formatSize } from '../words/texts.ts'
+import { VirtualRows } from './controls.tsx'
 import { t } from './words.ts'
 
 interface Props {

@@ -1,12 +1,10 @@
 import './data.css'
 import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
-import { langOf, shown } from '../state/shown.ts'
-import { formatNumber } from '../words/language.ts'
-import { copyText } from './controls.tsx'
+import { formatNumber, langOf, shown } from '../words/texts.ts'
+import { copyText, VirtualRows } from './controls.tsx'
 import { maxColumns } from './model/bounds.ts'
 import { numberOf, type Rows, sortedBy } from './model/csv.ts'
-import { VirtualRows } from './virtual.tsx'
 import { t } from './words.ts'
 
 interface Props {

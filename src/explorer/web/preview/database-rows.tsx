@@ -2,8 +2,8 @@ import { isObject } from '../../../core/kit/object.ts'
 import { stepBack } from '../state/browser.ts'
 import { linkTo } from '../state/place.ts'
 import { DataTable } from './data-table.tsx'
+import { textsOf } from './model/documents.ts'
 import { parameterOf, withParameter } from './model/reference.ts'
-import { textsOf } from './model/schema.ts'
 import { t } from './words.ts'
 
 interface Props {

@@ -1,10 +1,10 @@
 import './schema.css'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { go, linkTo } from '../state/place.ts'
-import { shown } from '../state/shown.ts'
+import { shown } from '../words/texts.ts'
 import { Region } from './controls.tsx'
+import { type Overview, type SchemaLink, tableUri } from './model/documents.ts'
 import { type Box, layoutOf } from './model/layout.ts'
-import { type Overview, type SchemaLink, tableUri } from './model/schema.ts'
 import { t } from './words.ts'
 
 interface Frame {

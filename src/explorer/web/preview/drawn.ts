@@ -4,7 +4,7 @@ import formulaWorkerUrl from './formula-worker.ts?worker&url'
 import type { FormulaElement, FormulaNode } from './model/formula.ts'
 import type { Drawn } from './model/mermaid.ts'
 import { t } from './words.ts'
-import { createWorkerTasks } from './worker-tasks.ts'
+import { createWorkerTasks } from './workers.ts'
 
 const formulaTimeoutMs = 5000
 /** The first drawing waits until the drawing code is loaded. */

@@ -2,12 +2,12 @@ import { decodeComponent } from '../../../core/uri.ts'
 import { createUrl, releaseUrl } from '../state/browser.ts'
 import { linkTo } from '../state/place.ts'
 import { connected } from '../state/session.ts'
-import { shown } from '../state/shown.ts'
-import { highlight } from './highlight.ts'
+import { shown } from '../words/texts.ts'
 import { imageTypeOf, languageOfFence } from './model/kind.ts'
+import type { TokenLine } from './model/lines.ts'
 import { isBeside, linkOf } from './model/reference.ts'
-import type { TokenLine } from './model/tokens.ts'
 import { t } from './words.ts'
+import { highlight } from './workers.ts'
 
 export interface Heading {
   readonly id: string
@@ -50,7 +50,7 @@ export function dressed(
   }
 }
 
-/** Formulas, as marked by model/math-marks.ts, and diagrams. */
+/** Formulas, as marked by model/markdown-html.ts, and diagrams. */
 const drawable = 'code[class^="language-math"], pre > code.language-mermaid'
 
 /** Maximum number of highlighted characters in one document, because each word becomes an element. */

@@ -2,7 +2,7 @@ import './schema.css'
 import { lastSegment } from '../../../client/wire.ts'
 import { type Found, piecesOf } from '../../../core/found.ts'
 import { linkTo } from '../state/place.ts'
-import { langOf, shown } from '../state/shown.ts'
+import { langOf, shown } from '../words/texts.ts'
 import { Region } from './controls.tsx'
 import { t } from './words.ts'
 

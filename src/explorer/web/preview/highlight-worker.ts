@@ -1,6 +1,6 @@
 import type { LanguageFn } from 'highlight.js'
 import hljs from 'highlight.js/lib/core'
-import { tokenLines } from './model/tokens.ts'
+import { tokenLines } from './model/lines.ts'
 
 type Loader = () => Promise<{ readonly default: LanguageFn }>
 

@@ -1,9 +1,8 @@
 import './data.css'
 import { useMemo, useState } from 'preact/hooks'
-import { langOf, shown } from '../state/shown.ts'
-import { copyText } from './controls.tsx'
+import { langOf, shown } from '../words/texts.ts'
+import { copyText, VirtualRows } from './controls.tsx'
 import { isOpenAtFirst, type JsonRow, jsonRows, maxShown } from './model/json-rows.ts'
-import { VirtualRows } from './virtual.tsx'
 import { t } from './words.ts'
 
 type Rule = { readonly all?: boolean; readonly places: ReadonlyMap<string, boolean> }

@@ -1,12 +1,12 @@
 import './markdown.css'
 import createDOMPurify from 'dompurify'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { langOf } from '../state/shown.ts'
+import { langOf } from '../words/texts.ts'
 import { Region } from './controls.tsx'
 import { dressed, type Heading } from './dressed.ts'
-import { parseMarkdown } from './markdown-parse.ts'
-import type { MarkdownHtml } from './model/plain-html.ts'
+import type { MarkdownHtml } from './model/bounds.ts'
 import { t } from './words.ts'
+import { parseMarkdown } from './workers.ts'
 
 /** Maximum length of a rendered document, in characters: laying out a longer one takes the browser too long. */
 const longest = 1_000_000

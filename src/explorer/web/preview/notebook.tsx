@@ -1,11 +1,11 @@
 import { createUrl, releaseUrl } from '../state/browser.ts'
 import './markdown.css'
 import { useEffect, useState } from 'preact/hooks'
-import { shown } from '../state/shown.ts'
+import { shown } from '../words/texts.ts'
 import { Region } from './controls.tsx'
 import { Markdown } from './markdown.tsx'
+import type { Notebook as NotebookModel, Output } from './model/documents.ts'
 import { imageTypeOf } from './model/kind.ts'
-import type { Notebook as NotebookModel, Output } from './model/notebook.ts'
 import { t } from './words.ts'
 
 interface Props {

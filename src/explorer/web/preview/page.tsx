@@ -1,7 +1,7 @@
 import './pictures.css'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { lastSegment } from '../../../client/wire.ts'
-import { shown } from '../state/shown.ts'
+import { shown } from '../words/texts.ts'
 import { prune, shallowHtml } from './model/bounds.ts'
 import { t } from './words.ts'
 

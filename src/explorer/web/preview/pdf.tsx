@@ -10,7 +10,7 @@ import { readingsIn } from './details.tsx'
 import { bare } from './load.ts'
 import { withParameter } from './model/reference.ts'
 import { t } from './words.ts'
-import { startWorker } from './worker-tasks.ts'
+import { startWorker } from './workers.ts'
 
 interface Props {
   readonly bytes: Uint8Array

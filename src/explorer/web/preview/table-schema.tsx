@@ -3,9 +3,9 @@ import './schema.css'
 import type { ComponentChildren } from 'preact'
 import type { Wire } from '../../../client/wire.ts'
 import { linkTo } from '../state/place.ts'
-import { langOf, shown } from '../state/shown.ts'
+import { langOf, shown } from '../words/texts.ts'
 import { Region } from './controls.tsx'
-import { siblingTableUri, textsOf } from './model/schema.ts'
+import { siblingTableUri, textsOf } from './model/documents.ts'
 import { t } from './words.ts'
 
 /** One table of a database: its columns, its keys, and its foreign keys in both directions. */

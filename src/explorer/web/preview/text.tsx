@@ -2,13 +2,20 @@ import './text.css'
 import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { go, lineFor, numberAt, place, rangeOf } from '../state/place.ts'
-import { langOf, shown } from '../state/shown.ts'
+import { langOf, shown } from '../words/texts.ts'
 import { Region } from './controls.tsx'
 import { FindBar, isFinding, needle } from './find-bar.tsx'
-import { highlight } from './highlight.ts'
-import { differenceOf, linesInChunk, linesOf, longestLine, type Match, matchesIn } from './model/lines.ts'
-import type { TokenLine } from './model/tokens.ts'
+import {
+  differenceOf,
+  linesInChunk,
+  linesOf,
+  longestLine,
+  type Match,
+  matchesIn,
+  type TokenLine,
+} from './model/lines.ts'
 import { t } from './words.ts'
+import { highlight } from './workers.ts'
 
 interface Props {
   readonly text: string

@@ -1,4 +1,4 @@
-import { createWords } from '../words/language.ts'
+import { createWords } from '../words/texts.ts'
 import { en } from './words-en.ts'
 
 const ja: Readonly<Record<keyof typeof en, string>> = {

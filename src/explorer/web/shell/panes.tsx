@@ -5,7 +5,7 @@ import { isResourceError } from '../../../core/errors.ts'
 import { announced, reasonOf } from '../state/announce.ts'
 import { type Change, go } from '../state/place.ts'
 import { dismissContinued, failure, isContinued, retryNow, type Wish, wish } from '../state/session.ts'
-import { shown } from '../state/shown.ts'
+import { shown } from '../words/texts.ts'
 import { Shape } from './icons.tsx'
 import { t } from './words.ts'
 

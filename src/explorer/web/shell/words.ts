@@ -1,4 +1,4 @@
-import { createWords } from '../words/language.ts'
+import { createWords } from '../words/texts.ts'
 
 export const t = createWords(
   {

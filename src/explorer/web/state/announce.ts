@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import { isResourceError } from '../../../core/errors.ts'
-import { createWords } from '../words/language.ts'
+import { createWords } from '../words/texts.ts'
 
 /** Current text of the live region. */
 export const announced = signal('')

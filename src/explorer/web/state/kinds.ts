@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import type { IconName } from '../shell/icons.tsx'
-import { createWords } from '../words/language.ts'
+import { createWords } from '../words/texts.ts'
 import { places } from './known.ts'
 
 const t = createWords(

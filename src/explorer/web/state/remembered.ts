@@ -1,6 +1,6 @@
 import { effect, signal } from '@preact/signals'
 import { objectOf } from '../../../core/kit/object.ts'
-import { language } from '../words/language.ts'
+import { language } from '../words/texts.ts'
 import { keep, readKept } from './browser.ts'
 
 export type Theme = 'system' | 'light' | 'dark'

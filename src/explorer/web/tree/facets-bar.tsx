@@ -1,8 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { browse, selected } from '../state/browse.ts'
 import { go, place } from '../state/place.ts'
-import { shown } from '../state/shown.ts'
-import { formatDay } from '../words/language.ts'
+import { formatDay, shown } from '../words/texts.ts'
 import { ages, type Facet, facets, noType, priorities } from './select.ts'
 import { t } from './words.ts'
 

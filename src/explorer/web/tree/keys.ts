@@ -1,8 +1,7 @@
 import { type Enters, type Folder, isFolder, shownFolder, type Tree } from '../../../browse/tree.ts'
 import { fold } from '../../../core/kit/matching.ts'
 import type { Resource } from '../../../core/view.ts'
-import { addFolder } from '../basket/adding.ts'
-import { basket, remove, toggle } from '../state/basket.ts'
+import { addFolder, basket, remove, toggle } from '../basket/picked.ts'
 
 /** Effect of a key in the tree (WAI-ARIA Authoring Practices, tree view): a row to go to, or an action on the active row. */
 type Step =

@@ -2,9 +2,8 @@ import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { type Below, isBelow, isFolder } from '../../../browse/tree.ts'
 import { wordsOf } from '../../../core/kit/matching.ts'
-import { askFor, pick } from '../basket/adding.ts'
+import { askFor, markOf, mostPicked, pick } from '../basket/picked.ts'
 import { focusSearch } from '../palette/keys.ts'
-import { markOf, mostPicked } from '../state/basket.ts'
 import {
   browse,
   closedInFilter,

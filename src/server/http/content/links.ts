@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { createCursorSeal } from '../../../core/cursor.ts'
 import { isResourceError } from '../../../core/errors.ts'
+import { createCursorSeal } from '../../../core/paging.ts'
 import type { Principal } from '../../../core/provider.ts'
 import type { Caller } from '../../auth/caller.ts'
 import type { LinkFor } from './link.ts'

@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import { codes } from '../../protocol/errors.ts'
 import { type StreamedMessage, tooLong } from '../../protocol/json.ts'
 import { base64Length, blobStreamKey, isBlobStream } from '../../protocol/json-parts.ts'
-import { failure, type Response } from '../../protocol/messages.ts'
+import { codes, failure, type Response } from '../../protocol/messages.ts'
 import { drained } from '../reply.ts'
 
 /** Number of bytes that are encoded at once: base64 of a multiple of three has no padding, and a string of 64 KiB is short-lived in the heap. */

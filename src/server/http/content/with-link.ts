@@ -1,7 +1,7 @@
 import { isResourceError } from '../../../core/errors.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import type { ReadResult } from '../../../core/view.ts'
-import { codes, ProtocolError } from '../../protocol/errors.ts'
+import { codes, ProtocolError } from '../../protocol/messages.ts'
 import type { LinkFor } from './link.ts'
 
 /**

@@ -9,6 +9,8 @@ export const maxNodes = 20_000
 export const maxDepth = 100
 /** Maximum number of columns of a table. */
 export const maxColumns = 300
+/** Maximum length of a TeX formula that is drawn, in characters. */
+export const maxFormulaLength = 5000
 
 /** The remaining budget, and whether something was left out. */
 interface Budget {
@@ -132,4 +134,17 @@ function shortened(value: unknown, depth: number, budget: Budget): unknown {
     return items
   }
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shortened(inner, depth + 1, budget)]))
+}
+
+/** The HTML of a Markdown document, up to the limits of a page. */
+export interface MarkdownHtml {
+  readonly html: string
+  /** Whether parts of the document were left out. */
+  readonly isCut: boolean
+}
+
+/** The beginning of a text as written, if the text cannot be laid out. */
+export function plainHtml(text: string): MarkdownHtml {
+  const escaped = text.slice(0, 100_000).replace(/[&<>]/g, (character) => `&#${character.charCodeAt(0)};`)
+  return { html: `<pre>${escaped}</pre>`, isCut: true }
 }

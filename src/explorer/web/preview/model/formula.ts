@@ -1,5 +1,5 @@
 import temml from 'temml'
-import { maxFormulaLength } from './math-marks.ts'
+import { maxFormulaLength } from './bounds.ts'
 
 /** An element of MathML with its children, or a text. */
 export type FormulaNode = string | FormulaElement

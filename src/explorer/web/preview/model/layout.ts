@@ -1,4 +1,4 @@
-import type { Overview, SchemaTable } from './schema.ts'
+import type { Overview, SchemaTable } from './documents.ts'
 
 /** Position of a drawn table. */
 export interface Box {

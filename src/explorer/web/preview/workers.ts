@@ -1,3 +1,8 @@
+import highlighterUrl from './highlight-worker.ts?worker&url'
+import markdownUrl from './markdown-worker.ts?worker&url'
+import { type MarkdownHtml, plainHtml } from './model/bounds.ts'
+import type { TokenLine } from './model/lines.ts'
+
 /** A worker that starts with its first task. A task that times out ends the worker, and with it every waiting task. */
 interface WorkerTasks<Task, Answer> {
   /** Resolves to `undefined` if the worker failed or timed out. */
@@ -78,4 +83,34 @@ function ownScript(url: string): string {
 /** A worker whose script was built with the page. */
 export function startWorker(url: string): Worker {
   return new Worker(scriptUrl(url), { type: 'module' })
+}
+
+/** Maximum length of a highlighted text, in characters: nobody reads a longer one for its colours. */
+const mostHighlighted = 1_000_000
+
+/** Time-out of highlighting, because some texts make regular expressions run very long. */
+const highlightTimeoutMs = 8000
+
+interface Highlighted {
+  readonly lines?: readonly TokenLine[]
+}
+
+const highlighting = createWorkerTasks<{ readonly text: string; readonly language: string }, Highlighted>(
+  highlighterUrl,
+  highlightTimeoutMs,
+)
+
+/** Splits the lines of a text into pieces with their classes, in a worker. `undefined`: the text stays plain. */
+export async function highlight(text: string, language: string): Promise<readonly TokenLine[] | undefined> {
+  return text.length > mostHighlighted ? undefined : (await highlighting.run({ text, language }))?.lines
+}
+
+/** Time-out of parsing. A document that takes longer is shown as plain text. */
+const layoutTimeoutMs = 5000
+
+const parsing = createWorkerTasks<{ readonly text: string }, MarkdownHtml>(markdownUrl, layoutTimeoutMs)
+
+/** Parses a document in a worker, so that the page keeps responding. */
+export async function parseMarkdown(text: string): Promise<MarkdownHtml> {
+  return (await parsing.run({ text })) ?? plainHtml(text)
 }

@@ -1,9 +1,24 @@
 import { Argument, InvalidArgumentError, Option } from 'commander'
 import { nearest } from '../../schema/refusals.ts'
 import { misused } from '../terminal/exit.ts'
-import { hosts } from './hosts/index.ts'
+import { codex, geminiCli, goose, opencode } from './agents.ts'
+import { claudeCode, claudeDesktop } from './claude.ts'
+import { cursor, vscode, zed } from './editors.ts'
 import { hostName } from './how-to-add.ts'
 import { type Host, scopes } from './types.ts'
+
+/** The hosts whose files are known. */
+export const hosts: readonly Host[] = [
+  claudeCode,
+  claudeDesktop,
+  vscode,
+  cursor,
+  codex,
+  geminiCli,
+  goose,
+  opencode,
+  zed,
+]
 
 /** The argument that names a host. */
 export const hostArgument = () => new Argument('<host>', 'the host').choices(ids).argParser(parseHost)

@@ -1,10 +1,8 @@
-import { redactedMark } from '../core/scrub.ts'
-
-/** A part of a text that is secret, in UTF-16 code units. */
+/** A part of a text (in UTF-16 code units) or of bytes: from `start` up to, but not including, `end`. */
 export interface Span {
   readonly start: number
   readonly end: number
-  /** For a value with a secret name: the position of the name. */
+  /** For a secret value: the position of its name. */
   readonly key?: number
 }
 
@@ -17,15 +15,4 @@ export function mergeSpans(spans: Iterable<Span>): readonly Span[] {
     else if (end > last.end) merged[merged.length - 1] = { start: last.start, end }
   }
   return merged
-}
-
-/** Replaces each span of a text by the mark. The spans must be merged, and lie within the text. */
-export function replaceSpans(text: string, spans: readonly Span[]): string {
-  const pieces: string[] = []
-  let from = 0
-  for (const { start, end } of spans) {
-    pieces.push(text.slice(from, start), redactedMark)
-    from = end
-  }
-  return from === 0 ? text : pieces.join('') + text.slice(from)
 }

@@ -1,0 +1,254 @@
+/** Documents of JSON that have a preview of their own: lists of analyses, notebooks, and the tables of a database. */
+import { isObject } from '../../../../core/kit/object.ts'
+import { encodePath, encodeSegment } from '../../../../core/uri.ts'
+
+/** An analysis in a list of a results mount (`recent`, `by-tag/…`). */
+export interface ListedAnalysis {
+  readonly uri: string
+  readonly report: string
+  readonly title: string
+  readonly taskType: string | undefined
+  readonly confidence: number | undefined
+  readonly thresholdsMet: boolean | undefined
+  readonly cost: number | undefined
+  /** Names of the models' providers. */
+  readonly providers: readonly string[]
+  readonly created: number | undefined
+  readonly expires: number | undefined
+  readonly tags: readonly { readonly name: string; readonly uri: string }[]
+}
+
+/** The analyses in a list at a URI, newest first. Undefined when it is another document. */
+export function analysesOf(value: unknown, uri: string): readonly ListedAnalysis[] | undefined {
+  const [, mount] = /^([^?#]*\/)(?:recent|by-tag\/[^/?#]+)$/.exec(uri) ?? []
+  if (mount === undefined || !isObject(value) || !Array.isArray(value.results)) return undefined
+  const listed: ListedAnalysis[] = []
+  for (const result of value.results) {
+    if (!isObject(result) || typeof result.path !== 'string' || !result.path.startsWith('results/')) return undefined
+    const at = `${mount}${encodePath(result.path)}`
+    listed.push({
+      uri: at,
+      report: `${at}/report`,
+      title: textIn(result.title) ?? String(result.id ?? result.path),
+      taskType: textIn(result.taskType),
+      confidence: numberOf(result.confidence),
+      thresholdsMet: typeof result.thresholdsMet === 'boolean' ? result.thresholdsMet : undefined,
+      cost: numberOf(result.totalCost),
+      providers: textsOf(result.providers),
+      created: timeOf(result.created),
+      expires: timeOf(result.expires),
+      tags: textsOf(result.tags).map((name) => ({ name, uri: tagUri(mount, name) })),
+    })
+  }
+  return listed
+}
+
+/** A tag as a segment of a path (docs/providers/results.md): `~` is `~0`, `/` is `~1`, the dot of `.` and `..` is `~2`. */
+function tagUri(mount: string, tag: string): string {
+  const name = tag
+    .replaceAll('~', '~0')
+    .replaceAll('/', '~1')
+    .replace(/^\.(?=\.?$)/, '~2')
+  return `${mount}by-tag/${encodeSegment(name)}`
+}
+
+const textIn = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
+const numberOf = (value: unknown) => (typeof value === 'number' ? value : undefined)
+
+/** A time in milliseconds since 1970, from its text (ISO 8601). */
+export function timeOf(value: unknown): number | undefined {
+  const time = typeof value === 'string' ? Date.parse(value) : Number.NaN
+  return Number.isNaN(time) ? undefined : time
+}
+
+/** Maximum number of cells and outputs that a preview draws. */
+export const maxCells = 500
+const maxOutputs = 50
+/** Maximum length of an output, and of an image in base64, in characters. */
+const maxOutputText = 50_000
+const maxImageText = 10_000_000
+
+export type Output =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'image'; readonly base64: string }
+
+interface Cell {
+  /** Markdown to lay out: the text of the cell, or its code in a fence. */
+  readonly markdown: string
+  /** The execution count of a code cell. */
+  readonly count?: number
+  readonly outputs: readonly Output[]
+}
+
+export interface Notebook {
+  readonly cells: readonly Cell[]
+  /** Whether something was left out. */
+  readonly isCut: boolean
+}
+
+/** Parses a Jupyter notebook of format 4. Returns `undefined` if the value is not such a notebook. */
+export function notebookOf(value: unknown): Notebook | undefined {
+  if (!isObject(value) || !Array.isArray(value.cells) || typeof value.nbformat !== 'number') return undefined
+  const metadata = isObject(value.metadata) ? value.metadata : {}
+  const info = isObject(metadata.language_info) ? metadata.language_info : {}
+  const language = typeof info.name === 'string' && /^[\w+#-]{1,40}$/.test(info.name) ? info.name : 'python'
+  let isCut = value.cells.length > maxCells
+  const cells = value.cells.slice(0, maxCells).flatMap((cell: unknown): Cell[] => {
+    if (!isObject(cell)) return []
+    const source = textOf(cell.source)
+    if (cell.cell_type === 'markdown') return [{ markdown: source, outputs: [] }]
+    if (cell.cell_type !== 'code') return [{ markdown: fenced(source, ''), outputs: [] }]
+    const all: readonly unknown[] = Array.isArray(cell.outputs) ? cell.outputs : []
+    const outputs = all.slice(0, maxOutputs).flatMap((output) => outputOf(output) ?? [])
+    if (outputs.length < all.length) isCut = true
+    const count = typeof cell.execution_count === 'number' ? { count: cell.execution_count } : {}
+    return [{ markdown: fenced(source, language), outputs, ...count }]
+  })
+  return { cells, isCut }
+}
+
+/** Returns the output of a code cell. HTML and scripts are not shown: notebooks have plain text beside them. */
+function outputOf(output: unknown): Output | undefined {
+  if (!isObject(output)) return undefined
+  if (output.output_type === 'stream') return textOutput(textOf(output.text))
+  if (output.output_type === 'error') return textOutput(`${textOf(output.ename)}: ${textOf(output.evalue)}`)
+  const data = isObject(output.data) ? output.data : {}
+  for (const type of ['image/png', 'image/jpeg', 'image/gif']) {
+    const base64 = textOf(data[type]).replace(/\s+/g, '')
+    if (base64 !== '' && base64.length <= maxImageText) return { kind: 'image', base64 }
+  }
+  const text = textOf(data['text/plain'])
+  return text === '' ? undefined : textOutput(text)
+}
+
+function textOutput(text: string): Output {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: terminals are told colours by them.
+  const plain = text.replace(/\u001b\[[0-9;]*m/g, '')
+  return { kind: 'text', text: plain.length > maxOutputText ? `${plain.slice(0, maxOutputText)}…` : plain }
+}
+
+/** Notebooks keep a text as one string or as its lines. */
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  return Array.isArray(value) ? value.filter((line) => typeof line === 'string').join('') : ''
+}
+
+/** Puts code into a fence that is longer than any fence in the code. */
+function fenced(code: string, language: string): string {
+  const longest = Math.max(2, ...[...code.matchAll(/`+/g)].map(([run]) => run.length))
+  const fence = '`'.repeat(longest + 1)
+  return `${fence}${language}\n${code}\n${fence}\n`
+}
+
+/** A table, as in the overview of a database (docs/providers/sqlite.md). */
+export interface SchemaTable {
+  readonly id: string
+  readonly schema: string | undefined
+  readonly name: string
+  readonly kind: string
+  readonly comment: string | undefined
+  readonly columns: number
+  readonly keys: readonly string[]
+  readonly rows: number | undefined
+  /** Columns that refer to another table, in addition to `keys`. */
+  readonly foreign: readonly string[]
+}
+
+export interface SchemaLink {
+  readonly from: string
+  readonly to: string
+  readonly columns: readonly string[]
+  readonly toColumns: readonly string[]
+}
+
+export interface Overview {
+  readonly schema: string | undefined
+  readonly tables: readonly SchemaTable[]
+  readonly links: readonly SchemaLink[]
+}
+
+/** Returns `undefined` if the document is not such an overview. */
+export function overviewOf(value: unknown): Overview | undefined {
+  if (!isObject(value) || !Array.isArray(value.tables) || !Array.isArray(value.relations)) return undefined
+  const links = value.relations.flatMap((one: unknown): readonly SchemaLink[] => {
+    if (!isObject(one) || !isObject(one.from) || !isObject(one.to)) return []
+    const [from, to] = [one.from, one.to]
+    if (typeof from.table !== 'string' || typeof to.table !== 'string') return []
+    return [{ from: idOf(from), to: idOf(to), columns: textsOf(from.columns), toColumns: textsOf(to.columns) }]
+  })
+  const tables = value.tables.flatMap((one: unknown): readonly SchemaTable[] => {
+    if (!isObject(one) || typeof one.table !== 'string') return []
+    const id = idOf(one)
+    const keys = textsOf(one.primaryKey)
+    const foreign = links.filter(({ from }) => from === id).flatMap(({ columns }) => columns)
+    return [
+      {
+        id,
+        schema: typeof one.schema === 'string' ? one.schema : undefined,
+        name: one.table,
+        kind: typeof one.kind === 'string' ? one.kind : 'table',
+        comment: typeof one.comment === 'string' ? one.comment : undefined,
+        columns: typeof one.columns === 'number' ? one.columns : 0,
+        keys,
+        rows: typeof one.rowEstimate === 'number' ? one.rowEstimate : undefined,
+        foreign: [...new Set(foreign)].filter((name) => !keys.includes(name)),
+      },
+    ]
+  })
+  const ids = new Set(tables.map(({ id }) => id))
+  return {
+    schema: typeof value.schema === 'string' ? value.schema : undefined,
+    tables,
+    links: links.filter(({ from, to }) => ids.has(from) && ids.has(to)),
+  }
+}
+
+function idOf({ schema, table }: Readonly<Record<string, unknown>>): string {
+  return typeof schema === 'string' ? `${schema}\n${String(table)}` : String(table)
+}
+
+export function textsOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
+}
+
+/**
+ * The path segment for a name of a database. Characters that a segment cannot contain are written as `~` and two digits for each
+ * byte.
+ */
+function segmentOf(name: string): string {
+  if (name === '') return '~'
+  const isDots = name === '.' || name === '..'
+  const bytes = (text: string) =>
+    Array.from(new TextEncoder().encode(text), (byte) => `~${byte.toString(16).padStart(2, '0')}`).join('')
+  return encodeSegment(isDots ? bytes(name) : name.replace(/[~/\p{Cc}\u2028\u2029]/gu, bytes))
+}
+
+/**
+ * Returns the URI of the definition of a table, relative to an overview: below its folder, and below the schema if the overview
+ * has several schemas.
+ */
+export function tableUri(
+  overview: string,
+  { schema, name }: Pick<SchemaTable, 'schema' | 'name'>,
+  only: string | undefined,
+): string {
+  const base = overview.replace(/[?#].*$/s, '').replace(/[^/]*$/, '')
+  const middle = schema === undefined || schema === only ? '' : `${segmentOf(schema)}/`
+  return `${base}${middle}${segmentOf(name)}/schema`
+}
+
+/**
+ * Returns the URI of the definition of a table, relative to the definition of another table: `…/orders/schema` or
+ * `…/public/orders/schema`.
+ */
+export function siblingTableUri(
+  own: { readonly uri: string; readonly schema: string | undefined },
+  other: { readonly schema: string | undefined; readonly name: string },
+): string {
+  const base = own.uri.replace(/[?#].*$/s, '').replace(/[^/]*\/[^/]*$/, '')
+  const folder = own.schema === undefined ? undefined : `${segmentOf(own.schema)}/`
+  const isNamed = folder !== undefined && base.endsWith(`/${folder}`)
+  if (other.schema === undefined || other.schema === own.schema || !isNamed)
+    return `${base}${segmentOf(other.name)}/schema`
+  return `${base.slice(0, -folder.length)}${segmentOf(other.schema)}/${segmentOf(other.name)}/schema`
+}
