@@ -155,6 +155,14 @@ describe('what is no text', () => {
         for (let i = 0; i < 30; i++) expect(detectEncoding(make(size)), `${kind} ${size}`).toBeUndefined()
   })
 
+  test('nor are a few bytes with a zero, and an odd number of bytes, taken for UTF-16', () => {
+    for (const text of ['x', 'ok', '123']) expect(detectEncoding(encode(text, 'utf-16le')), text).toBeUndefined()
+    const sentence = encode('The quick brown fox jumps.\n', 'utf-16le')
+    expect(detectEncoding(sentence)).toBe('utf-16le')
+    expect(detectEncoding(sentence.subarray(0, -1))).toBeUndefined()
+    expect(detectEncoding(Buffer.from('x\0y'))).toBeUndefined()
+  })
+
   test('nor is text that is in none of these encodings', () => {
     const [russian, greek] = ['Все люди рождаются свободными и равными.', 'Όλοι οι άνθρωποι γεννιούνται ελεύθεροι.']
     for (const label of ['windows-1251', 'koi8-r', 'iso-8859-5', 'cp866'])

@@ -33,7 +33,7 @@ export function detectEncoding(bytes: Uint8Array, ...languages: readonly (Langua
   const mark = markOf(bytes)
   if (mark === 'utf-8') return isMostlyUtf8(head) && !head.includes(0) ? mark : undefined
   if (mark !== undefined) return isUtf16(head, mark) ? mark : undefined
-  if (head.includes(0)) return guessUtf16(head)
+  if (head.includes(0)) return isEnoughUtf16(bytes) ? guessUtf16(head) : undefined
   const { sample, cut } = sampleOf(bytes)
   if (hasControls(head) || hasControls(sample)) return undefined
   if (isAscii(sample)) return isJis(sample) ? 'iso-2022-jp' : 'utf-8'
@@ -43,6 +43,14 @@ export function detectEncoding(bytes: Uint8Array, ...languages: readonly (Langua
   const guess = likeliest(scored, languages)
   const isIn = guess !== undefined && decodeBytes(sample, guess, 'strict') !== undefined
   return declared(head, sample) ?? (isIn ? guess : undefined) ?? mostlyAscii(sample) ?? ofLanguages(scored, languages)
+}
+
+/** Minimum length of a UTF-16 text without a byte order mark, in bytes: fewer can be a number as well. */
+const leastUtf16 = 8
+
+/** Whether bytes can be a text in UTF-16: an even number, as the beginnings of files have that are looked at. */
+function isEnoughUtf16({ length }: Uint8Array): boolean {
+  return length >= leastUtf16 && length % 2 === 0
 }
 
 /** Whether bytes look like a text, without bytes that no text has, although the encoding is unknown. */
