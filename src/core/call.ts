@@ -100,18 +100,26 @@ export class CallContext extends WithLateSignal implements Context {
   declare readonly most?: number
   declare readonly bare?: boolean
   declare readonly arrival?: Arrival
+  declare readonly into?: (bytes: number) => Buffer
   declare readonly allows?: (path: string) => boolean
 
   constructor(
     abort: LateAbort,
     principal: Principal,
-    { most, bare, arrival, allows }: { [Key in 'most' | 'bare' | 'arrival' | 'allows']?: Context[Key] | undefined },
+    {
+      most,
+      bare,
+      arrival,
+      into,
+      allows,
+    }: { [Key in 'most' | 'bare' | 'arrival' | 'into' | 'allows']?: Context[Key] | undefined },
   ) {
     super(abort)
     this.principal = principal
     if (most !== undefined) this.most = most
     if (bare !== undefined) this.bare = bare
     if (arrival !== undefined) this.arrival = arrival
+    if (into !== undefined) this.into = into
     if (allows !== undefined) this.allows = allows
   }
 }

@@ -22,7 +22,7 @@ import { createRouter } from './router.ts'
 import { createTools } from './tools.ts'
 import { tracedSource } from './trace.ts'
 import { type ParsedUri, parseAddress, parseQuery, parseUri } from './uri.ts'
-import type { CallOptions, ReadOptions, ReadResult, ResourceContent, View } from './view.ts'
+import type { CallOptions, PartOptions, ReadOptions, ReadResult, ResourceContent, View } from './view.ts'
 
 export type Mount = MountOptions
 
@@ -152,11 +152,11 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
   }
 
   const readContextOf = (options: ReadOptions = {}, most?: number): Context => {
-    const { bare, arrival } = options
+    const { bare, arrival, into } = options
     const abort = WithLateSignal.abortOf(options)
-    if (abort === undefined) return { ...contextOf(options), ...defined({ bare, arrival, most }) }
+    if (abort === undefined) return { ...contextOf(options), ...defined({ bare, arrival, into, most }) }
     if (abort.aborted) throw abort.reason
-    return new CallContext(abort, principal, { bare, arrival, most })
+    return new CallContext(abort, principal, { bare, arrival, into, most })
   }
 
   const locate = (uri: string) => {
@@ -181,8 +181,8 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
 
   /** Reads a content that is larger than what is read at once: in parts, if the caller takes them, or else when there is room for it. */
   const readLarge = async (uri: string, options: ReadOptions, size: number): Promise<ReadResult> => {
-    const part = async (of: string, { signal }: CallOptions) =>
-      readNow(of, readContextOf(defined({ signal, bare: options.bare })))
+    const part = async (of: string, { signal, into }: PartOptions) =>
+      readNow(of, readContextOf(defined({ signal, into, bare: options.bare })))
     const streamed = size > 0 ? await options.large?.(size, part) : undefined
     if (streamed !== undefined) return streamed
     await options.room?.()

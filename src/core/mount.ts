@@ -216,8 +216,8 @@ function withAccess(provider: Provider, allows: (principal: Principal, path: str
     const own = context.allows ?? ((path: string) => allows(context.principal, path))
     const abort = WithLateSignal.abortOf(context)
     if (abort === undefined) return { ...context, allows: own }
-    const { principal, most, bare, arrival } = context
-    return new CallContext(abort, principal, { most, bare, arrival, allows: own })
+    const { principal, most, bare, arrival, into } = context
+    return new CallContext(abort, principal, { most, bare, arrival, into, allows: own })
   }
   const { list, read, stat, templates, complete, prompts, tools } = provider
   const completePrompt = prompts?.complete

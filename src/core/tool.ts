@@ -29,6 +29,11 @@ export interface Context {
   /** The arrival of the request, when it is the first thing that its client has asked for. See {@link Arrival}. */
   readonly arrival?: Arrival
   /**
+   * Returns memory for the bytes of the content: a source may read them into it, in the place of memory of its own. The caller needs them no more when it
+   * reads the next part, and uses the memory again.
+   */
+  readonly into?: (bytes: number) => Buffer
+  /**
    * Whether the caller may see another path of the same source, by the access rules. A source that serves one entry under several
    * paths (by a symbolic link) checks each path except the requested one; if the caller may not see one of them, the entry must
    * look missing. Undefined: every path may be seen.

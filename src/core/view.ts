@@ -40,7 +40,13 @@ export interface CallOptions {
   readonly signal?: AbortSignal
 }
 
-export interface ReadOptions extends CallOptions {
+/** Options of the read of a part. */
+export interface PartOptions extends CallOptions {
+  /** Memory for its bytes ({@link Context.into}). */
+  readonly into?: ((bytes: number) => Buffer) | undefined
+}
+
+export interface ReadOptions extends PartOptions {
   /** Waits until there is memory for a large content, before it is fetched. Default: no wait. */
   readonly room?: () => Promise<void>
   /**
@@ -49,7 +55,7 @@ export interface ReadOptions extends CallOptions {
    */
   readonly large?: (
     size: number,
-    read: (uri: string, options: CallOptions) => Promise<ReadResult>,
+    read: (uri: string, options: PartOptions) => Promise<ReadResult>,
   ) => Promise<ReadResult | undefined>
   /** Whether only the contents are needed: facts that need a look-up of their own may be left out. */
   readonly bare?: boolean

@@ -100,7 +100,7 @@ function timed(store: ObjectStore, ms: number): ObjectStore {
         const body = await watch.run((own) => store.get(query, own))
         return {
           ...body,
-          bytes: () => watch.run(() => body.bytes()).finally(watch.end),
+          bytes: (into) => watch.run(() => body.bytes(into)).finally(watch.end),
           discard: () => {
             watch.end()
             body.discard()

@@ -30,6 +30,8 @@ interface ReaderParts {
   readonly linkSeconds: number | undefined
 }
 
+type Wanted = { readonly [Key in 'most' | 'into']?: Context[Key] | undefined } & Pick<Context, 'signal'>
+
 interface Part {
   readonly details: ObjectDetails
   readonly bytes: Buffer
@@ -48,7 +50,7 @@ export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
   const beginnings = createRecent<Beginning>(10_000)
 
   /** Reads the body of an answer, unless it exceeds the limit. */
-  const fetchPart = async (body: ObjectBody, range: ByteRange | undefined, most?: number): Promise<Part> => {
+  const fetchPart = async (body: ObjectBody, range: ByteRange | undefined, { most, into }: Wanted): Promise<Part> => {
     const { details, start } = body
     try {
       rangeWithin(range, details.size, maxBytes)
@@ -57,7 +59,7 @@ export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
       body.discard()
       throw error
     }
-    return { details, bytes: await body.bytes(), start }
+    return { details, bytes: await body.bytes(into), start }
   }
 
   /** An empty range cannot be requested, nor a range of an empty object. */
@@ -71,15 +73,14 @@ export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
   const readPart = async (
     key: string,
     range: ByteRange | undefined,
-    signal: AbortSignal,
-    most?: number,
+    { signal, most, into }: Wanted,
   ): Promise<Part> => {
-    if (range === undefined) return fetchPart(await store.get({ key }, signal), range, most)
+    if (range === undefined) return fetchPart(await store.get({ key }, signal), range, { signal, most })
     const { start, end = Number.MAX_SAFE_INTEGER } = range
     const isFetched = Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && end > start
     if (!isFetched) return emptyPart(key, range, signal)
     try {
-      return await fetchPart(await store.get({ key, range }, signal), range)
+      return await fetchPart(await store.get({ key, range }, signal), range, { signal, into })
     } catch (error) {
       if (error instanceof ObjectFault && error.fault === 'unsatisfiable') return emptyPart(key, range, signal)
       throw error
@@ -127,7 +128,7 @@ export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
   /** Returns the beginning of an object above the limit, and a link to the whole. */
   const readLinked = async (key: string, path: string, seconds: number, signal: AbortSignal): Promise<Content> => {
     const range = { start: 0, end: Math.min(shownBytes, maxBytes) }
-    const part = await readPart(key, range, signal)
+    const part = await readPart(key, range, { signal })
     const content = await contentOf(path, part, range, key, signal)
     const until = Date.now() + seconds * 1000
     const link = { href: await store.link(part.details, seconds, signal), expires: new Date(until).toISOString() }
@@ -139,10 +140,11 @@ export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
     key: string,
     path: string,
     range: ByteRange | undefined,
-    { signal, most }: Pick<Context, 'signal' | 'most'>,
+    wanted: Wanted,
   ): Promise<Content> => {
+    const { signal } = wanted
     try {
-      return await contentOf(path, await readPart(key, range, signal, most), range, key, signal)
+      return await contentOf(path, await readPart(key, range, wanted), range, key, signal)
     } catch (error) {
       const isTooLarge = isResourceError(error, 'too-large') && !isLater(error)
       if (!isTooLarge || range !== undefined || linkSeconds === undefined) throw error
@@ -156,7 +158,7 @@ export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
       key: string,
       path: string,
       range: ByteRange | undefined,
-      context: Pick<Context, 'signal' | 'most'>,
+      context: Wanted,
     ): Promise<Content> => repeatRead(() => readOnce(key, path, range, context), context.signal),
   }
 }

@@ -1,6 +1,6 @@
 import { createRecent } from '../../core/kit/lru.ts'
 import type { Log } from '../../core/log.ts'
-import type { ByteRange } from '../../core/provider.ts'
+import type { ByteRange, Context } from '../../core/provider.ts'
 
 /** Metadata of an object in a listing. */
 export interface ObjectFacts {
@@ -60,7 +60,7 @@ export interface ObjectBody {
   readonly start: number
   readonly end: number
   /** Reads all bytes, or throws {@link ObjectFault} `torn`: never fewer or more bytes, and never bytes that do not match the store's checksum. */
-  bytes(): Promise<Buffer>
+  bytes(into?: Context['into']): Promise<Buffer>
   discard(): void
 }
 

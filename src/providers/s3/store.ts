@@ -165,7 +165,7 @@ function bodyOf(query: GetQuery, opened: Opened, signal: AbortSignal, log: Log):
     if (version !== undefined && details.version !== version) throw new ObjectFault('replaced')
     return {
       ...{ details, start, end },
-      bytes: () => collect(opened, end - start, signal, log),
+      bytes: (into) => collect(opened, into?.(end - start) ?? Buffer.allocUnsafe(end - start), signal, log),
       discard,
     }
   } catch (error) {
@@ -188,15 +188,13 @@ function placeOf(range: ByteRange | undefined, { ContentRange, ContentLength }: 
   return { start, end, size }
 }
 
-/** Reads exactly `length` bytes of an answer. The client verifies the checksums that it knows. */
-async function collect({ answer, discard }: Opened, length: number, signal: AbortSignal, log: Log): Promise<Buffer> {
-  // The pieces are not kept until the end: together with a copy they would take twice as much memory.
-  const bytes = Buffer.allocUnsafe(length)
+/** Reads as many bytes of an answer as there is memory for, and no more may come. The client verifies the checksums that it knows. */
+async function collect({ answer, discard }: Opened, bytes: Buffer, signal: AbortSignal, log: Log): Promise<Buffer> {
   let count = 0
   try {
     for await (const piece of answer.Body as AsyncIterable<Uint8Array>) {
       signal.throwIfAborted()
-      if (count + piece.length > length) throw new ObjectFault('torn')
+      if (count + piece.length > bytes.length) throw new ObjectFault('torn')
       bytes.set(piece, count)
       count += piece.length
     }
@@ -206,7 +204,7 @@ async function collect({ answer, discard }: Opened, length: number, signal: Abor
     throw translateBody(error, log)
   }
   signal.throwIfAborted()
-  if (count !== length) throw new ObjectFault('torn')
+  if (count !== bytes.length) throw new ObjectFault('torn')
   return bytes
 }
 

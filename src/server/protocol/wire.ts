@@ -248,7 +248,8 @@ function bodyOf(content: ResourceContent, forms: BlobForms = {}): Soon<Wire> {
 
 async function collect(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
-  for await (const chunk of stream) chunks.push(chunk)
+  // A copy, because the memory of a piece may be used for the next one.
+  for await (const chunk of stream) chunks.push(Buffer.from(chunk))
   return Buffer.concat(chunks)
 }
 

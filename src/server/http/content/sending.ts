@@ -2,7 +2,7 @@ import { openBody, type ReadFor } from '../../../core/body.ts'
 import { isResourceError, ResourceError } from '../../../core/errors.ts'
 import { followFor } from '../../../core/kit/abort.ts'
 import { metaKeys } from '../../../core/meta.ts'
-import type { ReadResult, ResourceContent } from '../../../core/view.ts'
+import type { PartOptions, ReadResult, ResourceContent } from '../../../core/view.ts'
 import type { Gate } from '../../admission/gate.ts'
 
 /** How a transport sends an answer that is read while it is sent. */
@@ -20,28 +20,42 @@ const streamedBytes = 8 * 1024 * 1024
 
 /**
  * Opens a large content as a stream of its parts, of up to 1 MiB each: a part is read when the client has taken the one before, as every read is. Access,
- * version and length are checked for each part.
+ * version and length are checked for each part. A piece of the stream holds its bytes until the next one is asked for.
  *
  * @returns Undefined for a text, for a source without parts, and for a smaller content: they are read as a whole.
  */
 export async function openLarge(
   uri: string,
   size: number,
-  read: (uri: string, options: { readonly signal?: AbortSignal }) => Promise<ReadResult>,
+  read: (uri: string, options: PartOptions) => Promise<ReadResult>,
   { signal, gate, share, timeoutMs }: Sending,
 ): Promise<ReadResult | undefined> {
   if (size < streamedBytes || uri.includes('?')) return undefined
+  let memory = Buffer.alloc(0)
+  /**
+   * Returns the memory of the part before, which has been sent when the next one is read. New memory of 1 MiB for each part made the collector
+   * of garbage pause all reads. If a source needs memory twice for one part, the second time it is new.
+   */
+  const intoMemory = () => {
+    let isTaken = false
+    return (bytes: number): Buffer => {
+      if (isTaken) return Buffer.allocUnsafeSlow(bytes)
+      isTaken = true
+      if (memory.length < bytes) memory = Buffer.allocUnsafeSlow(bytes)
+      return memory.subarray(0, bytes)
+    }
+  }
   let first: { readonly result: ReadResult; readonly content: ResourceContent } | undefined
   const part: ReadFor = async (of) => {
     const waiting = followFor(signal, timeoutMs)
     try {
       if (first !== undefined) {
-        const ran = await gate.run(() => read(of, { signal: waiting.signal }), share)
+        const ran = await gate.run(() => read(of, { signal: waiting.signal, into: intoMemory() }), share)
         if ('refused' in ran) throw new ResourceError('unavailable', 'Too many requests are in flight.')
         return ran.value
       }
       // The request has its slot already.
-      const result = await read(of, { signal: waiting.signal })
+      const result = await read(of, { signal: waiting.signal, into: intoMemory() })
       const [content] = result.contents
       if (content !== undefined) first = { result, content }
       return result

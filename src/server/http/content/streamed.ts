@@ -76,7 +76,8 @@ export async function collected(answer: Response): Promise<Response> {
       if (!isBlobStream(content.blob)) contents.push(content)
       else {
         const bytes: Uint8Array[] = []
-        for await (const piece of content.blob[blobStreamKey]) bytes.push(piece)
+        // A copy, because the memory of a piece is used for the next one.
+        for await (const piece of content.blob[blobStreamKey]) bytes.push(Buffer.from(piece))
         contents.push({ ...content, blob: Buffer.concat(bytes).toString('base64') })
       }
     }
