@@ -1,45 +1,6 @@
+import type { Context } from './call.ts'
 import type { Content, Entry, Icon, Resource } from './entry.ts'
 import { invalid } from './errors.ts'
-
-/** The caller of an operation. `id` is unique per caller; access rules name `roles`. */
-export interface Principal {
-  readonly id: string
-  readonly roles: readonly string[]
-  /** The OAuth scopes that its token grants, including those that a broader one implies. Undefined when no token limits it. */
-  readonly scopes?: readonly string[] | undefined
-}
-
-/**
- * Requests with the same arrival had all arrived before the first of them was handled. So a source that looks whether something has changed while
- * it answers one of them need not look again for the others. Compared by identity.
- */
-export type Arrival = object
-
-/** Context of every call: the caller, and the signal that aborts it. A provider stops its work soon after the abort. */
-export interface Context {
-  readonly principal: Principal
-  readonly signal: AbortSignal
-  /**
-   * Maximum size of the content at the moment, in bytes. For a larger one, a provider that knows the size before it fetches the
-   * content throws {@link later}; the catalog then retries when there is room. Other providers may ignore it.
-   */
-  readonly most?: number
-  /** Whether only the content is needed: facts that need a look-up of their own may be left out. */
-  readonly bare?: boolean
-  /** The arrival of the request, when it is the first thing that its client has asked for. See {@link Arrival}. */
-  readonly arrival?: Arrival
-  /**
-   * Returns memory for the bytes of the content: a source may read them into it, in the place of memory of its own. The caller needs them no more when it
-   * reads the next part, and uses the memory again.
-   */
-  readonly into?: (bytes: number) => Buffer
-  /**
-   * Whether the caller may see another path of the same source, by the access rules. A source that serves one entry under several
-   * paths (by a symbolic link) checks each path except the requested one; if the caller may not see one of them, the entry must
-   * look missing. Undefined: every path may be seen.
-   */
-  readonly allows?: (path: string) => boolean
-}
 
 /** A tool of a provider: an action beyond reading. */
 export interface ProvidedTool {

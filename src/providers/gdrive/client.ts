@@ -188,7 +188,7 @@ function createRequests({ credentials, endpoint, timeoutMs }: ClientOptions) {
     return { client, drive: new drive_v3.Drive({ auth: client, retry: false, fetchImplementation }) }
   }
 
-  const authorization = (): Promise<Opened> => {
+  const openClient = (): Promise<Opened> => {
     authorized ??= open().catch((error: unknown) => {
       authorized = undefined
       throw error
@@ -207,7 +207,7 @@ function createRequests({ credentials, endpoint, timeoutMs }: ClientOptions) {
 
   const attemptOnce = async <T>(work: Work<T>, signal: AbortSignal): Promise<Outcome<T>> => {
     await sleep(quietUntil - performance.now(), signal)
-    const { client, drive } = await untilAbort(authorization(), signal)
+    const { client, drive } = await untilAbort(openClient(), signal)
     const token = client.credentials.access_token
     try {
       return { value: (await untilAbort(work(drive, { signal }), signal)).data }

@@ -1,10 +1,10 @@
 import { escapes } from './source.ts'
 
 /** The kinds of PromQL tokens. A duration is a number too: `5m` is 300. */
-type TokenKind = 'name' | 'number' | 'string' | 'symbol' | 'end'
+type Kind = 'name' | 'number' | 'string' | 'symbol' | 'end'
 
 export interface Token {
-  readonly kind: TokenKind
+  readonly kind: Kind
   /** The text to send: a string is in double quotes, every other token is unchanged. */
   readonly text: string
   /** The unescaped value of a string; for other tokens, the text. */
@@ -65,7 +65,7 @@ type Inside = 'expression' | 'braces' | 'brackets'
 type Found = Omit<Token, 'at'> & { readonly length: number }
 
 function nextToken(match: (pattern: RegExp) => string | undefined, inside: Inside): Found | undefined {
-  const found = (kind: TokenKind, text: string): Found => ({ kind, text, value: text, length: text.length })
+  const found = (kind: Kind, text: string): Found => ({ kind, text, value: text, length: text.length })
   if (inside !== 'brackets') {
     const name = match(inside === 'braces' ? patterns.label : patterns.metric)
     if (name !== undefined) return found('name', name)

@@ -80,7 +80,7 @@ function isValueOfSecret(key: string, { entries }: Table): boolean {
   )
 }
 
-/** Whether a value belongs to the option before it: `["--password", "hunter2"]`. */
+/** Whether a value belongs to the option before it: `["--password", "…"]`. */
 function isValueOfOption(item: Node, before: Node | undefined): boolean {
   if (before?.kind !== 'scalar' || item.kind !== 'scalar' || item.text.startsWith('-')) return false
   const name = /^--?([A-Za-z][\w-]{1,40})$/.exec(before.text)?.[1]

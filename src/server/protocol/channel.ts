@@ -1,7 +1,6 @@
-import { Bag, type Cancellation, createOverdue, LateAbort, WithLateSignal } from '../../core/call.ts'
+import { type Arrival, Bag, type Cancellation, createOverdue, LateAbort, WithLateSignal } from '../../core/call.ts'
 import { attempt, chain, type Soon } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
-import type { Arrival } from '../../core/tool.ts'
 import { hasTelemetry, type TraceContext, traceContextIn } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import type { Pass } from '../admission/gate.ts'

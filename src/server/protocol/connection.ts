@@ -1,7 +1,6 @@
-import { type Cancellation, cancelRequest } from '../../core/call.ts'
+import { type Arrival, type Cancellation, cancelRequest } from '../../core/call.ts'
 import { chain, type Soon } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
-import type { Arrival } from '../../core/tool.ts'
 import type { TraceContext } from '../../core/trace.ts'
 import { createGate, type Gate, type Pass } from '../admission/gate.ts'
 import { overloaded } from '../admission/overload.ts'

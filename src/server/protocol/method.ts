@@ -1,6 +1,7 @@
+import type { Arrival } from '../../core/call.ts'
 import type { Soon } from '../../core/kit/chain.ts'
 import type { Principal } from '../../core/provider.ts'
-import type { Arrival, Tool, ToolApp, ToolProgress } from '../../core/tool.ts'
+import type { Tool, ToolApp, ToolProgress } from '../../core/tool.ts'
 import { type TraceContext, traced } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import type { Pass } from '../admission/gate.ts'
