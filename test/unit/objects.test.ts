@@ -288,7 +288,7 @@ describe.each(['s3', 'gcs'] as const)('%s', (name) => {
       if (content === undefined || !('stream' in content)) throw new Error('It is no stream.')
       expect(store.requests.length).toBeLessThan(4)
       const pieces: Uint8Array[] = []
-      for await (const piece of content.stream) pieces.push(piece)
+      for await (const piece of content.stream) pieces.push(Buffer.from(piece))
       expect(Buffer.concat(pieces).equals(store.table.get('movie.bin')?.bytes ?? Buffer.alloc(0))).toBe(true)
       expect(store.requests.length).toBeGreaterThan(9)
       await catalog.close()

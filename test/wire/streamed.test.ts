@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
-import type { Provider } from '../../src/core/provider.ts'
+import { ResourceError } from '../../src/core/errors.ts'
+import type { ByteRange, Context, Provider } from '../../src/core/provider.ts'
 import { createScrubber } from '../../src/core/scrub.ts'
 import { files } from '../../src/providers/files/index.ts'
 import type { HttpOptions } from '../../src/server/http/serve-http.ts'
@@ -41,8 +42,13 @@ afterAll(() => rm(root, { recursive: true, force: true }))
 
 const log = () => {}
 
+interface Asked {
+  readonly range: ByteRange
+  readonly context: Context
+}
+
 /** Serves the file, and notes each part that is read of it. `before` runs before each. */
-async function start(options: Partial<HttpOptions> = {}, before: (start: number) => Promise<void> = async () => {}) {
+async function start(options: Partial<HttpOptions> = {}, before: (asked: Asked) => Promise<void> = async () => {}) {
   const inner = await files({ root, maxBytes: 64 * mib })
   const parts: number[] = []
   const noted: Provider = {
@@ -50,7 +56,7 @@ async function start(options: Partial<HttpOptions> = {}, before: (start: number)
     read: async (request, context) => {
       if (request.range !== undefined) {
         parts.push(request.range.start)
-        await before(request.range.start)
+        await before({ range: request.range, context })
       }
       return inner.read(request, context)
     },
@@ -84,6 +90,19 @@ describe('a large content of bytes over HTTP', () => {
     await channel.close()
   })
 
+  test('is the same if a source reads each part in several steps, all of them into the memory that it is given', async () => {
+    let given = 0
+    const limit = 300_000
+    const { url } = await start({}, async ({ range, context }) => {
+      if (range.end !== undefined && range.end - range.start > limit)
+        throw new ResourceError('too-large', 'Too large.', { reason: 'too-large', limit })
+      if (context.into !== undefined) given++
+    })
+    const { result } = JSON.parse(await (await ask(url)).text()) as { result: { contents: [{ blob: string }] } }
+    expect(result.contents[0].blob === movie.toString('base64')).toBe(true)
+    expect(given).toBeGreaterThan(30)
+  })
+
   test('is read no faster than the client takes it, and no more of it once the client is gone', async () => {
     const { url, parts } = await start()
     const request = httpRequest(url, { method: 'POST', headers })
@@ -107,8 +126,8 @@ describe('a large content of bytes over HTTP', () => {
   })
 
   test('is broken off when the source fails, and never looks complete', async () => {
-    const { url } = await start({}, async (at) => {
-      if (at > 4 * mib) throw new Error('the disk is gone')
+    const { url } = await start({}, async ({ range }) => {
+      if (range.start > 4 * mib) throw new Error('the disk is gone')
     })
     const response = await ask(url)
     expect(response.status).toBe(200)

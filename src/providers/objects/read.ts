@@ -70,11 +70,7 @@ export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
     return { details, bytes: Buffer.alloc(0), start }
   }
 
-  const readPart = async (
-    key: string,
-    range: ByteRange | undefined,
-    { signal, most, into }: Wanted,
-  ): Promise<Part> => {
+  const readPart = async (key: string, range: ByteRange | undefined, { signal, most, into }: Wanted): Promise<Part> => {
     if (range === undefined) return fetchPart(await store.get({ key }, signal), range, { signal, most })
     const { start, end = Number.MAX_SAFE_INTEGER } = range
     const isFetched = Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && end > start
@@ -154,12 +150,8 @@ export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
 
   return {
     /** @throws ResourceError of the store, `too-large` above the limit, `invalid` for a range beyond the end. */
-    read: (
-      key: string,
-      path: string,
-      range: ByteRange | undefined,
-      context: Wanted,
-    ): Promise<Content> => repeatRead(() => readOnce(key, path, range, context), context.signal),
+    read: (key: string, path: string, range: ByteRange | undefined, context: Wanted): Promise<Content> =>
+      repeatRead(() => readOnce(key, path, range, context), context.signal),
   }
 }
 
