@@ -11,7 +11,8 @@ export interface Body {
   /** Length of the whole, in bytes; undefined when it is known only at the end. Without it there are no ranges. */
   readonly length: number | undefined
   /**
-   * Yields the bytes from `start` up to, but not including, `end`. Without them, all bytes.
+   * Yields the bytes from `start` up to, but not including, `end`. Without them, all bytes. With `inOneMemory`, a piece holds its bytes until the
+   * next one is asked for.
    *
    * @throws ResourceError `unavailable` when the resource changes meanwhile.
    */
@@ -22,6 +23,14 @@ export interface Body {
 
 /** Reads a URI as the caller of the link. */
 export type ReadFor = (uri: string, options: ReadOptions) => Promise<ReadResult>
+
+interface BodyOptions extends ReadOptions {
+  /**
+   * Whether parts may be read into the same memory. New memory of 1 MiB for each part takes a quarter of the CPU, for full collections of garbage that
+   * all reads wait for. Default false.
+   */
+  readonly inOneMemory?: boolean
+}
 
 /** Maximum number of bytes that are requested of a source at once. */
 const maxPartBytes = 1024 * 1024
@@ -38,7 +47,7 @@ const firstPartBytes = 64 * 1024
 export async function openBody(
   read: ReadFor,
   uri: string,
-  options: ReadOptions,
+  options: BodyOptions,
   tooLarge?: ResourceError,
 ): Promise<Body> {
   if (tooLarge !== undefined) return openParts(read, uri, options, tooLarge)
@@ -88,13 +97,30 @@ function wholeBody(content: ResourceContent): Body {
 }
 
 /** A resource that is read in parts. A text has no ranges: redaction and the encoding decide how long it is. */
-async function openParts(read: ReadFor, uri: string, options: ReadOptions, error: Error): Promise<Body> {
+async function openParts(
+  read: ReadFor,
+  uri: string,
+  { inOneMemory = false, ...options }: BodyOptions,
+  error: Error,
+): Promise<Body> {
+  let memory = Buffer.alloc(0)
+  /** Returns the memory of the part before. If a source needs memory twice for one part, the second time it is new. */
+  const intoMemory = () => {
+    let isTaken = false
+    return (bytes: number): Buffer => {
+      if (isTaken) return Buffer.allocUnsafeSlow(bytes)
+      isTaken = true
+      if (memory.length < bytes) memory = Buffer.allocUnsafeSlow(bytes)
+      return memory.subarray(0, bytes)
+    }
+  }
   let step = firstPartBytes
   let maxStep = maxPartBytes
   const part = async (start: number, end = Number.POSITIVE_INFINITY): Promise<Part> => {
     const last = Math.min(end, start + step) - 1
     try {
-      const found = partOf(onlyContent(await read(`${uri}?bytes=${start}-${last}`, options)), error)
+      const asked = inOneMemory ? { ...options, into: intoMemory() } : options
+      const found = partOf(onlyContent(await read(`${uri}?bytes=${start}-${last}`, asked)), error)
       step = Math.min(2 * step, maxStep)
       return found
     } catch (failure) {
@@ -107,9 +133,12 @@ async function openParts(read: ReadFor, uri: string, options: ReadOptions, error
     }
   }
   const first = await part(0)
+  /** Whether the memory of the first part still holds it. */
+  let isHeld = true
   const bytes = async function* (start = 0, end?: number): AsyncGenerator<Uint8Array> {
     let at = start
-    let piece = start === 0 && end === undefined ? first : await part(start, end)
+    let piece = isHeld && start === 0 && end === undefined ? first : await part(start, end)
+    isHeld = !inOneMemory
     for (;;) {
       if (piece.content.version !== first.content.version || piece.first !== at)
         throw new ResourceError('unavailable', 'The resource changed while it was read.')

@@ -31,31 +31,17 @@ export async function openLarge(
   { signal, gate, share, timeoutMs }: Sending,
 ): Promise<ReadResult | undefined> {
   if (size < streamedBytes || uri.includes('?')) return undefined
-  let memory = Buffer.alloc(0)
-  /**
-   * Returns the memory of the part before, which has been sent when the next one is read. New memory of 1 MiB for each part made the collector
-   * of garbage pause all reads. If a source needs memory twice for one part, the second time it is new.
-   */
-  const intoMemory = () => {
-    let isTaken = false
-    return (bytes: number): Buffer => {
-      if (isTaken) return Buffer.allocUnsafeSlow(bytes)
-      isTaken = true
-      if (memory.length < bytes) memory = Buffer.allocUnsafeSlow(bytes)
-      return memory.subarray(0, bytes)
-    }
-  }
   let first: { readonly result: ReadResult; readonly content: ResourceContent } | undefined
-  const part: ReadFor = async (of) => {
+  const part: ReadFor = async (of, { into }) => {
     const waiting = followFor(signal, timeoutMs)
     try {
       if (first !== undefined) {
-        const ran = await gate.run(() => read(of, { signal: waiting.signal, into: intoMemory() }), share)
+        const ran = await gate.run(() => read(of, { signal: waiting.signal, into }), share)
         if ('refused' in ran) throw new ResourceError('unavailable', 'Too many requests are in flight.')
         return ran.value
       }
       // The request has its slot already.
-      const result = await read(of, { signal: waiting.signal, into: intoMemory() })
+      const result = await read(of, { signal: waiting.signal, into })
       const [content] = result.contents
       if (content !== undefined) first = { result, content }
       return result
@@ -64,7 +50,7 @@ export async function openLarge(
     }
   }
   try {
-    const body = await openBody(part, uri, {}, withoutParts)
+    const body = await openBody(part, uri, { inOneMemory: true }, withoutParts)
     if (first === undefined || body.length !== size) return undefined
     const { range: _, meta, ...content } = first.content as ResourceContent & { readonly bytes: Uint8Array }
     const { [metaKeys.part]: __, ...others } = meta ?? {}

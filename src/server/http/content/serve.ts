@@ -14,7 +14,7 @@ import type { ServeOptions } from '../../serve.ts'
 import type { Audit } from '../../telemetry/audit.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { nothingHere, statusOf } from '../other-routes.ts'
-import { drained, refuse, replyJson, taken } from '../reply.ts'
+import { refuse, replyJson, taken } from '../reply.ts'
 import { type ContentLinks, contentPath } from './links.ts'
 import { matchesTag, rangeOf } from './range.ts'
 
@@ -75,7 +75,7 @@ export function createContentServer(
     }
     const record = createRecord(audit, principal, uri)
     try {
-      const body = await openBody(read, uri, {})
+      const body = await openBody(read, uri, { inOneMemory: true })
       record('ok', await send({ request, response, uri, scrubber }, body))
     } catch (error) {
       record(gone.signal.aborted ? 'cancelled' : isResourceError(error) ? error.kind : 'internal', 0)
@@ -170,11 +170,23 @@ async function write(
     // Redaction has changed its length, or the source is of another size than it said.
     if (promised !== undefined && written > promised) break
     if (response.destroyed) throw clientGone()
-    if (piece.length > 0 && !response.write(piece)) await drained(response)
+    if (piece.length > 0) await flushed(response, piece)
   }
   if (promised !== undefined && written !== promised)
     throw new ResourceError('unavailable', 'The content is not as long as it was said to be.')
   return written
+}
+
+/** Writes a piece, and resolves when the system has it, or the client is gone: the next piece may come in the same memory. */
+function flushed(response: ServerResponse, piece: Uint8Array): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      response.off('close', done)
+      resolve()
+    }
+    response.once('close', done)
+    response.write(piece, done)
+  })
 }
 
 /** Yields a result that was taken before, and what follows it. */
