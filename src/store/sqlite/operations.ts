@@ -7,6 +7,7 @@ import { bytesOf } from '../texts-rules.ts'
 import { type Database, type Found, listIn, transaction, type Value } from './database.ts'
 import { createRows, type RowOperations } from './rows.ts'
 import { prepareTexts, type TextStatements } from './statements.ts'
+import { createTermSums } from './term-sums.ts'
 import { createFinding, type Home, tokensOf } from './texts-finding.ts'
 
 /** All operations on a database. */
@@ -27,6 +28,7 @@ const batch = 200
 function createTexts(database: Database): TextOperations {
   const statements = prepareTexts(database)
   const { find, findOrMake, save } = createHomes(statements)
+  const sums = createTermSums(database)
 
   const drop = (home: Home, text: Found): Home => {
     const id = Number(text.id)
@@ -59,6 +61,7 @@ function createTexts(database: Database): TextOperations {
           home = add(home, text)
         }
         save(home)
+        sums.save()
       }),
     textsRemove: (name, keys) =>
       transaction(database, () => {
@@ -73,6 +76,7 @@ function createTexts(database: Database): TextOperations {
         if (some.length === 0) return false
         for (const text of some) home = drop(home, text)
         save(home)
+        sums.save()
         return true
       }),
     textsList: (name, { prefix = '', after = '', mimeType = null, limit }) =>
