@@ -55,6 +55,12 @@ interface Match {
   readonly share: number
 }
 
+/** The terms in a text, and the weight of those that are closest together. */
+interface Seen {
+  readonly matches: readonly Match[]
+  readonly near: number
+}
+
 /** Scores passages by the terms of a query. */
 export interface Ranker {
   /** The score of a passage by itself. It depends only on the arguments. */
@@ -87,6 +93,19 @@ export function createRanker(terms: readonly RatedTerm[]): Ranker {
   const matchesOf = (text: string) => findMatches(text, complete, beginning, wanted)
   const areWords = terms.map(({ term }) => classOf(term.codePointAt(0) ?? 0) === word)
   const together = areWords.includes(false) ? nearness.characters : nearness.words
+  const lookAt = (text: string): Seen => {
+    const matches = matchesOf(fold(text).text)
+    return { matches, near: closest(matches, terms, together.units) }
+  }
+  /** The titles and paths of documents, which several passages share. */
+  const names = new Map<string, Seen>()
+  const lookAtName = (name: string): Seen => {
+    const known = names.get(name)
+    if (known !== undefined) return known
+    const seen = lookAt(name)
+    names.set(name, seen)
+    return seen
+  }
 
   return {
     terms,
@@ -95,15 +114,14 @@ export function createRanker(terms: readonly RatedTerm[]): Ranker {
     judge: ({ passage, place, length, path, title }, averageLength) => {
       const counts = new Float64Array(terms.length)
       let near = 0
-      const count = (text: string, times: number) => {
-        const found = matchesOf(fold(text).text)
-        for (const { term, share } of found) counts[term] = (counts[term] ?? 0) + times * share
-        near = Math.max(near, closest(found, terms, together.units))
+      const count = (seen: Seen, times: number) => {
+        for (const { term, share } of seen.matches) counts[term] = (counts[term] ?? 0) + times * share
+        near = Math.max(near, seen.near)
       }
-      count(passage.text, 1)
-      count(title, bm25.title)
-      count(path, bm25.path)
-      count(passage.heading ?? '', bm25.heading)
+      count(lookAt(passage.text), 1)
+      count(lookAtName(title), bm25.title)
+      count(lookAtName(path), bm25.path)
+      if (passage.heading !== undefined) count(lookAt(passage.heading), bm25.heading)
       const isOfWords = together === nearness.words
       // A text of words may begin with empty lines.
       if (isOfWords ? place === 0 : passage.start === 1) {
@@ -168,6 +186,9 @@ function findMatches(
 
 /** The sum of the weights of the terms in the best stretch, each counted once. One pass with a sliding window. */
 function closest(matches: readonly Match[], terms: readonly RatedTerm[], units: number): number {
+  const [one] = matches
+  if (one === undefined) return 0
+  if (matches.length === 1) return terms[one.term]?.weight ?? 0
   const counts = new Int32Array(terms.length)
   let sum = 0
   let best = 0
