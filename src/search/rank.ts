@@ -21,6 +21,8 @@ export interface RatedTerm {
   readonly share: number
   /** As in `QueryTerm`: it only ranks, and finds nothing by itself while there are better matches. */
   readonly loose: boolean
+  /** As in `QueryTerm`: it stands only for words that are written together, without a hyphen or a dot. */
+  readonly joined?: true
   /** Other forms of the word, if it is rare. */
   readonly forms?: readonly WordForm[]
 }
@@ -85,9 +87,10 @@ export interface Judged {
 
 export function createRanker(terms: readonly RatedTerm[]): Ranker {
   const complete = new Map<string, Meant>()
-  for (const [index, { term, prefix }] of terms.entries()) if (!prefix) complete.set(term, { index, share: 1 })
+  for (const [index, { term, prefix, joined = false }] of terms.entries())
+    if (!prefix) complete.set(term, { index, share: 1, joined })
   for (const [index, { forms = [] }] of terms.entries())
-    for (const { term, share } of forms) if (!complete.has(term)) complete.set(term, { index, share })
+    for (const { term, share } of forms) if (!complete.has(term)) complete.set(term, { index, share, joined: false })
   const beginning = new Map(terms.flatMap(({ term, prefix }, index) => (prefix ? [[term, index] as const] : [])))
   const wanted = beginningsOf([...complete.keys(), ...beginning.keys()])
   const matchesOf = (text: string) => findMatches(text, complete, beginning, wanted)
@@ -160,7 +163,10 @@ export function createRanker(terms: readonly RatedTerm[]): Ranker {
 interface Meant {
   readonly index: number
   readonly share: number
+  readonly joined: boolean
 }
+
+const separator = /[^\p{L}_]/u
 
 function findMatches(
   text: string,
@@ -173,7 +179,8 @@ function findMatches(
     text,
     (found, start, end, kind) => {
       const term = complete.get(found)
-      if (term !== undefined && kind !== 'tail') matches.push({ term: term.index, start, end, share: term.share })
+      if (term !== undefined && kind !== 'tail' && !(term.joined && separator.test(text.slice(start, end))))
+        matches.push({ term: term.index, start, end, share: term.share })
       if (beginning.size === 0 || (kind !== 'bigram' && kind !== 'tail')) return
       const first = String.fromCodePoint(found.codePointAt(0) ?? 0)
       const begun = beginning.get(first)
