@@ -67,14 +67,17 @@ export function parseQuery(text: string): Query {
   return { terms: [...terms.values()], phrases: isLong ? [] : phrases.filter((phrase) => phrase !== '') }
 }
 
-/** Collects the terms of neighbouring words that have letters only and one space between them, written together. */
+/** Words that are written together with a neighbour have only letters, and not too few: `of` and `a` say nothing about a name. */
+const joinable = /^\p{L}{3,}$/u
+
+/** Collects the terms of neighbouring words with one space between them, written together. Figures: decision 12. */
 function createJoined(text: string) {
   const terms = new Set<string>()
   let last = { start: 0, end: -2 }
   return {
     terms,
     add: (start: number, end: number): void => {
-      const isPlain = /^\p{L}+$/u.test(text.slice(start, end))
+      const isPlain = joinable.test(text.slice(start, end))
       if (isPlain && last.end === start - 1 && text[last.end] === ' ')
         terms.add(stem((text.slice(last.start, last.end) + text.slice(start, end)).toLowerCase()))
       last = { start, end: isPlain ? end : -2 }
