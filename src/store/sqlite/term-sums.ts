@@ -15,7 +15,7 @@ export interface TermSums {
 const together = 500
 
 /** A block of an id, as two halves: the ids of some blocks are too large for a number of JavaScript. */
-const idOf = 'id >> 32, id & 4294967295'
+const idOf = 'd.id >> 32, d.id & 4294967295'
 const idFrom = '(?1 << 32) | ?2'
 
 /** Makes the checksums of all blocks, for a database that has none. */
@@ -38,7 +38,7 @@ export function createTermSums(database: Database): TermSums {
   )
   const flush = database.prepare(`insert into part_terms (part_terms) values ('flush')`)
   const written = database.prepareList(
-    `select w.id >> 32, w.id & 4294967295, d.block from written_blocks w join part_terms_data d on d.id = w.id`,
+    `select ${idOf}, d.block from written_blocks w join part_terms_data d on d.id = w.id`,
   )
   const put = database.prepare(`insert or replace into term_sums (id, sum) values (${idFrom}, ?3)`)
   const clear = database.prepare('delete from written_blocks')
@@ -68,8 +68,7 @@ export function checkTermIndex(database: Database): void {
     if (leaf === undefined) continue
     const isFirst = leaf.segment !== segment
     segment = leaf.segment
-    const known = directory.get(`${leaf.segment} ${leaf.page}`)
-    directory.delete(`${leaf.segment} ${leaf.page}`)
+    const known = directory.get(leaf.place)
     // FTS5 finds the first block of a segment without the directory, and cuts it while it merges.
     if (!isFirst && !isEntryOf(known, block)) throw failure('damaged', 'the directory of the term index')
   }
@@ -78,9 +77,14 @@ export function checkTermIndex(database: Database): void {
 }
 
 /** The entries of FTS5's directory: for each block with a first term, the beginning of this term that separates it from those before. */
-function directoryOf(database: Database): Map<string, Uint8Array> {
+function directoryOf(database: Database): ReadonlyMap<number, Uint8Array> {
   const rows = database.prepareList('select segid, pgno >> 1, term from part_terms_idx')()
-  return new Map(rows.map(([segment, page, term]) => [`${segment} ${page}`, bytesOf(term)]))
+  return new Map(rows.map(([segment, page, term]) => [placeOf(Number(segment), Number(page)), bytesOf(term)]))
+}
+
+/** One number for a page of a segment. */
+function placeOf(segment: number, page: number): number {
+  return segment * 2 ** 31 + page
 }
 
 function isEntryOf(entry: Uint8Array | undefined, block: Uint8Array): boolean {
@@ -90,9 +94,9 @@ function isEntryOf(entry: Uint8Array | undefined, block: Uint8Array): boolean {
 }
 
 /** The place of a block of terms, by the halves of its id (`FTS5_SEGMENT_ROWID` of fts5_index.c). Undefined: it is another kind of block. */
-function leafOf(high: number, low: number): { readonly segment: number; readonly page: number } | undefined {
+function leafOf(high: number, low: number): { readonly segment: number; readonly place: number } | undefined {
   if (high < 32 || high >= 32 * 65_536 || (high & 31) !== 0 || low >= 2 ** 31) return undefined
-  return { segment: high >> 5, page: low }
+  return { segment: high >> 5, place: placeOf(high >> 5, low) }
 }
 
 /** The first term that begins in a block: its place is the first number behind the content, whose length is in the head of the block. */
@@ -123,9 +127,9 @@ interface Block {
 
 /** All blocks in the order of their ids. */
 function* blocksOf(database: Database, withSums = false): Generator<Block> {
-  const sum = withSums ? '(select s.sum from term_sums s where s.id = part_terms_data.id)' : 'null'
+  const from = withSums ? 'part_terms_data d left join term_sums s on s.id = d.id' : 'part_terms_data d'
   const read = database.prepareList(
-    `select ${idOf}, block, ${sum} from part_terms_data where id > (${idFrom}) order by id limit ${together}`,
+    `select ${idOf}, d.block${withSums ? ', s.sum' : ''} from ${from} where d.id > (${idFrom}) order by d.id limit ${together}`,
   )
   let last = { high: 0, low: 0 }
   for (;;) {
