@@ -52,12 +52,17 @@ export function documentWords(
 ): readonly RatedTerm[] {
   if (parts < long.averagePassages * texts) return []
   const words = terms.filter(({ term, prefix }) => !prefix && classOf(term.codePointAt(0) ?? 0) === word)
-  return words.length < long.words.least ? [] : words
+  return countOf(words) < long.words.least ? [] : words
 }
 
 /** Whether a query that ranks documents is long, such as the text of an issue. */
 export function isLong(words: readonly RatedTerm[]): boolean {
-  return words.length >= long.words.long
+  return countOf(words) >= long.words.long
+}
+
+/** The number of words, of which two that are written together are no other one. */
+function countOf(words: readonly RatedTerm[]): number {
+  return words.filter(({ joined }) => joined !== true).length
 }
 
 /**

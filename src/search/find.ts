@@ -265,8 +265,8 @@ async function withForms(
 ): Promise<readonly RatedTerm[]> {
   const own = new Set(terms.map(({ term }) => term))
   const beginnings: string[] = []
-  const wanted = terms.map(({ term, prefix }, index) => {
-    if (prefix || (counts[index] ?? 0) > forms.mostPassages) return []
+  const wanted = terms.map(({ term, prefix, joined = false }, index) => {
+    if (prefix || joined || (counts[index] ?? 0) > forms.mostPassages) return []
     const { base, words } = derivedFrom(term)
     if (words.length > 0) beginnings.push(base)
     return words.filter((one) => !own.has(one))

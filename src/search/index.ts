@@ -39,7 +39,7 @@ export interface SearchIndexOptions {
 }
 
 /** Maximum size of one write, in UTF-16 units of text and in documents, so that a write is short and its terms are soon freed. */
-const oneWrite = { units: 128_000, documents: 128 }
+const oneWrite = { units: 64_000, documents: 64 }
 /** Time slice for cutting texts, in milliseconds. */
 const oneTurn = 8
 
@@ -52,17 +52,20 @@ export async function openSearchIndex(options: SearchIndexOptions): Promise<Sear
 
   return {
     put: async (documents) => {
+      // While the store writes, one more write waits for it, and the documents of the next are cut: so the store need not wait.
+      let waiting: Promise<void> | undefined
       let writing: Promise<void> | undefined
       try {
-        // While the store writes, the next documents are cut.
         for await (const some of writesOf(documents)) {
           await writing
-          writing = texts.put(some).then(() => embedding?.wake())
-          writing.catch(() => {})
+          writing = waiting
+          waiting = texts.put(some).then(() => embedding?.wake())
+          waiting.catch(() => {})
         }
       } finally {
-        await writing
+        await Promise.allSettled([writing, waiting])
       }
+      await Promise.all([writing, waiting])
     },
     remove: (uris) => texts.remove(uris),
     documents: async (query) => {

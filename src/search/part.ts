@@ -21,8 +21,6 @@ interface Stored {
   readonly s: number
   readonly e: number
   readonly h?: string
-  /** Only on the first passage: the number of passages of the document. */
-  readonly n?: number
 }
 
 /** Prefix of a second entry for a term that the passage is about. */
@@ -59,7 +57,7 @@ export async function textOf(document: SearchDocument, pause: () => Promise<void
       place > 0
         ? { value: JSON.stringify(stored), terms, length: each }
         : {
-            value: JSON.stringify({ ...stored, n: parts.length }),
+            value: JSON.stringify(stored),
             terms: [...terms, ...ofDocument.slice(0, mostTerms - terms.length)],
             length: each,
           },
@@ -129,20 +127,19 @@ export interface Found {
   readonly facts: DocumentFacts
   readonly passage: Passage
   readonly length: number
-  /** The number of passages of the document; only on the first. */
-  readonly passages?: number
+  /** The number of passages of the document. */
+  readonly passages: number
   /** The path below the mount. */
   readonly path: string
   readonly title: string
 }
 
 /** Parses a stored passage. */
-export function foundOf({ id, key, place, mount, length, value, text }: FoundPart): Found {
-  const { t, s, e, h, n } = JSON.parse(value) as Stored
+export function foundOf({ id, key, place, mount, length, value, text, parts }: FoundPart): Found {
+  const { t, s, e, h } = JSON.parse(value) as Stored
   const { facts, path, title } = documentOf(key, mount, text)
   const passage = h === undefined ? { text: t, start: s, end: e } : { text: t, start: s, end: e, heading: h }
-  const found = { id, place, mount, facts, passage, length, path, title }
-  return n === undefined ? found : { ...found, passages: n }
+  return { id, place, mount, facts, passage, length, passages: parts, path, title }
 }
 
 interface ParsedDocument extends Pick<Found, 'mount' | 'facts' | 'path' | 'title'> {
@@ -152,7 +149,7 @@ interface ParsedDocument extends Pick<Found, 'mount' | 'facts' | 'path' | 'title
 
 /** Cache of parsed documents by their keys, because most passages are read together with others of their document. */
 const parsed = new Map<string, ParsedDocument>()
-const maxParsed = 100
+const maxParsed = 500
 
 function documentOf(key: string, mount: string, text: string): ParsedDocument {
   const known = parsed.get(key)

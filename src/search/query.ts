@@ -1,5 +1,5 @@
 import { classOf, fold, han, other, word } from '../text/fold.ts'
-import { type TermKind, tokenize } from '../text/tokenizer.ts'
+import { stem, type TermKind, tokenize } from '../text/tokenizer.ts'
 
 /** A parsed query. */
 export interface Query {
@@ -21,6 +21,8 @@ interface QueryTerm {
    * passage has the word, or a pair of its characters.
    */
   readonly loose: boolean
+  /** Two neighbouring words written together, as identifiers are: `rootpath` for `root path`. */
+  readonly joined?: true
 }
 
 /** Maximum number of terms of a query: the first ones. */
@@ -42,22 +44,45 @@ const particles = /^[をはがのにでともへや]$/u
  * Weights of kinds of pairs. Endings, particles and question words are written in hiragana and are rare in an answer, so by
  * rarity alone they would count more than the words that matter. Katakana are names and foreign words. Figures: decision 12.
  */
-const shares = { hiragana: 0.4, mixed: 0.6, katakana: 1.2, part: 0.5 }
+const shares = { hiragana: 0.4, mixed: 0.6, katakana: 1.2, part: 0.5, joined: 0.3 }
 
 export function parseQuery(text: string): Query {
   const folded = fold(text.slice(0, mostUnits).toWellFormed()).text
   const phrases = [...folded.matchAll(quoted)].map((match) => (match[1] ?? '').trim().toLowerCase())
   const terms = new Map<string, QueryTerm>()
+  const joined = createJoined(folded)
   let lastPair = -1
   tokenize(folded, (term, start, end, kind) => {
     if (kind === 'bigram') lastPair = end
+    if (kind === 'word') joined.add(start, end)
     // The character already ends a pair.
     if (kind === 'tail' && lastPair === end) return
     if (terms.size >= mostTerms && !terms.has(term)) return
     add(terms, term, kind, kind === 'single' && !isWordAlone(folded, start, end))
   })
+  for (const term of joined.terms)
+    if (!terms.has(term) && terms.size < mostTerms)
+      terms.set(term, { term, weight: shares.joined, times: 1, prefix: false, loose: false, joined: true })
   const isLong = phrases.length > 0 && wordsIn(folded.replaceAll(quoted, ' ')) >= wordsOfLong
   return { terms: [...terms.values()], phrases: isLong ? [] : phrases.filter((phrase) => phrase !== '') }
+}
+
+/** Words that are written together with a neighbour have only letters, and not too few: `of` and `a` say nothing about a name. */
+const joinable = /^\p{L}{3,}$/u
+
+/** Collects the terms of neighbouring words with one space between them, written together. Figures: decision 12. */
+function createJoined(text: string) {
+  const terms = new Set<string>()
+  let last = { start: 0, end: -2 }
+  return {
+    terms,
+    add: (start: number, end: number): void => {
+      const isPlain = joinable.test(text.slice(start, end))
+      if (isPlain && last.end === start - 1 && text[last.end] === ' ')
+        terms.add(stem((text.slice(last.start, last.end) + text.slice(start, end)).toLowerCase()))
+      last = { start, end: isPlain ? end : -2 }
+    },
+  }
 }
 
 /** Number of different words in a text; in a script without spaces, three characters count as one word. */

@@ -6,7 +6,7 @@ import type { Judged, Ranker } from './rank.ts'
 import type { Snippet } from './search-index.ts'
 
 /** Number of passages ranked before the task yields to the event loop. */
-const inOneTurn = 25
+const inOneTurn = 50
 /** The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009). */
 const fusion = 60
 /**
@@ -104,18 +104,11 @@ async function othersOf(
     })
     .sort((a, b) => b.score - a.score || (a.uri < b.uri ? -1 : 1))
     .slice(0, completed.documents)
-  const firstOf = (passages: readonly JudgedPassage[]) => {
-    const [one] = passages
-    return one === undefined ? 0 : one.found.id - one.found.place
-  }
-  // The first passage of a document stores the number of its passages.
-  const heads = new Map<number, Found>()
-  for (const { passages } of best) for (const { found } of passages) if (found.place === 0) heads.set(found.id, found)
-  const missing = best.map(({ passages }) => firstOf(passages)).filter((id) => !heads.has(id))
-  if (missing.length > 0) for (const part of await texts.read(missing)) heads.set(part.id, foundOf(part))
   const ids = best.flatMap(({ passages }) => {
-    const first = firstOf(passages)
-    const count = Math.min(completed.passages, heads.get(first)?.passages ?? 1)
+    const [one] = passages
+    if (one === undefined) return []
+    const first = one.found.id - one.found.place
+    const count = Math.min(completed.passages, one.found.passages)
     const known = new Set(passages.map(({ found }) => found.id))
     return Array.from({ length: count }, (_, place) => first + place).filter((id) => !known.has(id))
   })

@@ -21,6 +21,8 @@ export interface RatedTerm {
   readonly share: number
   /** As in `QueryTerm`: it only ranks, and finds nothing by itself while there are better matches. */
   readonly loose: boolean
+  /** As in `QueryTerm`: it stands only for words that are written together, without a hyphen or a dot. */
+  readonly joined?: true
   /** Other forms of the word, if it is rare. */
   readonly forms?: readonly WordForm[]
 }
@@ -55,6 +57,12 @@ interface Match {
   readonly share: number
 }
 
+/** The terms in a text, and the weight of those that are closest together. */
+interface Seen {
+  readonly matches: readonly Match[]
+  readonly near: number
+}
+
 /** Scores passages by the terms of a query. */
 export interface Ranker {
   /** The score of a passage by itself. It depends only on the arguments. */
@@ -79,14 +87,28 @@ export interface Judged {
 
 export function createRanker(terms: readonly RatedTerm[]): Ranker {
   const complete = new Map<string, Meant>()
-  for (const [index, { term, prefix }] of terms.entries()) if (!prefix) complete.set(term, { index, share: 1 })
+  for (const [index, { term, prefix, joined = false }] of terms.entries())
+    if (!prefix) complete.set(term, { index, share: 1, joined })
   for (const [index, { forms = [] }] of terms.entries())
-    for (const { term, share } of forms) if (!complete.has(term)) complete.set(term, { index, share })
+    for (const { term, share } of forms) if (!complete.has(term)) complete.set(term, { index, share, joined: false })
   const beginning = new Map(terms.flatMap(({ term, prefix }, index) => (prefix ? [[term, index] as const] : [])))
   const wanted = beginningsOf([...complete.keys(), ...beginning.keys()])
   const matchesOf = (text: string) => findMatches(text, complete, beginning, wanted)
   const areWords = terms.map(({ term }) => classOf(term.codePointAt(0) ?? 0) === word)
   const together = areWords.includes(false) ? nearness.characters : nearness.words
+  const lookAt = (text: string): Seen => {
+    const matches = matchesOf(fold(text).text)
+    return { matches, near: closest(matches, terms, together.units) }
+  }
+  /** The titles and paths of documents, which several passages share. */
+  const names = new Map<string, Seen>()
+  const lookAtName = (name: string): Seen => {
+    const known = names.get(name)
+    if (known !== undefined) return known
+    const seen = lookAt(name)
+    names.set(name, seen)
+    return seen
+  }
 
   return {
     terms,
@@ -95,15 +117,14 @@ export function createRanker(terms: readonly RatedTerm[]): Ranker {
     judge: ({ passage, place, length, path, title }, averageLength) => {
       const counts = new Float64Array(terms.length)
       let near = 0
-      const count = (text: string, times: number) => {
-        const found = matchesOf(fold(text).text)
-        for (const { term, share } of found) counts[term] = (counts[term] ?? 0) + times * share
-        near = Math.max(near, closest(found, terms, together.units))
+      const count = (seen: Seen, times: number) => {
+        for (const { term, share } of seen.matches) counts[term] = (counts[term] ?? 0) + times * share
+        near = Math.max(near, seen.near)
       }
-      count(passage.text, 1)
-      count(title, bm25.title)
-      count(path, bm25.path)
-      count(passage.heading ?? '', bm25.heading)
+      count(lookAt(passage.text), 1)
+      count(lookAtName(title), bm25.title)
+      count(lookAtName(path), bm25.path)
+      if (passage.heading !== undefined) count(lookAt(passage.heading), bm25.heading)
       const isOfWords = together === nearness.words
       // A text of words may begin with empty lines.
       if (isOfWords ? place === 0 : passage.start === 1) {
@@ -142,7 +163,10 @@ export function createRanker(terms: readonly RatedTerm[]): Ranker {
 interface Meant {
   readonly index: number
   readonly share: number
+  readonly joined: boolean
 }
+
+const separator = /[^\p{L}_]/u
 
 function findMatches(
   text: string,
@@ -155,7 +179,8 @@ function findMatches(
     text,
     (found, start, end, kind) => {
       const term = complete.get(found)
-      if (term !== undefined && kind !== 'tail') matches.push({ term: term.index, start, end, share: term.share })
+      if (term !== undefined && kind !== 'tail' && !(term.joined && separator.test(text.slice(start, end))))
+        matches.push({ term: term.index, start, end, share: term.share })
       if (beginning.size === 0 || (kind !== 'bigram' && kind !== 'tail')) return
       const first = String.fromCodePoint(found.codePointAt(0) ?? 0)
       const begun = beginning.get(first)
@@ -168,6 +193,9 @@ function findMatches(
 
 /** The sum of the weights of the terms in the best stretch, each counted once. One pass with a sliding window. */
 function closest(matches: readonly Match[], terms: readonly RatedTerm[], units: number): number {
+  const [one] = matches
+  if (one === undefined) return 0
+  if (matches.length === 1) return terms[one.term]?.weight ?? 0
   const counts = new Int32Array(terms.length)
   let sum = 0
   let best = 0

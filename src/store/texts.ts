@@ -159,6 +159,8 @@ export interface FoundPart {
   readonly length: number
   /** The value of its text. */
   readonly text: string
+  /** The number of parts of its text. */
+  readonly parts: number
 }
 
 interface TextsSize {

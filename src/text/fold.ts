@@ -59,22 +59,16 @@ function originOf(at: readonly number[], from: readonly number[], index: number)
   return (from[low] ?? 0) + index - (at[low] ?? 0)
 }
 
+/** Finds the next character that is not one of the frequent ones that NFKC does not change, unless a combining mark follows. */
+const unstable = /[^\0-\x7f\u3001\u3002\u300c-\u300f\u3041-\u3096\u30a1-\u30fe\u4e00-\u9fff\uac00-\ud7a3]/g
+
 /** The length of the folded part of a text: it ends before a character that composes with the following one. */
 function runOfStable(text: string, start: number): number {
-  let index = start
-  while (index < text.length && isStable(text.charCodeAt(index))) index++
-  if (index === text.length || index === start) return index
-  return isMark(text, index) ? index - 1 : index
-}
-
-/** Frequent characters that NFKC does not change, unless a combining mark follows. */
-function isStable(unit: number): boolean {
-  if (unit < 0x80) return true
-  if (unit >= 0x4e00 && unit <= 0x9fff) return true
-  if (unit >= 0x3041 && unit <= 0x3096) return true
-  if (unit >= 0x30a1 && unit <= 0x30fe) return true
-  if (unit >= 0xac00 && unit <= 0xd7a3) return true
-  return unit === 0x3001 || unit === 0x3002 || (unit >= 0x300c && unit <= 0x300f)
+  // V8 runs through a string in a regular expression much faster than unit by unit.
+  unstable.lastIndex = start
+  if (!unstable.test(text)) return text.length
+  const index = unstable.lastIndex - 1
+  return index > start && isMark(text, index) ? index - 1 : index
 }
 
 function isMark(text: string, index: number): boolean {

@@ -25,15 +25,44 @@ export type Beginnings = Uint8Array
 /**
  * Yields the terms of a folded text, in the order in which they begin. Linear in its length.
  *
+ * @param emit Must not call this function.
  * @param wanted Beginnings of the wanted terms: most other terms may be skipped, which is faster.
  */
 export function tokenize(text: string, emit: Emit, wanted?: Beginnings): void {
+  const units = unitsOf(text)
   for (let index = 0; index < text.length; ) {
-    const point = text.codePointAt(index) ?? 0
+    const point = pointAt(units, index)
     const found = classOf(point)
     if (found === other) index += point > 0xffff ? 2 : 1
-    else index = found === word ? emitWord(text, index, emit, wanted) : emitRun(text, index, emit, wanted)
+    else index = found === word ? emitWord(text, units, index, emit, wanted) : emitRun(text, units, index, emit, wanted)
   }
+}
+
+/** UTF-16 units of a text, and a zero behind them. */
+type Units = Uint16Array
+
+const isLittleEndian = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1
+let scratch = new Uint16Array(4096)
+
+/**
+ * The units of a text, until the next call. V8 has many kinds of strings (of one and two bytes, slices, joined ones), so code that reads
+ * units of all kinds is slow.
+ */
+function unitsOf(text: string): Units {
+  const { length } = text
+  if (scratch.length <= length) scratch = new Uint16Array(2 * length)
+  if (isLittleEndian) Buffer.from(scratch.buffer, 0, 2 * length).write(text, 'utf16le')
+  else for (let index = 0; index < length; index++) scratch[index] = text.charCodeAt(index)
+  scratch[length] = 0
+  return scratch
+}
+
+/** The code point at an index; a lone surrogate stands for itself. */
+function pointAt(units: Units, index: number): number {
+  const unit = units[index] ?? 0
+  if ((unit & 0xfc00) !== 0xd800) return unit
+  const next = units[index + 1] ?? 0
+  return (next & 0xfc00) === 0xdc00 ? 0x10000 + ((unit & 0x3ff) << 10) + (next & 0x3ff) : unit
 }
 
 /** Returns the beginnings of terms, for a quick test of a text. */
@@ -41,35 +70,36 @@ export function beginningsOf(terms: Iterable<string>): Beginnings {
   const wanted = new Uint8Array(0x10000 + 26 * 26)
   for (const term of terms) {
     wanted[term.charCodeAt(0)] = 1
-    if (/^[a-z]{2}/.test(term)) wanted[pairAt(term, 0)] = 1
+    if (/^[a-z]{2}/.test(term)) wanted[pairOf(term.charCodeAt(0), term.charCodeAt(1))] = 1
   }
   return wanted
 }
 
-function pairAt(text: string, index: number): number {
-  return 0x10000 + 26 * (text.charCodeAt(index) - 0x61) + text.charCodeAt(index + 1) - 0x61
+function pairOf(first: number, second: number): number {
+  return 0x10000 + 26 * (first - 0x61) + second - 0x61
 }
 
 /** Whether a word of small letters of ASCII may be wanted: its stem has its first two letters. */
-function isWanted(text: string, start: number, end: number, wanted: Beginnings): boolean {
-  return wanted[text.charCodeAt(start)] === 1 && (end - start < 2 || wanted[pairAt(text, start)] === 1)
+function isWanted(units: Units, start: number, end: number, wanted: Beginnings): boolean {
+  const first = units[start] ?? 0
+  return wanted[first] === 1 && (end - start < 2 || wanted[pairOf(first, units[start + 1] ?? 0)] === 1)
 }
 
 /** Characters without spaces: pairs of neighbours, and Han characters by themselves. */
-function emitRun(text: string, start: number, emit: Emit, wanted?: Beginnings): number {
+function emitRun(text: string, units: Units, start: number, emit: Emit, wanted?: Beginnings): number {
   let before = -1
   let index = start
   for (;;) {
-    const point = index < text.length ? (text.codePointAt(index) ?? 0) : 0
+    const point = index < text.length ? pointAt(units, index) : 0
     const found = classOf(point)
     const isMore = found !== other && found !== word
     const end = index + (point > 0xffff ? 2 : 1)
-    if (before >= 0 && (wanted === undefined || wanted[text.charCodeAt(before)] === 1)) {
+    if (before >= 0 && (wanted === undefined || wanted[units[before] ?? 0] === 1)) {
       if (isMore) emit(text.slice(before, end), before, end, 'bigram')
-      else if (classOf(text.codePointAt(before) ?? 0) !== han) emit(text.slice(before, index), before, index, 'tail')
+      else if (classOf(pointAt(units, before)) !== han) emit(text.slice(before, index), before, index, 'tail')
     }
     if (!isMore) return index
-    if (found === han && (wanted === undefined || wanted[text.charCodeAt(index)] === 1))
+    if (found === han && (wanted === undefined || wanted[units[index] ?? 0] === 1))
       emit(text.slice(index, end), index, end, 'single')
     before = index
     index = end
@@ -77,23 +107,19 @@ function emitRun(text: string, start: number, emit: Emit, wanted?: Beginnings): 
 }
 
 /** Emits a word, and the parts of a compound: `fooBar`, `foo_bar`, `foo-bar` and `foo.bar` are `foobar`, `foo` and `bar`. */
-function emitWord(text: string, start: number, emit: Emit, wanted?: Beginnings): number {
-  const plain = endOfSmall(text, start)
-  if (plain > start && wanted !== undefined && !isWanted(text, start, plain, wanted)) return plain
-  const end = plain > start ? plain : endOfWord(text, start)
-  if (plain === start && wanted !== undefined && !mayBegin(text, start, end, wanted)) return end
+function emitWord(text: string, units: Units, start: number, emit: Emit, wanted?: Beginnings): number {
+  const plain = endOfSmall(text, units, start)
+  if (plain > start && wanted !== undefined && !isWanted(units, start, plain, wanted)) return plain
+  const end = plain > start ? plain : endOfWord(text, units, start)
+  if (plain === start && wanted !== undefined && !mayBegin(units, start, end, wanted)) return end
   const whole = text.slice(start, Math.min(end, start + 2 * mostUnits))
   if (plain > start && end - start <= mostUnits) {
     // Cutting such a word takes less time than looking it up.
     emit(stemOf(whole), start, end, 'word')
-    return end
-  }
-  if (end - start > mostUnits) {
+  } else if (end - start > mostUnits) {
     const term = termOf(whole.replace(/[^\p{L}\p{N}\p{M}]/gu, ''))
     if (term !== '') emit(term, start, end, 'word')
-    return end
-  }
-  for (const { term, at, length, kind } of cutOf(whole)) emit(term, start + at, start + at + length, kind)
+  } else for (const { term, at, length, kind } of cutOf(whole)) emit(term, start + at, start + at + length, kind)
   return end
 }
 
@@ -150,10 +176,10 @@ function remember(word: string, cuts: readonly Cut[]): readonly Cut[] {
 }
 
 /** Whether a term of a word may begin like one of the wanted terms: the word, or a part of it. A non-ASCII word always may. */
-function mayBegin(text: string, start: number, end: number, wanted: Beginnings): boolean {
+function mayBegin(units: Units, start: number, end: number, wanted: Beginnings): boolean {
   let isJoined = true
   for (let index = start; index < end; index++) {
-    const unit = text.charCodeAt(index)
+    const unit = units[index] ?? 0
     if (unit >= 0x80) return true
     const isCapital = unit >= 0x41 && unit <= 0x5a
     const isSmall = unit >= 0x61 && unit <= 0x7a
@@ -170,16 +196,16 @@ function termOf(text: string): string {
 }
 
 /** The end of a word of lower-case ASCII letters only; the start for any other word. */
-function endOfSmall(text: string, start: number): number {
+function endOfSmall(text: string, units: Units, start: number): number {
   let index = start
   for (; index < text.length; index++) {
-    const unit = text.charCodeAt(index)
+    const unit = units[index] ?? 0
     if (unit < 0x61 || unit > 0x7a) break
   }
   if (index === text.length) return index
-  const unit = text.charCodeAt(index)
-  if (unit < 0x80) return classOf(unit) === word || isJoiner(text, index) ? start : index
-  return classOf(text.codePointAt(index) ?? 0) === word || unit === 0x2019 ? start : index
+  const unit = units[index] ?? 0
+  if (unit < 0x80) return classOf(unit) === word || isJoiner(text, unit, index) ? start : index
+  return classOf(pointAt(units, index)) === word || unit === joiner.quote ? start : index
 }
 
 function wellFormed(text: string): string {
@@ -187,26 +213,27 @@ function wellFormed(text: string): string {
 }
 
 /** A joining character is between two parts of a word: with a letter or digit before and after it. */
-function endOfWord(text: string, start: number): number {
+function endOfWord(text: string, units: Units, start: number): number {
   let index = start
   for (;;) {
     while (index < text.length) {
-      const point = text.codePointAt(index) ?? 0
+      const point = pointAt(units, index)
       if (classOf(point) !== word) break
       index += point > 0xffff ? 2 : 1
     }
-    if (index >= text.length || !isJoiner(text, index)) return index
-    if (classOf(text.codePointAt(index + 1) ?? 0) !== word) return index
+    if (index >= text.length || !isJoiner(text, units[index] ?? 0, index)) return index
+    if (classOf(pointAt(units, index + 1)) !== word) return index
     index++
   }
 }
 
-function isJoiner(text: string, index: number): boolean {
-  const unit = text[index]
-  if (unit === '_' || unit === '-' || unit === '.') return true
+const joiner = { apostrophe: 0x27, comma: 0x2c, hyphen: 0x2d, dot: 0x2e, underscore: 0x5f, quote: 0x2019 }
+
+function isJoiner(text: string, unit: number, index: number): boolean {
+  if (unit === joiner.underscore || unit === joiner.hyphen || unit === joiner.dot) return true
   // don't, 3,000
-  if (unit === "'" || unit === '’') return true
-  return unit === ',' && /^\d,\d{3}(?!\d)/.test(text.slice(index - 1, index + 5))
+  if (unit === joiner.apostrophe || unit === joiner.quote) return true
+  return unit === joiner.comma && /^\d,\d{3}(?!\d)/.test(text.slice(index - 1, index + 5))
 }
 
 interface Part {

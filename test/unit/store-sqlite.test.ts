@@ -6,7 +6,8 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { openStore, type Store } from '../../src/store/index.ts'
-import { migrate, migrations, openDatabase } from '../../src/store/sqlite/database.ts'
+import { openDatabase } from '../../src/store/sqlite/database.ts'
+import { migrate, migrations } from '../../src/store/sqlite/migrations.ts'
 import { createKeeper } from '../../src/store/sqlite/worker.ts'
 import { requires } from '../support/require.ts'
 import { untilAvailable as until } from '../support/store-contract.ts'
@@ -117,7 +118,7 @@ describe('the file of a store', () => {
     await expect(open()).rejects.toMatchObject({
       kind: 'invalid',
       detail: { reason: 'newer' },
-      message: expect.stringContaining('its version is 99, and 2 is known here'),
+      message: expect.stringContaining('its version is 99, and 3 is known here'),
     })
     expect(aside()).toEqual([])
   })

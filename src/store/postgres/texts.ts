@@ -84,7 +84,7 @@ export function textsOn(ask: Ask, schema: string): Remote<TextOperations> {
     ...findingOn(ask, schema, home),
     textsRead: async (name, ids) => {
       const found = await ask(
-        `select p.id, t.key, t.mount, p.place, p.length, p.value, t.value as text
+        `select p.id, t.key, t.mount, p.place, p.length, p.value, t.value as text, t.parts
          from unnest($2::bigint[]) with ordinality w(id, i) join ${schema}.parts p on p.id = w.id
          join ${schema}.texts t on t.id = p.text and t.home = ${home} order by w.i`,
         [name, ids],
@@ -97,6 +97,7 @@ export function textsOn(ask: Ask, schema: string): Remote<TextOperations> {
         length: Number(part.length),
         value: String(part.value),
         text: String(part.text),
+        parts: Number(part.parts),
       }))
     },
     textsSize: async (name, model) => {

@@ -13,8 +13,10 @@ import {
 import { dirname } from 'node:path'
 import { errorCodeOf, isResourceError, type ResourceError } from '../../core/errors.ts'
 import { failure, fault, type Reason, refused } from '../rules.ts'
-import { codeOf, type Database, migrate, openDatabase, systemCodeOf } from './database.ts'
+import { codeOf, type Database, openDatabase, systemCodeOf } from './database.ts'
+import { migrate } from './migrations.ts'
 import { createOperations, type SqliteOperations } from './operations.ts'
+import { checkTermIndex } from './term-sums.ts'
 
 /** Time-out for another process that writes, or that opens or repairs the file, in milliseconds. */
 const busyMs = 5000
@@ -73,6 +75,7 @@ function openSound(file: string, warn: Warn): OpenFile {
     database.exec('pragma trusted_schema = off; pragma cell_size_check = on; pragma temp_store = memory')
     migrate(database)
     checkWhole(database)
+    checkTermIndex(database)
     database.exec('pragma journal_mode = wal')
     // 32 MiB (negative numbers are in KiB), allocated as needed: reads of the term index are scattered over the file.
     database.exec('pragma cache_size = -32768')
@@ -101,7 +104,7 @@ function openSound(file: string, warn: Warn): OpenFile {
 
 /**
  * Checks every page of all tables and indexes. A check of the whole file would also go through all entries of the term index, which takes
- * seconds for some ten million. That index is in tables, and checks what it reads.
+ * seconds for some ten million. That index is in tables, and its blocks have checksums.
  */
 function checkWhole(database: Database): void {
   const tables = database.prepare(`select name from sqlite_schema where type = 'table' and rootpage > 0`).all()

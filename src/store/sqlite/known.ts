@@ -1,6 +1,9 @@
 import type { TextSet } from '../texts.ts'
 import { isInSet } from '../texts.ts'
 
+/** Ids in ascending order. */
+export type Ids = Uint32Array | Float64Array
+
 /** Cache of look-ups in texts, valid until the texts change: common terms are queried repeatedly. */
 interface Known {
   /** @param find Called with the unknown tokens, if there are any. */
@@ -9,9 +12,9 @@ interface Known {
     tokens: readonly string[],
     find: (unknown: readonly string[]) => readonly number[],
   ): readonly number[]
-  ids(home: Version, match: string, find: () => readonly number[]): readonly number[]
+  ids(home: Version, match: string, find: () => Ids): Ids
   /** Like `ids`, but also caches short lists: finding them meant filtering a long one. */
-  chosen(home: Version, match: string, find: () => readonly number[]): readonly number[]
+  chosen(home: Version, match: string, find: () => Ids): Ids
 }
 
 /** A collection of texts, and its revision at the time of the look-up. */
@@ -20,14 +23,15 @@ interface Version {
   readonly revision: number
 }
 
-/** Limits of the cache: the number of counts, and of ids in all lists together. A list shorter than `few` is looked up fast, and counts as `few` ids. */
-const most = { counts: 50_000, ids: 1_000_000, few: 500 }
+/** Limits of the cache: the number of counts, and of bytes in all lists together. A list of fewer bytes than `few` is looked up fast, and counts as `few`. */
+const most = { counts: 50_000, bytes: 16 * 2 ** 20, few: 2000 }
 
 interface Kept {
   readonly revision: number
   readonly counts: Map<string, number>
-  readonly lists: Map<string, readonly number[]>
-  ids: number
+  /** The most recently used list is at the end (LRU). */
+  readonly lists: Map<string, Ids>
+  bytes: number
 }
 
 export function createKnown(): Known {
@@ -35,20 +39,29 @@ export function createKnown(): Known {
   const keptOf = ({ id, revision }: Version): Kept => {
     const found = homes.get(id)
     if (found?.revision === revision) return found
-    const fresh: Kept = { revision, counts: new Map(), lists: new Map(), ids: 0 }
+    const fresh: Kept = { revision, counts: new Map(), lists: new Map(), bytes: 0 }
     homes.set(id, fresh)
     return fresh
   }
-  const keep = (kept: Kept, match: string, found: readonly number[]): readonly number[] => {
-    const size = Math.max(found.length, most.few)
-    if (size > most.ids / 4) return found
-    if (kept.ids + size > most.ids) {
-      kept.lists.clear()
-      kept.ids = 0
+  const sizeOf = (ids: Ids) => Math.max(ids.byteLength, most.few)
+  const keep = (kept: Kept, match: string, found: Ids): Ids => {
+    const size = sizeOf(found)
+    if (size > most.bytes / 4) return found
+    for (const [oldest, ids] of kept.lists) {
+      if (kept.bytes + size <= most.bytes) break
+      kept.lists.delete(oldest)
+      kept.bytes -= sizeOf(ids)
     }
     kept.lists.set(match, found)
-    kept.ids += size
+    kept.bytes += size
     return found
+  }
+  const recall = ({ lists }: Kept, match: string): Ids | undefined => {
+    const known = lists.get(match)
+    if (known === undefined) return undefined
+    lists.delete(match)
+    lists.set(match, known)
+    return known
   }
   return {
     counts: (home, tokens, find) => {
@@ -64,14 +77,14 @@ export function createKnown(): Known {
     },
     ids: (home, match, find) => {
       const kept = keptOf(home)
-      const known = kept.lists.get(match)
+      const known = recall(kept, match)
       if (known !== undefined) return known
       const found = find()
-      return found.length < most.few ? found : keep(kept, match, found)
+      return found.byteLength < most.few ? found : keep(kept, match, found)
     },
     chosen: (home, match, find) => {
       const kept = keptOf(home)
-      return kept.lists.get(match) ?? keep(kept, match, find())
+      return recall(kept, match) ?? keep(kept, match, find())
     },
   }
 }
@@ -87,7 +100,7 @@ interface Owners {
   /** Loads new texts. Call it before {@link Owners.within} whenever the texts may have changed. */
   refresh(home: Version): void
   /** Returns the parts whose text is in a set. The ids are in ascending order in both lists. */
-  within(parts: readonly number[], set: TextSet): readonly number[]
+  within(parts: Ids, set: TextSet): Ids
 }
 
 /** @param read Texts after an id, in the order of their ids. */
@@ -115,15 +128,16 @@ export function createOwners(read: (after: number, limit: number) => readonly Ow
       revisions.set(id, revision)
     },
     within: (parts, set) => {
-      const found: number[] = []
+      const found = parts.slice()
+      let count = 0
       let at = 0
       for (const part of parts) {
         at = lastNotAfter(owners, part, at)
         const owner = owners[at]
         if (owner !== undefined && part >= owner[1] && part < owner[1] + owner[2] && isInSet(set, owner[0]))
-          found.push(part)
+          found[count++] = part
       }
-      return found
+      return found.slice(0, count)
     },
   }
 }

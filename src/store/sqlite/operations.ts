@@ -7,6 +7,7 @@ import { bytesOf } from '../texts-rules.ts'
 import { type Database, type Found, listIn, transaction, type Value } from './database.ts'
 import { createRows, type RowOperations } from './rows.ts'
 import { prepareTexts, type TextStatements } from './statements.ts'
+import { createTermSums } from './term-sums.ts'
 import { createFinding, type Home, tokensOf } from './texts-finding.ts'
 
 /** All operations on a database. */
@@ -27,6 +28,8 @@ const batch = 200
 function createTexts(database: Database): TextOperations {
   const statements = prepareTexts(database)
   const { find, findOrMake, save } = createHomes(statements)
+  const sums = createTermSums(database)
+  const owners = createOwnerTexts(database, statements)
 
   const drop = (home: Home, text: Found): Home => {
     const id = Number(text.id)
@@ -59,6 +62,7 @@ function createTexts(database: Database): TextOperations {
           home = add(home, text)
         }
         save(home)
+        sums.save()
       }),
     textsRemove: (name, keys) =>
       transaction(database, () => {
@@ -73,6 +77,7 @@ function createTexts(database: Database): TextOperations {
         if (some.length === 0) return false
         for (const text of some) home = drop(home, text)
         save(home)
+        sums.save()
         return true
       }),
     textsList: (name, { prefix = '', after = '', mimeType = null, limit }) =>
@@ -102,13 +107,11 @@ function createTexts(database: Database): TextOperations {
       const home = find(name)
       if (home === undefined) return []
       const parts = statements.partsOf(JSON.stringify(ids)).map(partOf)
-      const texts = readOwners(
-        statements,
-        parts.map(({ owner }) => owner),
-      )
+      const texts = owners(parts.map(({ owner }) => owner))
       return parts.flatMap(({ owner, ...part }) => {
         const text = texts.get(owner)
-        return text?.home === home.id ? [{ ...part, key: text.key, mount: text.mount, text: text.value }] : []
+        if (text?.home !== home.id) return []
+        return [{ ...part, key: text.key, mount: text.mount, text: text.value, parts: text.parts }]
       })
     },
     textsSize: (name, model) => {
@@ -200,19 +203,33 @@ interface OwnerText {
   readonly key: string
   readonly mount: string
   readonly value: string
+  readonly parts: number
 }
 
-/** Reads texts by their ids. */
-function readOwners(statements: TextStatements, ids: Iterable<number>): ReadonlyMap<number, OwnerText> {
-  const rows = statements.textsOf(JSON.stringify([...new Set(ids)]))
-  return new Map(
-    rows.map(([id, home, sum, ...values]) => {
+/** Maximum number of cached texts. */
+const mostOwners = 2000
+
+/**
+ * Reads texts by their ids. Most passages of an answer are read together with others of their text, so the texts are cached until another
+ * connection writes; the id of a text never names another.
+ */
+function createOwnerTexts(database: Database, statements: TextStatements) {
+  const version = database.prepare('pragma data_version')
+  const known = new Map<number, OwnerText>()
+  let seen: Value | undefined
+  return (ids: readonly number[]): ReadonlyMap<number, OwnerText> => {
+    const now = version.get()?.data_version
+    if (now !== seen || known.size > mostOwners) known.clear()
+    seen = now
+    const missing = [...new Set(ids)].filter((id) => !known.has(id))
+    for (const [id, home, sum, ...values] of missing.length === 0 ? [] : statements.textsOf(JSON.stringify(missing))) {
       if (sumOf(values) !== sum) throw failure('damaged', 'a text')
       const [key, , , mount] = values
       const text = { home: Number(home), key: String(key), mount: String(mount), value: String(values.at(-1)) }
-      return [Number(id), text] as const
-    }),
-  )
+      known.set(Number(id), { ...text, parts: Number(values[8]) })
+    }
+    return known
+  }
 }
 
 function partOf([id, owner, place, length, sum, value]: readonly Value[]) {

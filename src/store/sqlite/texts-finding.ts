@@ -1,7 +1,7 @@
 import type { TextOperations } from '../engine.ts'
 import type { PartQuery, TextSet, WeightedTerm } from '../texts.ts'
 import { type Database, listIn } from './database.ts'
-import { createKnown, createOwners, type Owner } from './known.ts'
+import { createKnown, createOwners, type Ids, type Owner } from './known.ts'
 import { filterSql, type TextStatements } from './statements.ts'
 
 /** Number of the best parts to which a filter is applied at once. */
@@ -29,6 +29,13 @@ export function tokensOf(home: number, terms: string): string {
   return terms === '' ? '' : `${home}~${terms.replaceAll(' ', ` ${home}~`)}`
 }
 
+/** Four bytes for each id, unless there are very large ones. */
+function idsOfList(ids: readonly number[]): Ids {
+  return (ids.at(-1) ?? 0) > 0xffff_ffff ? Float64Array.from(ids) : new Uint32Array(ids)
+}
+
+const none: Ids = new Uint32Array(0)
+
 /** Looks up terms in the index: the ids of their parts, and the numbers of these. */
 function createLookup(statements: TextStatements) {
   const known = createKnown()
@@ -38,7 +45,7 @@ function createLookup(statements: TextStatements) {
   )
   const tokensOf = (home: Home, { term, prefix }: WeightedTerm) =>
     `"${tokenOf(home.id, term)}"${prefix === true ? ' *' : ''}`
-  const lookUp = (match: string) => listIn(statements.ids.get(match)?.ids) as readonly number[]
+  const lookUp = (match: string): Ids => idsOfList(listIn(statements.ids.get(match)?.ids) as readonly number[])
   const idsOf = (home: Home, match: string, among: TextSet | undefined) => {
     if (among === undefined) return known.ids(home, match, () => lookUp(match))
     return known.chosen(home, `${among.version} ${match}`, () => chosenOf(home, match, among))
@@ -84,7 +91,7 @@ function createLookup(statements: TextStatements) {
     return terms.map((term) => {
       const match = tokensOf(home, term)
       if (term.beside !== true) return { weight: term.weight, ids: idsOf(home, match, among) }
-      return { weight: term.weight, ids: others === '' ? [] : idsOf(home, `${match} AND (${others})`, among) }
+      return { weight: term.weight, ids: others === '' ? none : idsOf(home, `${match} AND (${others})`, among) }
     })
   }
   const countsOf = (
@@ -160,19 +167,17 @@ export function createFinding(
 /** Ids in ascending order (as FTS5 returns them), with the weight of each: more than 0. */
 export interface Weighed {
   readonly weight: number
-  readonly ids: readonly number[]
+  readonly ids: ArrayLike<number> & Iterable<number>
 }
 
 /** Width of a window of ids that are summed up together: its data fits into the cache of a processor. */
 const span = 1 << 14
 const sums = new Float64Array(span)
 const touched = new Uint16Array(span)
-/** When fewer than one in this many ids has a sum, only the ids with a sum are sorted; otherwise all ids are scanned. */
-const sparse = 16
 
 /**
- * Returns the ids with the greatest sums of weights; equal sums by ascending id. It scans the ids in ascending order, one window
- * after the other, so that among many equal ids the first are found without sorting.
+ * Returns the ids with the greatest sums of weights; equal sums by ascending id. It takes the ids window by window, and in each window list
+ * by list.
  */
 export function bestOf(lists: readonly Weighed[], limit: number): readonly number[] {
   return weighedOf(lists, limit).map(({ id }) => id)
@@ -181,43 +186,45 @@ export function bestOf(lists: readonly Weighed[], limit: number): readonly numbe
 /** The same, with the sums. */
 function weighedOf(lists: readonly Weighed[], limit: number): readonly Scored[] {
   const best = createBest(limit)
-  const at = lists.map(() => 0)
+  const at = new Uint32Array(lists.length)
   for (let start = leastOf(lists, at); start < Number.POSITIVE_INFINITY; start = leastOf(lists, at)) {
     const end = start + span
     let count = 0
-    let last = 0
-    for (const [index, { weight, ids }] of lists.entries()) {
+    for (let index = 0; index < lists.length; index++) {
+      const list = lists[index]
+      if (list === undefined) continue
+      const { weight, ids } = list
       let next = at[index] ?? 0
-      for (let id = ids[next]; id !== undefined && id < end; id = ids[++next]) {
+      for (; next < ids.length; next++) {
+        const id = ids[next] ?? 0
+        if (id >= end) break
         const offset = id - start
         const sum = sums[offset] ?? 0
         if (sum === 0) touched[count++] = offset
         sums[offset] = sum + weight
-        if (offset > last) last = offset
       }
       at[index] = next
     }
-    const take = (offset: number) => {
-      const sum = sums[offset] ?? 0
-      if (sum === 0) return
+    for (let index = 0; index < count; index++) {
+      const offset = touched[index] ?? 0
+      best.add(start + offset, sums[offset] ?? 0)
       sums[offset] = 0
-      best.add(start + offset, sum)
     }
-    if (count * sparse < last) for (const offset of touched.subarray(0, count).sort()) take(offset)
-    else for (let offset = 0; offset <= last; offset++) take(offset)
   }
   return best.take()
 }
 
-function leastOf(lists: readonly Weighed[], at: readonly number[]): number {
+function leastOf(lists: readonly Weighed[], at: Uint32Array): number {
   let least = Number.POSITIVE_INFINITY
   for (const [index, { ids }] of lists.entries()) least = Math.min(least, ids[at[index] ?? 0] ?? least)
   return least
 }
 
-/** Keeps the best of ids that arrive in ascending order: a heap with the worst one on top. */
+/** Keeps the best, in whatever order they arrive: a heap with the worst one on top. */
 function createBest(limit: number) {
-  const heap: { readonly id: number; readonly sum: number }[] = []
+  const heap: Scored[] = []
+  /** The sum of the worst, as soon as there are enough: most ids have less. */
+  let least = limit > 0 ? -1 : Number.POSITIVE_INFINITY
   /** Whether one is worse than another. */
   const isWorse = (a: Scored, b: Scored) => a.sum < b.sum || (a.sum === b.sum && a.id > b.id)
 
@@ -249,10 +256,12 @@ function createBest(limit: number) {
 
   return {
     add: (id: number, sum: number): void => {
+      if (sum < least) return
+      const scored = { id, sum }
       const worst = heap[0]
-      if (heap.length < limit) rise({ id, sum })
-      // Of an equal sum the lesser id is there already.
-      else if (worst !== undefined && sum > worst.sum) sink({ id, sum })
+      if (heap.length < limit) rise(scored)
+      else if (worst !== undefined && isWorse(worst, scored)) sink(scored)
+      if (heap.length === limit) least = heap[0]?.sum ?? least
     },
     take: (): readonly Scored[] => heap.sort((a, b) => b.sum - a.sum || a.id - b.id),
   }
