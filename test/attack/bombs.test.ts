@@ -12,6 +12,7 @@ import { startConfigured } from '../support/attack-target.ts'
 import { type Answer, type Message, type Wire, withMeta } from '../support/attack-wire.ts'
 import type { World } from '../support/attack-world.ts'
 import { context, createGitFolder } from '../support/git.ts'
+import { hasTurn } from '../support/volume.ts'
 
 // What is small where it lies and large where it is read. The built command line serves all of it; the arena looks after
 // whether it still answers others meanwhile, and lets go of what it took.
@@ -65,12 +66,15 @@ const inBombs = (name: string) => `${arena.world.address}/bombs/${name}`
 
 describe('settings that are made to explode', () => {
   test('BM01, BM02, BM04, BM06, BM17: each ends in an answer, or in an error that says where and what the limit is', async () => {
+    const ways = ['', '?pointer=/a', '?as=json']
     for (const [wire, queries] of [
       [arena.wire('stdio 2025-11-25'), ['', '?pointer=/a']],
       [arena.wire('http 2026-07-28'), ['?as=json']],
     ] as const)
-      for (const [name, { row, ends }] of Object.entries(settingsBombs))
+      for (const [bomb, [name, { row, ends }]] of Object.entries(settingsBombs).entries())
         for (const query of queries) {
+          // In a tenth of the volume each in one of these ways, in turn.
+          if (!hasTurn(bomb, ways.indexOf(query), ways.length)) continue
           const answer = await arena.read(wire, `config://bombs/${name}${query}`)
           const { error } = answer.message ?? {}
           const what = `${row} ${name}${query} over ${wire.name}: ${answer.raw.subarray(0, 300)}`

@@ -100,7 +100,8 @@ requires(
   chromiumReason,
 )('the explorer and hostile contents', () => {
   const folder = createFolder()
-  const tabs = useBrowser()
+  // One of them looks at what becomes of an opener.
+  const tabs = useBrowser(true)
   let explorer: Explored
   beforeAll(async () => {
     folder.write(contents)

@@ -38,7 +38,7 @@ import {
   type Traps,
   writeRaw,
 } from '../support/git-hostile.ts'
-import { someOf } from '../support/volume.ts'
+import { someOf, volumeOf } from '../support/volume.ts'
 import { startWatching } from '../support/watching.ts'
 
 // The rows GT of the attack corpus, on real repositories. Where it is cheap, plain git shows first that the attack is one.
@@ -850,7 +850,7 @@ describe('objects from strangers', () => {
       },
     )
     repository.write('b.txt', 'b\n')
-    repository.commit(`long ${'x'.repeat(10 * 1024 * 1024)}`)
+    repository.commit(`long ${'x'.repeat(volumeOf(10 * 1024 * 1024))}`)
     repository.git('branch', '\u202eturned')
     const asked = await open()
     for (const path of [

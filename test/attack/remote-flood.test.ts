@@ -10,6 +10,7 @@ import { remote } from '../../src/providers/remote/index.ts'
 import { serveHttp } from '../../src/server/index.ts'
 import { fixture } from '../support/mcp-servers.ts'
 import { memory } from '../support/memory.ts'
+import { someOf } from '../support/volume.ts'
 
 const ends: (() => unknown)[] = []
 afterEach(async () => {
@@ -35,10 +36,11 @@ const meta = {
 const enough = 100
 
 describe('a mounted server that sends notifications without an end', () => {
-  test.each([
+  const servers: readonly (readonly [transport: string, targetOf: () => Promise<Target>])[] = [
     ['stdio', () => Promise.resolve(fixture('flood', 'stdio'))],
     ['HTTP', floodOverHttp],
-  ])(
+  ]
+  test.each([...someOf('a flood', servers)])(
     'over %s is read at a bounded pace, while others are answered, and is cut',
     async (_, targetOf) => {
       let cut = false

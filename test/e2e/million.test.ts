@@ -3,11 +3,13 @@ import { expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Entry, Provider } from '../../src/core/provider.ts'
 import { serveHttp } from '../../src/server/index.ts'
+import { volumeOf } from '../support/volume.ts'
 
-const total = 1_000_000
+/** A million in full volume. */
+const total = volumeOf(1_000_000, 200_000)
 const nameOf = (index: number) => `f${String(index).padStart(6, '0')}`
 
-/** A source of a million entries, none of which is kept. */
+/** A source of so many entries, none of which is kept. */
 const numbered: Provider = {
   async *list({ after }): AsyncGenerator<Entry> {
     for (let index = after === undefined ? 0 : Number(after.slice(1)) + 1; index < total; index++)

@@ -46,7 +46,7 @@ describe('the checks', () => {
     ['a list that leaves something out', 'V7', listsTooLittle],
     ['a read that meets a write halfway', 'V5', readsHalf],
   ]
-  test.concurrent.each([...someOf('faults', broken, 3)])(
+  test.concurrent.each([...someOf('faults', broken, 2)])(
     'notice %s (%s)',
     async (_, found, fault) => {
       // In one world a fault may meet nothing that it harms: on a slow machine all is quiet while the source is away.

@@ -1,9 +1,16 @@
 import { expect, test } from 'vitest'
+import { volumeOf } from '../support/volume.ts'
 import { seeds } from './seeds.ts'
 import { rules, runServed } from './served.ts'
 import { validate } from './validate.ts'
 
-const size = { clients: 16, writers: 8, writes: 6, troubles: 40, patience: 60_000 }
+const size = {
+  clients: volumeOf(16, 8),
+  writers: volumeOf(8, 4),
+  writes: 6,
+  troubles: volumeOf(40, 16),
+  patience: 60_000,
+}
 
 test.each(seeds())(
   'it holds where servers are killed, end and sleep, the system forgets to tell, and the folder goes (HIKIDASHI_SEED=%i)',

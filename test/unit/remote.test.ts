@@ -7,6 +7,7 @@ import { metaKeys } from '../../src/core/meta.ts'
 import type { Page, Resource, ResourceTemplate, View } from '../../src/core/view.ts'
 import { type RemoteOptions, remote } from '../../src/providers/remote/index.ts'
 import { fixture } from '../support/mcp-servers.ts'
+import { volumeOf } from '../support/volume.ts'
 
 const principal = { id: 'ada', roles: [] }
 const address = 'remote://there'
@@ -151,16 +152,19 @@ describe.each(sdks)('what a server of %s has is relayed whole:', (sdk) => {
 describe('a server', () => {
   afterEach(endAll, 60_000)
 
-  test('of 100,000 resources is listed in the order of the paths, and resumed anywhere', async () => {
-    const { provider, view } = relay(fixture('varied', 'official', 'many'))
+  test('of very many resources is listed in the order of the paths, and resumed anywhere', async () => {
+    // A multiple of the length of a page.
+    const total = volumeOf(100_000)
+    const { provider, view } = relay(fixture('varied', 'official', `many-${total}`))
     const all = await pagesOf((query) => view.list(query))
-    expect(new Set(all.map(({ uri }) => uri)).size).toBe(100_000)
+    expect(new Set(all.map(({ uri }) => uri)).size).toBe(total)
     const context = { principal, signal: new AbortController().signal }
     for await (const { path } of provider.list({ prefix: 'n/many/', after: 'n/many/5' }, context)) {
       expect(path).toBe('n/many/50')
       break
     }
-    expect(await provider.stat?.('n/many/99999', context)).toMatchObject({ path: 'n/many/99999' })
+    const last = `n/many/${total - 1}`
+    expect(await provider.stat?.(last, context)).toMatchObject({ path: last })
   }, 120_000)
 
   test.each([
