@@ -18,7 +18,7 @@ const numbered: Provider = {
   read: async ({ path }) => [{ text: path }],
 }
 
-test('the official client sees a million entries: its listResources() follows 64 pages and no more', async () => {
+test('the official client sees every entry of a long list (a million in full volume): its listResources() follows 64 pages and no more', async () => {
   const catalog = createCatalog({ mounts: [{ address: 'numbers://all', provider: numbered }] })
   const server = await serveHttp({
     name: 'n',
