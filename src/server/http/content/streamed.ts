@@ -4,7 +4,7 @@ import { base64Length, blobStreamKey, isBlobStream } from '../../protocol/json-p
 import { codes, failure, type Response } from '../../protocol/messages.ts'
 import { drained } from '../reply.ts'
 
-/** Number of bytes that are encoded at once: base64 of a multiple of three has no padding, and a string of 64 KiB is short-lived in the heap. */
+/** Number of bytes that are encoded at once: base64 of a multiple of three has no padding. */
 const groupBytes = 48 * 1024
 /** Number of characters that are written in one turn of the event loop, while the client takes all. */
 const turnLength = 256 * 1024
@@ -31,12 +31,16 @@ export async function writeStreamed(
     response.write(head)
     let written = around
     let inTurn = 0
-    const send = async (text: string): Promise<boolean> => {
+    /** Buffers that the socket has taken. */
+    const free: Buffer[] = []
+    const send = async (bytes: Uint8Array, from: number, to: number): Promise<boolean> => {
+      const buffer = free.pop() ?? Buffer.allocUnsafeSlow(base64Length(groupBytes))
+      const text = buffer.subarray(0, encodeBase64(bytes, from, to, buffer))
       written += text.length
       inTurn += text.length
       // Redaction can make it longer than it was.
       if (written > limit) response.destroy()
-      else if (!response.write(text, 'latin1')) await drained(response)
+      else if (!response.write(text, () => free.push(buffer))) await drained(response)
       else if (inTurn >= turnLength) await new Promise((resolve) => setImmediate(resolve))
       else return true
       inTurn = 0
@@ -54,9 +58,9 @@ export async function writeStreamed(
         rest = joined
         continue
       }
-      if (missing > 0 && !(await send(joined.toString('base64')))) return
+      if (missing > 0 && !(await send(joined, 0, 3))) return
       for (let from = missing; from < whole; from += groupBytes)
-        if (!(await send(bytes.toString('base64', from, Math.min(whole, from + groupBytes))))) return
+        if (!(await send(bytes, from, Math.min(whole, from + groupBytes)))) return
       rest = Buffer.from(bytes.subarray(whole))
     }
     response.end(`${rest.toString('base64')}${tail}`)
@@ -65,6 +69,35 @@ export async function writeStreamed(
   } finally {
     await pieces.return?.()
   }
+}
+
+const alphabet = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/')
+
+/** For each 12 bits, their two characters as the first or the last two of four, in the byte order of this machine. */
+const [firstPairs, lastPairs] = [0, 2].map((offset) => {
+  const words = new Uint32Array(4096)
+  const bytes = new Uint8Array(words.buffer)
+  for (let bits = 0; bits < words.length; bits++) {
+    bytes[4 * bits + offset] = alphabet[bits >> 6] as number
+    bytes[4 * bits + offset + 1] = alphabet[bits & 63] as number
+  }
+  return words
+}) as [Uint32Array, Uint32Array]
+
+/**
+ * Writes the base64 of a range of bytes, whose length is a multiple of three, at the start of a buffer of its own memory. `toString` takes a third of the time,
+ * but its strings fill the heap: the longest pause of a process that sent 256 MiB was 12 ms in place of 7, and one with the client of S3 took 124 MiB in place of 115.
+ *
+ * @returns The number of characters.
+ */
+function encodeBase64(bytes: Uint8Array, from: number, to: number, { buffer }: Buffer): number {
+  const words = new Uint32Array(buffer)
+  let at = 0
+  for (let byte = from; byte < to; byte += 3) {
+    const bits = ((bytes[byte] as number) << 16) | ((bytes[byte + 1] as number) << 8) | (bytes[byte + 2] as number)
+    words[at++] = (firstPairs[bits >> 12] as number) | (lastPairs[bits & 4095] as number)
+  }
+  return 4 * at
 }
 
 /** Returns the same answer with its content as a string. If the source fails, the answer is an error. */
