@@ -57,6 +57,16 @@ requires(
     expect(await axe(page)).toEqual([])
   })
 
+  test('the filter refers to the rows that it narrows, and to nothing where there are none', async () => {
+    const page = await tabs.open(`${explorer.url}#filter=zzzz`)
+    await page.getByText('Nothing fits.').waitFor()
+    await page.locator('#filter:not([aria-controls])').waitFor()
+    expect(await axe(page)).toEqual([])
+    await page.locator('#filter').fill('')
+    await page.locator('#tree').waitFor()
+    await page.locator('#filter[aria-controls="tree"]').waitFor()
+  })
+
   test('what was shortened is marked, and the prompt can be looked at before it is copied', async () => {
     const page = await open(['auto file:///site/long.md', 'auto file:///site/notes/note-1.md'], {
       locale: 'ja-JP',

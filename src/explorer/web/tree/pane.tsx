@@ -32,12 +32,19 @@ export function BrowsePane() {
   )
 }
 
+/** Whether there are rows to show: otherwise a note stands in their place. */
+function hasRows(isList: boolean): boolean {
+  if (isList || isFiltered.value) return selected.value.rows.length > 0
+  const { state } = treeState.value
+  return state !== 'failed' && state !== 'loading' && browse.value?.forest.rows.length !== 0
+}
+
 function TreeBody() {
   const { state, error } = treeState.value
-  if (isFiltered.value) return selected.value.rows.length === 0 ? <NoMatch /> : <TreeView />
+  if (hasRows(false)) return <TreeView />
+  if (isFiltered.value) return <NoMatch />
   if (state === 'failed') return <Failed error={error} retry={() => void browse.value?.forest.start()} />
-  if (state === 'loading') return <p class="browse-note quiet">{t('loading')}</p>
-  return browse.value?.forest.rows.length === 0 ? <NoMounts /> : <TreeView />
+  return state === 'loading' ? <p class="browse-note quiet">{t('loading')}</p> : <NoMounts />
 }
 
 function ListBody() {
@@ -48,7 +55,7 @@ function ListBody() {
       <Scope />
       <div class="list-frame">
         <ListHead />
-        {selected.value.rows.length > 0 ? (
+        {hasRows(true) ? (
           <ListView />
         ) : state === 'loading' || state === 'idle' ? (
           <p class="browse-note quiet">{t('loading')}</p>
@@ -198,6 +205,8 @@ function nextOf(sort: Sort): string | undefined {
 function FilterBar() {
   const field = useRef<HTMLInputElement>(null)
   const { filter = '', view = 'tree' } = place.value
+  const rows = view === 'list' ? 'list' : 'tree'
+  const isNarrowing = hasRows(view === 'list')
   useEffect(() => {
     // Text in composition by an input method is not replaced.
     if (field.current !== null && document.activeElement !== field.current) field.current.value = filter
@@ -218,7 +227,7 @@ function FilterBar() {
         autocomplete="off"
         spellcheck={false}
         aria-label={t('filter')}
-        aria-controls={view === 'list' ? 'list' : 'tree'}
+        {...(isNarrowing ? { 'aria-controls': rows } : {})}
         placeholder={t('filterHint')}
         onInput={({ currentTarget }) => go({ filter: currentTarget.value || undefined }, { replace: true })}
         onKeyDown={(event) => {
@@ -231,7 +240,7 @@ function FilterBar() {
           }
           if (event.key === 'ArrowDown' || event.key === 'Enter') {
             event.preventDefault()
-            document.getElementById(view === 'list' ? 'list' : 'tree')?.focus()
+            document.getElementById(rows)?.focus()
           }
         }}
       />
