@@ -6,7 +6,7 @@ import { drained } from '../reply.ts'
 
 /** Number of bytes that are encoded at once: base64 of a multiple of three has no padding. */
 const groupBytes = 48 * 1024
-/** Number of characters that are written in one turn of the event loop, while the client takes all. */
+/** Number of characters that are written in one turn of the event loop. */
 const turnLength = 256 * 1024
 
 /**
@@ -41,9 +41,11 @@ export async function writeStreamed(
       // Redaction can make it longer than it was.
       if (written > limit) response.destroy()
       else if (!response.write(text, () => free.push(buffer))) await drained(response)
-      else if (inTurn >= turnLength) await new Promise((resolve) => setImmediate(resolve))
-      else return true
-      inTurn = 0
+      // A socket that takes all at once is drained within the turn.
+      if (inTurn >= turnLength) {
+        inTurn = 0
+        await new Promise((resolve) => setImmediate(resolve))
+      }
       return !response.destroyed
     }
     /** The last bytes of the pieces so far, which are fewer than three. */
