@@ -17,14 +17,17 @@ import { type Ceph, cephReason, hasCeph, startCeph } from '../support/ceph.ts'
 import { startDatabaseProxy } from '../support/database-proxy.ts'
 import { freeze } from '../support/freeze.ts'
 import { expectedObjects, heldObjects } from '../support/object-samples.ts'
-import { isRequired, requires } from '../support/require.ts'
+import { isRequired, requires, type Suite } from '../support/require.ts'
 import { volume } from '../support/volume.ts'
 
 // A machine with other work takes its time.
 vi.setConfig({ testTimeout: 120_000 })
 
 // Ceph takes a processor five seconds to start. The other way to run the same suite, on a stand-in, is `s3.test.ts`.
-const suite = volume === 1 || isRequired('ceph') ? requires('ceph', hasCeph, cephReason) : describe.skip
+const suite: Suite =
+  volume === 1 || isRequired('ceph')
+    ? requires('ceph', hasCeph, cephReason)
+    : (title, tests) => describe.skip(`${title} (skipped: only in full volume)`, tests)
 const context: Context = { principal: { id: 'test', roles: [] }, signal: new AbortController().signal }
 const bucket = 'drawer'
 const other = { accessKeyId: 'AKIDOTHER', secretAccessKey: 'secret-of-somebody-else' }
