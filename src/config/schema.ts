@@ -151,7 +151,7 @@ export const settingsShape = {
     .describe('The audit log: a record of each access with caller, URI and outcome, without content and tokens.'),
   pages: z
     .strictObject({
-      first: count.exactOptional().describe('Number of entries on the first page of a list. By default 250.'),
+      first: count.exactOptional().describe('Number of entries on the first page of a list. By default 1024.'),
       most: count
         .exactOptional()
         .describe('Each next page has 32 times as many entries, up to this number. By default 16000.'),

@@ -105,10 +105,10 @@ export interface Paging {
 }
 
 /**
- * A quick first page, and then pages that grow at once: the 64 pages that the official client follows hold 250 + 8,000 + 62 ×
- * 16,000 = 1,000,250 entries. Pages that only double would hold 943,750.
+ * Most projects fit on the first page: each request costs as much as about 100 entries, and some hosts show one page only. Then
+ * pages grow at once: the 64 pages that the official client follows hold 1,024 + 63 × 16,000 = 1,009,024 entries.
  */
-const defaults: Paging = { first: 250, most: 16_000, bytes: 4 * 1024 * 1024, scan: 100_000 }
+const defaults: Paging = { first: 1024, most: 16_000, bytes: 4 * 1024 * 1024, scan: 100_000 }
 const growth = 32
 
 /** @throws ResourceError `invalid` for a value that is not a positive whole number. */

@@ -6,8 +6,8 @@ import { type FilesOptions, files } from '../../src/providers/files/index.ts'
 import { type HttpService, serveHttp } from '../../src/server/index.ts'
 import { createFolder, type Folder } from './folder.ts'
 
-/** So many files fill three pages: 250, 500 and a rest. */
-const numbered = 800
+/** More files than the first page holds (1,024). */
+const numbered = 1200
 
 /** The smallest PNG: one pixel. */
 export const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='

@@ -53,7 +53,7 @@ describe('the tree', () => {
   })
 
   test('says of every row its level, its place and how many there are, -1 until that is known', async () => {
-    const { forest } = grow(memory(numbered(300)))
+    const { forest } = grow(memory(numbered(1100)))
     await forest.start()
     await settled()
     const [mount, first] = forest.rows
@@ -62,8 +62,8 @@ describe('the tree', () => {
     expect(forest.rows.at(-1)?.kind).toBe('more')
     forest.more(root)
     await settled()
-    expect(forest.rows.at(-1)?.position).toBe(300)
-    expect(forest.rows.at(-1)?.siblings.count).toBe(300)
+    expect(forest.rows.at(-1)?.position).toBe(1100)
+    expect(forest.rows.at(-1)?.siblings.count).toBe(1100)
   })
 
   test('shows an error in its place, and tries again', async () => {
@@ -115,29 +115,29 @@ describe('the tree', () => {
   })
 
   test('loads again as much of a large directory as was there', async () => {
-    const provider = memory(numbered(10_000))
+    const provider = memory(numbered(20_000))
     const { forest } = grow(provider)
     await forest.start()
     await settled()
     forest.more(root)
     await settled()
-    expect(forest.rows).toHaveLength(1 + 250 + 8000 + 1)
+    expect(forest.rows).toHaveLength(1 + 1024 + 16_000 + 1)
     provider.entries.set('a', { text: '' })
     await forest.refresh()
     expect(forest.rows[1]?.resource.name).toBe('a')
-    expect(forest.rows).toHaveLength(1 + 250 + 8000 + 1)
+    expect(forest.rows).toHaveLength(1 + 1024 + 16_000 + 1)
   })
 
   test('goes to a resource through directories that nobody has opened, and through pages', async () => {
-    const { forest } = grow(memory({ ...numbered(1000, 'deep/er/'), 'x.md': '' }))
+    const { forest } = grow(memory({ ...numbered(3000, 'deep/er/'), 'x.md': '' }))
     await forest.start()
     const { signal } = new AbortController()
-    expect(await forest.reveal(`${root}/deep/er/f00900`, signal)).toBe(`${root}/deep/er/f00900`)
-    const index = forest.rows.findIndex(({ key }) => key === `${root}/deep/er/f00900`)
-    expect(forest.rows[index]?.position).toBe(901)
+    expect(await forest.reveal(`${root}/deep/er/f02900`, signal)).toBe(`${root}/deep/er/f02900`)
+    const index = forest.rows.findIndex(({ key }) => key === `${root}/deep/er/f02900`)
+    expect(forest.rows[index]?.position).toBe(2901)
     expect(await forest.reveal(`${root}/deep`, signal)).toBe(`${root}/deep/`)
     // The tree has the whole resource of which this is a part.
-    expect(await forest.reveal(`${root}/deep/er/f00900?lines=1`, signal)).toBe(`${root}/deep/er/f00900`)
+    expect(await forest.reveal(`${root}/deep/er/f02900?lines=1`, signal)).toBe(`${root}/deep/er/f02900`)
     expect(await forest.reveal(`${root}/deep/er/none`, signal)).toBeUndefined()
     expect(await forest.reveal('other://x', signal)).toBeUndefined()
   })

@@ -425,7 +425,7 @@ describe('a catalog of 10,000 tables', () => {
     await database.run('GRANT SELECT ON ALL TABLES IN SCHEMA large TO reader')
   }, 120_000)
 
-  test('is listed page by page with one query for each, in the order of bytes', async () => {
+  test('is listed page by page with one query for each 2,000, in the order of bytes', async () => {
     const provider = await open({ schemas: ['large'] })
     const catalog = createCatalog({ mounts: [{ address: 'postgres://localhost/large', provider }] })
     const view = catalog.view(context.principal)
@@ -442,7 +442,8 @@ describe('a catalog of 10,000 tables', () => {
       cursor = page.nextCursor
       if (cursor === undefined) break
     }
-    expect(most).toBeLessThanOrEqual(3)
+    // A page of 16,000 entries is 8,000 tables, 2,000 of a query.
+    expect(most).toBeLessThanOrEqual(5)
     expect(pages).toBeLessThan(20)
     expect(uris).toHaveLength(count * 2 + 2)
     const sorted = [...uris].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
