@@ -86,17 +86,17 @@ async function checkChanges(mount: Mount, { config, address }: PlannedMount, her
   if (mount.provider.watch === undefined) {
     // Fixed sources, and sources computed for each request, have no changes to report.
     const isStill = ['inline', 'env', 'screen', 'search'].includes(config.provider)
-    if (isStill) return { check, status: 'ok', found: `${address}: there are none to tell of` }
+    if (isStill) return { check, status: 'ok', found: `${address}: it has no changes to report` }
     const fix = `Add "poll": "60s" at ${here.placeOf(['mounts', address])}`
-    return { check, status: 'warning', found: `${address}: it tells of no changes.`, fix }
+    return { check, status: 'warning', found: `${address}: it reports no changes.`, fix }
   }
   const degradation = await listen(mount)
-  if (degradation === undefined) return { check, status: 'ok', found: `${address}: they are told` }
+  if (degradation === undefined) return { check, status: 'ok', found: `${address}: it reports its changes` }
   if (degradation !== 'limited')
     return {
       check,
       status: 'failed',
-      found: `${address}: they are not told just now, since its source does not answer.`,
+      found: `${address}: it reports no changes now, since its source does not answer.`,
       fix: `hikidashi watch ${address}${here.withConfig} --log-level debug`,
     }
   const watches = await inotifyWatches()
