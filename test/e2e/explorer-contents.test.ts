@@ -134,6 +134,7 @@ requires(
 
   test('Word and Excel are shown as their text, and PDF with its pages one press away', async () => {
     const page = await show('file:///site/design.docx')
+    await expect.poll(() => page.locator('.preview-head .chip').first().textContent()).toBe('Word')
     await page.locator('.markdown h1', { hasText: '引き出しの設計書' }).waitFor()
     await page.getByText('the basket and hikidashi pack take the same').waitFor()
     expect(await axe(page)).toEqual([])

@@ -175,8 +175,11 @@ function Crumbs({ uri }: { readonly uri: string }) {
 }
 
 /** The type of the content, else the listed type. */
-function typeOf({ reading, resource }: Reader): string | undefined {
+/** The type of the resource. A document such as a Word file keeps its own, although its text is shown. */
+function typeOf({ uri, reading, resource }: Reader): string | undefined {
   const { value } = reading
+  const own = resource.value?.mimeType
+  if (own !== undefined && documentFormOf(uri, own) !== undefined) return own
   const content = value.state === 'ready' ? value.contents[0] : undefined
-  return content?.mimeType ?? resource.value?.mimeType
+  return content?.mimeType ?? own
 }
