@@ -2,8 +2,9 @@ import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Cancellation, cancelRequest } from '../../core/call.ts'
 import { chain, type Soon } from '../../core/kit/chain.ts'
-import type { Principal } from '../../core/provider.ts'
-import type { Gate, Pass } from '../admission/gate.ts'
+import type { Arrival, Principal } from '../../core/provider.ts'
+import { traceContextIn } from '../../core/trace.ts'
+import type { Crowded, Gate } from '../admission/gate.ts'
 import { countOverload, overloaded, statusOfOverload } from '../admission/overload.ts'
 import { type Caller, lifetimeOf } from '../auth/caller.ts'
 import type { Channel } from '../protocol/channel.ts'
@@ -13,7 +14,7 @@ import {
   classify,
   codes,
   failure,
-  holdsStream,
+  formOf,
   isObject,
   type Request,
   type RequestId,
@@ -25,7 +26,7 @@ import { modern } from '../protocol/revisions.ts'
 import { openView, type ServedOptions } from '../serve.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import type { Sending } from './content/sending.ts'
-import { arrivalOf, headerFault, traceOf, versionMismatch } from './guard.ts'
+import { arrivalOf, headerFault, versionMismatch } from './guard.ts'
 import { type EventStream, offerLink, openEventStream, replyEmpty, replyJson, replyLong, taken } from './reply.ts'
 
 /** HTTP for 2026-07-28: every POST is independent. */
@@ -68,63 +69,64 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
     return channel
   }
 
-  const answer = (message: Request, response: ServerResponse, caller: Caller): Soon<void> => {
+  /** Answers a request with one answer, after its notifications. */
+  const answer = async (
+    message: Request,
+    { headers }: IncomingMessage,
+    response: ServerResponse,
+    caller: Caller,
+    arrival: Arrival | undefined,
+  ): Promise<void> => {
     // A disconnect cancels the request (2026-07-28, basic/patterns/cancellation).
     const cancellation: Cancellation = { isCancelled: false, onCancel: undefined }
     response.on('close', () => {
       // Not after the answer: an abort captures a stack, which would keep the whole request in memory until a full collection.
       if (!response.writableFinished) cancelRequest(cancellation)
     })
-    return chain(channelOf(caller.principal), (channel) => {
-      if (message.method === 'subscriptions/listen')
-        return answerListening(message, response, caller, { channel, cancellation, closing, options })
-      return answerOnce(message, response, caller, channel, cancellation)
-    })
-  }
-
-  /** Answers with one answer, after the notifications of its request. */
-  const answerOnce = (
-    message: Request,
-    response: ServerResponse,
-    caller: Caller,
-    channel: Channel,
-    cancellation: Cancellation,
-  ): Soon<void> => {
-    let stream: EventStream | undefined
-    offerLink(response, message, caller.linkFor)
-    const sending = new SendingTo(response, gate, caller, options)
-    let streamed: Response | undefined
-    const ask = (pass?: Pass): Soon<void> => {
+    const opening = channelOf(caller.principal)
+    const channel = opening instanceof Promise ? await opening : opening
+    if (message.method === 'subscriptions/listen')
+      return answerListening(message, response, caller, { channel, cancellation, closing, options })
+    const pass = passesGate(message.method) ? undefined : gate.enter(caller.share)
+    if (pass !== undefined && 'refused' in pass) return refuseBusy(message, response, caller, pass.refused)
+    // An answer becomes a stream of events only when a notification precedes it.
+    let events = undefined as EventStream | undefined
+    let answered: Response | undefined
+    try {
+      if (pass?.entered !== undefined) await pass.entered
       pass?.until(() => taken(response))
-      const answer = channel.request(message, {
+      offerLink(response, message, caller.linkFor)
+      const asked = channel.request(message, {
         pass,
         raw: true,
-        sending,
+        sending: new SendingTo(response, gate, caller, options),
         linkFor: caller.linkFor,
-        trace: traceOf(response),
-        arrival: arrivalOf(response.req),
+        trace: traceContextIn(headers),
+        arrival,
         cancellation,
-        // An answer becomes a stream only when a notification precedes it.
         onNotification: (notification) => {
-          stream ??= openEventStream(response)
-          stream.send(notification)
+          events ??= openEventStream(response)
+          events.send(notification)
         },
       })
-      return chain(answer, (answered) => {
-        streamed = answered !== undefined && holdsStream(answered) ? answered : undefined
-        if (answered === undefined || streamed !== undefined) return undefined
-        return stream === undefined ? replyAnswer(response, answered, pass?.breath) : endWith(stream, answered)
-      })
+      answered = asked instanceof Promise ? await asked : asked
+      if (answered === undefined) return
+      if (formOf(answered) !== 'stream') {
+        if (events !== undefined) return endWith(events, answered)
+        const sent = replyAnswer(response, answered, pass?.breath)
+        return sent === undefined ? undefined : await sent
+      }
+    } finally {
+      pass?.end()
     }
-    if (passesGate(message.method)) return ask()
-    return chain(gate.run(ask, caller.share), (ran) => {
-      // Its parts are read in slots of their own, so a slow reader occupies none.
-      if (streamed !== undefined) return sendStreamed(response, streamed, stream)
-      if (!('refused' in ran)) return undefined
-      const refused = overloaded(message.id, ran.refused)
-      countOverload(refused, { meter, onRefused: options.onRefused, principal: caller.principal, body: message })
-      return replyAnswer(response, refused)
-    })
+    // Its parts are read in slots of their own, so a slow reader occupies none.
+    await sendStreamed(response, answered, events)
+  }
+
+  const refuseBusy = (message: Request, response: ServerResponse, { principal }: Caller, reason: Crowded) => {
+    const refused = overloaded(message.id, reason)
+    countOverload(refused, { meter, onRefused: options.onRefused, principal, body: message })
+    return replyAnswer(response, refused)
   }
 
   return {
@@ -149,7 +151,9 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
           // Check the version first: a client of another version must learn that, regardless of other faults.
           const mismatch = versionMismatch(request, claimedRevision(message))
           const fault = mismatch ?? envelopeFault(message) ?? headerFault(request, message)
-          return fault === undefined ? answer(message, response, caller) : reject(message.id, fault)
+          return fault === undefined
+            ? answer(message, request, response, caller, arrivalOf(request))
+            : reject(message.id, fault)
         }
       }
     },
