@@ -160,12 +160,13 @@ export function createMount(options: MountOptions): Mounted {
     resourceOf: (entry) =>
       resourceAt(formatUri(address, entry.path), entry.path === '' ? name : baseName(entry.path), entry),
     list,
-    isHidden: (principal) => reach(principal, '') === 'none' && !access(principal, ''),
+    isHidden: (principal) => restricted && reach(principal, '') === 'none' && !access(principal, ''),
     reach,
     callers,
     asked: (path, principal) => {
+      if (!restricted) return { path, denied: false }
       // Computed in both cases, since the time for it would reveal a denial.
-      const elsewhere = restricted ? decoy(path, principal) : path
+      const elsewhere = decoy(path, principal)
       // A directory whose contents are all hidden is hidden too, though no rule names it.
       const isHidden = path.endsWith('/') && reach(principal, path) === 'none'
       return access(principal, path) && !isHidden ? { path, denied: false } : { path: elsewhere, denied: true }

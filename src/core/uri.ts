@@ -58,8 +58,10 @@ export function parseUri(raw: string): ParsedUri {
   const query = mark === -1 ? undefined : escapeLonePercents(rest.slice(mark + 1))
   const path = mark === -1 ? rest : rest.slice(0, mark)
   if (path === '' && authority === '') throw invalid('The URI has neither an authority nor a path.', 'syntax')
-  const { segments, directory } = parsePath(path)
-  return { scheme, authority, segments, directory, ...(query === undefined ? {} : { query }) }
+  const parts = path === '' ? [] : path.slice(1).split('/')
+  const directory = parts.at(-1) === ''
+  if (directory) parts.pop()
+  return { scheme, authority, segments: parts.map(decodeSegment), directory, ...(query === undefined ? {} : { query }) }
 }
 
 function authorityOf(scheme: string, given: string): string {
@@ -71,17 +73,9 @@ function authorityOf(scheme: string, given: string): string {
   throw invalid('A file URI has no host here but localhost: file:///path.', 'authority')
 }
 
-function parsePath(path: string): { segments: readonly string[]; directory: boolean } {
-  if (path === '') return { segments: [], directory: false }
-  const parts = path.slice(1).split('/')
-  const directory = parts.at(-1) === ''
-  if (directory) parts.pop()
-  return { segments: parts.map(decodeSegment), directory }
-}
-
 function decodeSegment(raw: string): string {
   if (/%2f/i.test(raw)) throw invalid('The path of the URI holds an encoded slash (%2F).', 'encoded-slash')
-  const segment = decode(raw)
+  const segment = raw.includes('%') ? decode(raw) : raw
   const fault = segmentFault(segment)
   if (fault !== undefined) throw invalid(`The path of the URI holds a segment with a fault: ${fault}.`, fault)
   return segment
@@ -90,7 +84,7 @@ function decodeSegment(raw: string): string {
 /** Percent-decodes once. A `%` that begins no escape is itself; an overlong form or an encoded surrogate throws. */
 function decode(raw: string): string {
   try {
-    return raw.includes('%') ? decodeURIComponent(escapeLonePercents(raw)) : raw
+    return decodeURIComponent(escapeLonePercents(raw))
   } catch {
     throw invalid('The URI holds escapes (%) that are not valid UTF-8.', 'percent-encoding')
   }

@@ -30,7 +30,7 @@ import {
   type WireError,
   wireError,
 } from './messages.ts'
-import { type Call, type ClientName, clientIn, type Method, tracedRequest, withProgress } from './method.ts'
+import { type Call, type ClientName, clientIn, type Method, type Result, tracedRequest, withProgress } from './method.ts'
 import { assumed, modern, type Revision, wantsLog } from './revisions.ts'
 
 /** The two ways to begin: every request is independent (2026-07-28), or `initialize` comes first. */
@@ -128,14 +128,13 @@ const timedOut: WireError = {
 }
 
 export function openChannel(served: Served, options: ChannelOptions): Channel {
-  const { era, view, viewOf = () => view, log, egress, timeoutMs, opening, onClose, retell } = options
+  const { era, view, viewOf, log, egress, timeoutMs, opening, onClose, retell } = options
   let handshake: Handshake | undefined
+  let revision: Revision | undefined = era === 'modern' ? modern : undefined
   let initialized = false
   /** Cancels each request in flight. */
   const inFlight = new Bag<{ readonly cancel: () => void; place?: number | undefined }>()
   const overdue = createOverdue(timeoutMs)
-
-  const revision = () => (era === 'modern' ? modern : handshake?.revision)
 
   const ownMethods: ReadonlyMap<string, Method> = new Map<string, Method>(
     era === 'modern'
@@ -155,6 +154,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
     const fault = handshakeFault(params)
     if (fault !== undefined) throw new ProtocolError(fault.code, fault.message)
     handshake = shakeHands(params)
+    revision = handshake.revision
     return initializeResult(handshake, introduceTo(handshake.client))
   }
 
@@ -184,27 +184,25 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
     if (method === undefined) return failure(id, { code: codes.methodNotFound, message: 'Method not found' })
     if (!isProgressToken(meta.progressToken))
       return failure(id, { code: codes.invalidParams, message: 'The _meta of the params is malformed.' })
-    const spoken = revision() ?? assumed
+    const spoken = revision ?? assumed
     const client = era === 'modern' ? clientIn(meta) : handshake?.client
     const sendLog: Call['log'] = (level, data) => {
       if (era === 'modern' && wantsLog(meta, level))
         notify({ jsonrpc: '2.0', method: 'notifications/message', params: { level, data } })
     }
-    const work = (): Soon<Response> => {
-      const asked = { params, revision: spoken, client, view: viewOf(client) }
+    const work = (): Soon<Result> => {
+      const asked = { params, revision: spoken, client, view: viewOf === undefined ? view : viewOf(client) }
       const means = { pass, arrival, raw, sending, linkFor, notify, log: sendLog }
       const call: Call = Object.assign(new WithLateSignal(abort), asked, means)
       const parent = traceContextIn(meta) ?? trace
-      const result =
-        parent === undefined && !hasTelemetry()
-          ? method(call)
-          : tracedRequest(message, { revision: spoken, parent }, () => method(call))
-      return chain(result, (found) => ({
-        jsonrpc: '2.0' as const,
-        id,
-        result: completeResult(name, found, spoken, served.server),
-      }))
+      if (parent === undefined && !hasTelemetry()) return method(call)
+      return tracedRequest(message, { revision: spoken, parent }, () => method(call))
     }
+    const done = (result: Result): Response => ({
+      jsonrpc: '2.0',
+      id,
+      result: completeResult(name, result, spoken, served.server),
+    })
     const failed = (error: unknown): Response => {
       if (abort.aborted) {
         // The request was cancelled, or timed out, which is logged. Nobody gets this answer.
@@ -216,9 +214,9 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       return failure(id, wireError(error, spoken, uri, log))
     }
     const waiting = opening && whenWorkable(opening, name)
-    if (waiting === undefined) return attempt(work, (response) => response, failed)
+    if (waiting === undefined) return attempt(work, done, failed)
     // If the request has ended meanwhile, nobody gets this answer.
-    return waiting.then(() => (abort.aborted ? failure(id, timedOut) : work())).catch(failed)
+    return waiting.then(() => (abort.aborted ? failure(id, timedOut) : chain(work(), done))).catch(failed)
   }
 
   const request: Channel['request'] = (message, options = {}) => {
@@ -276,7 +274,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       served.onInitialized?.()
     },
     get revision() {
-      return revision()
+      return revision
     },
     view,
     egress,
