@@ -99,7 +99,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       const asked = channel.request(message, {
         pass,
         raw: true,
-        sending: new SendingTo(response, gate, caller, options),
+        sending: () => sendingTo(response, gate, caller, options),
         linkFor: caller.linkFor,
         trace: traceContextIn(headers),
         arrival,
@@ -233,10 +233,8 @@ function replyUnopened(response: ServerResponse, answer: Response): void {
 }
 
 function isModern(request: IncomingMessage, body: unknown): boolean {
-  if (isObject(body) && isObject(body.params) && isObject(body.params._meta)) {
-    if ('io.modelcontextprotocol/protocolVersion' in body.params._meta) return true
-  }
-  return request.headers['mcp-protocol-version'] === modern
+  const claims = isObject(body) && claimedRevision(body) !== undefined
+  return claims || request.headers['mcp-protocol-version'] === modern
 }
 
 /** Ends a stream with an answer. */
@@ -251,34 +249,18 @@ function endListening(response: ServerResponse, stream: EventStream | undefined,
   else endWith(stream, answer)
 }
 
-/**
- * How an answer is sent whose content is read meanwhile. Few answers are, so the signal is made when it is asked for. This is a class since V8 puts the
- * accessors of an object literal into the old generation, where they kept each request until the next full collection: a quarter of a small read.
- */
-class SendingTo implements Sending {
-  readonly #response: ServerResponse
-  #controller: AbortController | undefined
-  readonly gate: Gate
-  readonly share: string | undefined
-  readonly timeoutMs: number
-
-  constructor(response: ServerResponse, gate: Gate, { share }: Caller, { timeout = 120_000 }: ServedOptions) {
-    this.#response = response
-    this.gate = gate
-    this.share = share
-    this.timeoutMs = timeout
-  }
-
-  get signal(): AbortSignal {
-    if (this.#controller !== undefined) return this.#controller.signal
-    const own = new AbortController()
-    this.#controller = own
-    const response = this.#response
-    if (response.destroyed) own.abort()
-    // Not after the answer: an abort captures a stack.
-    else response.once('close', () => response.writableFinished || own.abort())
-    return own.signal
-  }
+/** How an answer is sent whose content is read meanwhile. */
+function sendingTo(
+  response: ServerResponse,
+  gate: Gate,
+  { share }: Caller,
+  { timeout = 120_000 }: ServedOptions,
+): Sending {
+  const gone = new AbortController()
+  if (response.destroyed) gone.abort()
+  // Not after the answer: an abort captures a stack.
+  else response.once('close', () => response.writableFinished || gone.abort())
+  return { signal: gone.signal, gate, share, timeoutMs: timeout }
 }
 
 /** Sends an answer whose content is a stream. After a notification it is an event, which is made as a whole. */

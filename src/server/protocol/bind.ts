@@ -123,7 +123,7 @@ const readMethod: Method = (call) => {
     sending &&
     (async (size, readPart) => {
       const { openLarge } = await import('../http/content/sending.ts')
-      return openLarge(uri, size, readPart, sending)
+      return openLarge(uri, size, readPart, sending())
     })
   const options = large === undefined ? { room, arrival } : { room, arrival, large }
   const forms = { streams: sending !== undefined, bytes: raw }

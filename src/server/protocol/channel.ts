@@ -1,5 +1,5 @@
 import { type Arrival, Bag, type Cancellation, createOverdue, LateAbort, WithLateSignal } from '../../core/call.ts'
-import { attempt, chain, type Soon } from '../../core/kit/chain.ts'
+import { chain, rescue, type Soon } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
 import { hasTelemetry, type TraceContext, traceContextIn } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
@@ -30,7 +30,15 @@ import {
   type WireError,
   wireError,
 } from './messages.ts'
-import { type Call, type ClientName, clientIn, type Method, type Result, tracedRequest, withProgress } from './method.ts'
+import {
+  type Call,
+  type ClientName,
+  clientIn,
+  type Method,
+  type Result,
+  tracedRequest,
+  withProgress,
+} from './method.ts'
 import { assumed, modern, type Revision, wantsLog } from './revisions.ts'
 
 /** The two ways to begin: every request is independent (2026-07-28), or `initialize` comes first. */
@@ -50,8 +58,8 @@ interface RequestOptions {
   readonly trace?: TraceContext | undefined
   /** Whether the caller formats the answer with `formatMessage` or `encodeMessage`: parts of it may be JSON already. Default false. */
   readonly raw?: boolean
-  /** How the transport sends a content that is read meanwhile. The caller then writes the answer with `replyLong`. */
-  readonly sending?: Sending | undefined
+  /** Returns how the transport sends a content that is read meanwhile. The caller then writes the answer with `replyLong`. */
+  readonly sending?: (() => Sending) | undefined
   /** Creates links to contents that are too large for an answer. */
   readonly linkFor?: LinkFor | undefined
 }
@@ -168,15 +176,8 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
   const run = (
     message: Request,
     abort: LateAbort,
-    {
-      notify,
-      pass,
-      arrival,
-      raw,
-      sending,
-      linkFor,
-      trace,
-    }: Pick<Call, 'notify' | 'pass' | 'arrival' | 'raw' | 'sending' | 'linkFor'> & Pick<RequestOptions, 'trace'>,
+    notify: Call['notify'],
+    { pass = freePass, raw = false, arrival, sending, linkFor, trace }: RequestOptions,
   ): Soon<Response> => {
     const { id, method: name, params = {} } = message
     const meta = isObject(params._meta) ? params._meta : {}
@@ -190,19 +191,19 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       if (era === 'modern' && wantsLog(meta, level))
         notify({ jsonrpc: '2.0', method: 'notifications/message', params: { level, data } })
     }
-    const work = (): Soon<Result> => {
-      const asked = { params, revision: spoken, client, view: viewOf === undefined ? view : viewOf(client) }
-      const means = { pass, arrival, raw, sending, linkFor, notify, log: sendLog }
-      const call: Call = Object.assign(new WithLateSignal(abort), asked, means)
-      const parent = traceContextIn(meta) ?? trace
-      if (parent === undefined && !hasTelemetry()) return method(call)
-      return tracedRequest(message, { revision: spoken, parent }, () => method(call))
-    }
     const done = (result: Result): Response => ({
       jsonrpc: '2.0',
       id,
       result: completeResult(name, result, spoken, served.server),
     })
+    const work = (): Soon<Response> => {
+      const asked = { params, revision: spoken, client, view: viewOf === undefined ? view : viewOf(client) }
+      const means = { pass, arrival, raw, sending, linkFor, notify, log: sendLog }
+      const call: Call = Object.assign(new WithLateSignal(abort), asked, means)
+      const parent = traceContextIn(meta) ?? trace
+      if (parent === undefined && !hasTelemetry()) return chain(method(call), done)
+      return tracedRequest(message, { revision: spoken, parent }, () => method(call)).then(done)
+    }
     const failed = (error: unknown): Response => {
       if (abort.aborted) {
         // The request was cancelled, or timed out, which is logged. Nobody gets this answer.
@@ -214,21 +215,20 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       return failure(id, wireError(error, spoken, uri, log))
     }
     const waiting = opening && whenWorkable(opening, name)
-    if (waiting === undefined) return attempt(work, done, failed)
+    if (waiting === undefined) return rescue(work, failed)
     // If the request has ended meanwhile, nobody gets this answer.
-    return waiting.then(() => (abort.aborted ? failure(id, timedOut) : chain(work(), done))).catch(failed)
+    return waiting.then(() => (abort.aborted ? failure(id, timedOut) : work())).catch(failed)
   }
 
   const request: Channel['request'] = (message, options = {}) => {
-    const { signal, cancellation, onNotification, pass = freePass, raw = false } = options
-    const { arrival, sending, linkFor, trace } = options
+    const { signal, cancellation, onNotification } = options
     if (signal?.aborted || cancellation?.isCancelled) return undefined
     const abort = new LateAbort()
     const running = { ended: false }
     const notify = (notification: Notification) => {
       if (!running.ended) onNotification?.(notification)
     }
-    const answer = run(message, abort, { notify, pass, arrival, raw, sending, linkFor, trace })
+    const answer = run(message, abort, notify, options)
     if (answer instanceof Promise) return whenAnswered(answer, message, { signal, cancellation, abort, running })
     running.ended = true
     return egress(answer, message)

@@ -14,8 +14,8 @@ import type { ClientName, Result } from './method.ts'
 import { isLogLevel, isRevision, modern, protocolKeys, type Revision, revisions, since } from './revisions.ts'
 
 /** Returns the revision that a message declares in its `_meta` (since 2026-07-28); undefined in older messages. */
-export function claimedRevision({ params }: Request | Notification): unknown {
-  return isObject(params?._meta) ? params._meta[protocolKeys.protocolVersion] : undefined
+export function claimedRevision({ params }: { readonly params?: unknown }): unknown {
+  return isObject(params) && isObject(params._meta) ? params._meta[protocolKeys.protocolVersion] : undefined
 }
 
 /**
