@@ -43,31 +43,10 @@ export interface ModernHttp {
 const maxChannels = 1000
 
 export function createModernHttp(options: ServedOptions, gate: Gate, meter: Meter): ModernHttp {
-  const channels = new Map<string, Soon<Channel>>()
-  let latest: string | undefined
+  const channels = createChannels(options)
   const closing = new AbortController()
   // It has one listener per stream.
   setMaxListeners(0, closing.signal)
-
-  const channelOf = (principal: Principal): Soon<Channel> => {
-    const key = keyOfPrincipal(principal)
-    let channel = channels.get(key)
-    if (channel === undefined) {
-      if (channels.size >= maxChannels) evictOldest(channels)
-      const opening = openView(options, principal, 'modern')
-      opening.then(
-        (open) => channels.get(key) === opening && channels.set(key, open),
-        () => {},
-      )
-      channel = opening
-    }
-    if (key === latest && channels.has(key)) return channel
-    // Move it to the end: the map is an LRU cache.
-    channels.delete(key)
-    channels.set(key, channel)
-    latest = key
-    return channel
-  }
 
   /** Answers a request with one answer, after its notifications. */
   const answer = async (
@@ -83,7 +62,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       // Not after the answer: an abort captures a stack, which would keep the whole request in memory until a full collection.
       if (!response.writableFinished) cancelRequest(cancellation)
     })
-    const opening = channelOf(caller.principal)
+    const opening = channels.of(caller.principal)
     const channel = opening instanceof Promise ? await opening : opening
     if (message.method === 'subscriptions/listen')
       return answerListening(message, response, caller, { channel, cancellation, closing, options })
@@ -158,7 +137,35 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       }
     },
     drain: () => closing.abort(),
-    close: async () => {
+    close: channels.close,
+  }
+}
+
+/** The channels of the principals that asked lately (an LRU cache). */
+function createChannels(options: ServedOptions) {
+  const channels = new Map<string, Soon<Channel>>()
+  let latest: string | undefined
+  return {
+    of: (principal: Principal): Soon<Channel> => {
+      const key = keyOfPrincipal(principal)
+      let channel = channels.get(key)
+      if (channel === undefined) {
+        if (channels.size >= maxChannels) evictOldest(channels)
+        const opening = openView(options, principal, 'modern')
+        opening.then(
+          (open) => channels.get(key) === opening && channels.set(key, open),
+          () => {},
+        )
+        channel = opening
+      }
+      if (key === latest && channels.has(key)) return channel
+      // Move it to the end.
+      channels.delete(key)
+      channels.set(key, channel)
+      latest = key
+      return channel
+    },
+    close: async (): Promise<void> => {
       await Promise.allSettled([...channels.values()].map(async (channel) => (await channel).close()))
       channels.clear()
     },
