@@ -203,24 +203,32 @@ interface Member {
   place?: number | undefined
 }
 
-/** Ends requests that take longer than a time-out, with one timer for all of them. */
-export interface Overdue {
+/** A request with a time-out. */
+export interface Timed extends Member {
+  readonly onOver: () => void
+  /** Set when it begins. */
+  begunMs?: number
+}
+
+/** The requests in flight. Ends those that take longer than a time-out, with one timer for all of them. */
+export interface Overdue<T extends Timed> extends Iterable<T> {
   readonly timeoutMs: number
-  /** Calls back when the time is over, at most an eighth of it late, unless the returned function is called before. */
-  begin(onOver: () => void): () => void
+  /** Calls `onOver` of the request when the time is over, at most an eighth of it late, unless the request ends before. */
+  begin(request: T): void
+  /** Does nothing for a request that has not begun, or has ended. */
+  end(request: T): void
 }
 
 /** A clock that is never set back, in milliseconds. Node loads `performance` when it is first used, which a start would wait for. */
 const nowMs = () => process.uptime() * 1000
 
-export function createOverdue(timeoutMs: number): Overdue {
-  /** The requests that run. */
-  const running = new Bag<{ readonly begunMs: number; readonly onOver: () => void; place?: number | undefined }>()
+export function createOverdue<T extends Timed>(timeoutMs: number): Overdue<T> {
+  const running = new Bag<T>()
   let timer: NodeJS.Timeout | undefined
   const look = () => {
     const now = nowMs()
     for (const request of running) {
-      if (now - request.begunMs < timeoutMs) continue
+      if (now - (request.begunMs ?? now) < timeoutMs) continue
       running.delete(request)
       request.onOver()
     }
@@ -230,16 +238,17 @@ export function createOverdue(timeoutMs: number): Overdue {
   }
   return {
     timeoutMs,
-    begin: (onOver) => {
-      const request = { begunMs: nowMs(), onOver, place: undefined }
+    begin: (request) => {
+      request.begunMs = nowMs()
       running.add(request)
       if (timer === undefined) timer = setInterval(look, Math.max(1, Math.ceil(timeoutMs / 8)))
       else if (running.size === 1) timer.ref()
-      return () => {
-        running.delete(request)
-        // The timer goes on for the next request, but does not keep the process alive.
-        if (running.size === 0) timer?.unref()
-      }
     },
+    end: (request) => {
+      running.delete(request)
+      // The timer goes on for the next request, but does not keep the process alive.
+      if (running.size === 0) timer?.unref()
+    },
+    [Symbol.iterator]: () => running[Symbol.iterator](),
   }
 }

@@ -51,7 +51,13 @@ export function parseUri(raw: string): ParsedUri {
   if (head === null) throw invalid('The URI is not of the form scheme://authority/path.', 'syntax')
   const [start, givenScheme = '', givenAuthority = ''] = head
   const scheme = givenScheme.toLowerCase()
-  const authority = authorityOf(scheme, givenAuthority)
+  if (givenAuthority.includes('@')) throw invalid('The URI has userinfo (@ before the path).', 'userinfo')
+  if (!/^[A-Za-z0-9._~!$&'()*+,;=:[\]-]*$/.test(givenAuthority))
+    throw invalid('The authority of the URI holds a character that it may not hold.', 'authority')
+  const host = givenAuthority.toLowerCase()
+  if (scheme === 'file' && host !== '' && host !== 'localhost')
+    throw invalid('A file URI has no host here but localhost: file:///path.', 'authority')
+  const authority = scheme === 'file' ? '' : host
 
   const rest = text.slice(start.length)
   const mark = rest.indexOf('?')
@@ -62,15 +68,6 @@ export function parseUri(raw: string): ParsedUri {
   const directory = parts.at(-1) === ''
   if (directory) parts.pop()
   return { scheme, authority, segments: parts.map(decodeSegment), directory, ...(query === undefined ? {} : { query }) }
-}
-
-function authorityOf(scheme: string, given: string): string {
-  if (given.includes('@')) throw invalid('The URI has userinfo (@ before the path).', 'userinfo')
-  if (!/^[A-Za-z0-9._~!$&'()*+,;=:[\]-]*$/.test(given))
-    throw invalid('The authority of the URI holds a character that it may not hold.', 'authority')
-  const authority = given.toLowerCase()
-  if (scheme !== 'file' || authority === '' || authority === 'localhost') return scheme === 'file' ? '' : authority
-  throw invalid('A file URI has no host here but localhost: file:///path.', 'authority')
 }
 
 function decodeSegment(raw: string): string {

@@ -228,7 +228,7 @@ function createPlaces({ concurrent, waiting }: PlaceCount, most: PlaceCount): Pl
     if (share.running + (share.queue?.size ?? 0) > 0) toEnd(key, share)
     // One that is alone will come again.
     else if (shares.size > 1) shares.delete(key)
-    admit()
+    if (count.waiting > 0) admit()
   }
 
   const nextInTurn = (): readonly [string, Share] | undefined => {

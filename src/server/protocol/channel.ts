@@ -1,4 +1,11 @@
-import { type Arrival, Bag, type Cancellation, createOverdue, LateAbort, WithLateSignal } from '../../core/call.ts'
+import {
+  type Arrival,
+  type Cancellation,
+  createOverdue,
+  LateAbort,
+  type Timed,
+  WithLateSignal,
+} from '../../core/call.ts'
 import { chain, rescue, type Soon } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
 import { hasTelemetry, type TraceContext, traceContextIn } from '../../core/trace.ts'
@@ -140,18 +147,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
   let handshake: Handshake | undefined
   let revision: Revision | undefined = era === 'modern' ? modern : undefined
   let initialized = false
-  /** Cancels each request in flight. */
-  const inFlight = new Bag<{ readonly cancel: () => void; place?: number | undefined }>()
-  const overdue = createOverdue(timeoutMs)
-
-  const ownMethods: ReadonlyMap<string, Method> = new Map<string, Method>(
-    era === 'modern'
-      ? [['server/discover', async ({ client }) => discoverResult(introduceTo(client))]]
-      : [
-          ['initialize', async ({ params }) => initialize(params)],
-          ['ping', async () => ({})],
-        ],
-  )
+  const inFlight = createOverdue<Timed & { readonly cancel: () => void }>(timeoutMs)
 
   const introduceTo = (client: ClientName | undefined): Introduction => {
     const said = [served.instructions, options.noteOf?.(client)].filter((text) => text !== undefined && text !== '')
@@ -166,11 +162,15 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
     return initializeResult(handshake, introduceTo(handshake.client))
   }
 
-  const methodOf = (name: string, hasToken: boolean): Method | undefined => {
-    if (era === 'modern' && legacyOnly.has(name)) return undefined
-    const method = served.methods.get(name) ?? ownMethods.get(name)
-    return method !== undefined && hasToken && lengthy.has(name) ? withProgress(method) : method
-  }
+  const own: readonly (readonly [string, Method])[] =
+    era === 'modern'
+      ? [['server/discover', async ({ client }) => discoverResult(introduceTo(client))]]
+      : [
+          ['initialize', async ({ params }) => initialize(params)],
+          ['ping', async () => ({})],
+        ]
+  const methods = new Map([...own, ...served.methods])
+  if (era === 'modern') for (const name of legacyOnly) methods.delete(name)
 
   /** Runs the method of a request. This is the only place where an error becomes an answer. */
   const run = (
@@ -181,10 +181,11 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
   ): Soon<Response> => {
     const { id, method: name, params = {} } = message
     const meta = isObject(params._meta) ? params._meta : {}
-    const method = methodOf(name, meta.progressToken !== undefined)
-    if (method === undefined) return failure(id, { code: codes.methodNotFound, message: 'Method not found' })
+    const plain = methods.get(name)
+    if (plain === undefined) return failure(id, { code: codes.methodNotFound, message: 'Method not found' })
     if (!isProgressToken(meta.progressToken))
       return failure(id, { code: codes.invalidParams, message: 'The _meta of the params is malformed.' })
+    const method = meta.progressToken !== undefined && lengthy.has(name) ? withProgress(plain) : plain
     const spoken = revision ?? assumed
     const client = era === 'modern' ? clientIn(meta) : handshake?.client
     const sendLog: Call['log'] = (level, data) => {
@@ -244,25 +245,24 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       const end = (response: Response | undefined) => {
         if (running.ended) return
         running.ended = true
-        stopClock()
+        inFlight.end(mine)
         signal?.removeEventListener('abort', cancel)
         if (cancellation !== undefined) cancellation.onCancel = undefined
-        inFlight.delete(mine)
         resolve(response === undefined ? undefined : egress(response, message))
       }
       const cancel = () => {
         end(undefined)
         abort.abort()
       }
-      const mine = { cancel, place: undefined }
-      const stopClock = overdue.begin(() => {
+      const onOver = () => {
         log('warn', 'a request took too long', { method: message.method, timeout: timeoutMs })
         end(failure(message.id, timedOut))
         abort.abort()
-      })
+      }
+      const mine = { cancel, onOver }
       signal?.addEventListener('abort', cancel, { once: true })
       if (cancellation !== undefined) cancellation.onCancel = cancel
-      inFlight.add(mine)
+      inFlight.begin(mine)
       void answer.then(end)
     })
 
