@@ -20,22 +20,22 @@ export interface Context {
    * Maximum size of the content at the moment, in bytes. For a larger one, a provider that knows the size before it fetches the
    * content throws {@link later}; the catalog then retries when there is room. Other providers may ignore it.
    */
-  readonly most?: number
+  readonly most?: number | undefined
   /** Whether only the content is needed: facts that need a look-up of their own may be left out. */
-  readonly bare?: boolean
+  readonly bare?: boolean | undefined
   /** The arrival of the request, when it is the first thing that its client has asked for. See {@link Arrival}. */
-  readonly arrival?: Arrival
+  readonly arrival?: Arrival | undefined
   /**
    * Returns memory for the bytes of a part of a content: a source may read into it, in place of memory of its own. The caller uses the memory again for the next
    * part, when it has sent this one.
    */
-  readonly into?: (bytes: number) => Buffer
+  readonly into?: ((bytes: number) => Buffer) | undefined
   /**
    * Whether the caller may see another path of the same source, by the access rules. A source that serves one entry under several
    * paths (by a symbolic link) checks each path except the requested one; if the caller may not see one of them, the entry must
    * look missing. Undefined: every path may be seen.
    */
-  readonly allows?: (path: string) => boolean
+  readonly allows?: ((path: string) => boolean) | undefined
 }
 
 /**
@@ -130,36 +130,6 @@ export class WithLateSignal {
 export function withSignalOf<T extends object>(object: { readonly signal: AbortSignal }, members: T) {
   const abort = WithLateSignal.abortOf(object)
   return abort === undefined ? { signal: object.signal, ...members } : Object.assign(new WithLateSignal(abort), members)
-}
-
-/** The context of a call, whose signal is made when somebody asks for it. */
-export class CallContext extends WithLateSignal implements Context {
-  readonly principal: Principal
-  declare readonly most?: number
-  declare readonly bare?: boolean
-  declare readonly arrival?: Arrival
-  declare readonly into?: (bytes: number) => Buffer
-  declare readonly allows?: (path: string) => boolean
-
-  constructor(
-    abort: LateAbort,
-    principal: Principal,
-    {
-      most,
-      bare,
-      arrival,
-      into,
-      allows,
-    }: { [Key in 'most' | 'bare' | 'arrival' | 'into' | 'allows']?: Context[Key] | undefined },
-  ) {
-    super(abort)
-    this.principal = principal
-    if (most !== undefined) this.most = most
-    if (bare !== undefined) this.bare = bare
-    if (arrival !== undefined) this.arrival = arrival
-    if (into !== undefined) this.into = into
-    if (allows !== undefined) this.allows = allows
-  }
 }
 
 /**

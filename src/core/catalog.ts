@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { CallContext, WithLateSignal } from './call.ts'
+import { WithLateSignal } from './call.ts'
 import { type ChangeLimits, type Changes, createChanges, type DegradedMount } from './changes.ts'
 import { completeTemplate } from './completion.ts'
 import { createDirectoryReader, type DirectoryReader } from './directory.ts'
@@ -154,9 +154,9 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
   const readContextOf = (options: ReadOptions = {}, most?: number): Context => {
     const { bare, arrival, into } = options
     const abort = WithLateSignal.abortOf(options)
-    if (abort === undefined) return { ...contextOf(options), ...defined({ bare, arrival, into, most }) }
+    if (abort === undefined) return { ...contextOf(options), bare, arrival, into, most }
     if (abort.aborted) throw abort.reason
-    return new CallContext(abort, principal, { bare, arrival, into, most })
+    return Object.assign(new WithLateSignal(abort), { principal, bare, arrival, into, most })
   }
 
   const locate = (uri: string) => {

@@ -1,5 +1,5 @@
 import { type Access, decoyOf } from './access.ts'
-import { CallContext, WithLateSignal } from './call.ts'
+import { WithLateSignal } from './call.ts'
 import { cleanTexts } from './entry.ts'
 import { isResourceError } from './errors.ts'
 import type { Reach } from './glob.ts'
@@ -214,11 +214,11 @@ function hasOnlyFacts({ name, title, description, priority, audience, icons, met
 /** Wraps a provider so that every call carries the access decision for other paths: a source may serve one entry under several. */
 function withAccess(provider: Provider, allows: (principal: Principal, path: string) => boolean): Provider {
   const extended = (context: Context): Context => {
-    const own = context.allows ?? ((path: string) => allows(context.principal, path))
+    const { principal, most, bare, arrival, into } = context
+    const own = context.allows ?? ((path: string) => allows(principal, path))
     const abort = WithLateSignal.abortOf(context)
     if (abort === undefined) return { ...context, allows: own }
-    const { principal, most, bare, arrival, into } = context
-    return new CallContext(abort, principal, { most, bare, arrival, into, allows: own })
+    return Object.assign(new WithLateSignal(abort), { principal, most, bare, arrival, into, allows: own })
   }
   const { list, read, stat, templates, complete, prompts, tools } = provider
   const completePrompt = prompts?.complete

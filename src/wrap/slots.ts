@@ -1,4 +1,4 @@
-import { CallContext, LateAbort, type Overdue, type Timed, WithLateSignal } from '../core/call.ts'
+import { LateAbort, type Overdue, type Timed, WithLateSignal } from '../core/call.ts'
 import { ResourceError } from '../core/errors.ts'
 import type { Soon } from '../core/kit/chain.ts'
 import type { Context } from '../core/provider.ts'
@@ -124,7 +124,8 @@ interface Asked {
 export function createAsked(context: Context, overdue: Overdue<Timed>): Asked {
   const callers = WithLateSignal.abortOf(context)
   const own = new LateAbort()
-  const inner = new CallContext(own, context.principal, context)
+  const { principal, most, bare, arrival, into, allows } = context
+  const inner: Context = Object.assign(new WithLateSignal(own), { principal, most, bare, arrival, into, allows })
   let reject: (reason: unknown) => void = () => {}
   const end = (reason: unknown) => {
     own.abort(reason)

@@ -37,7 +37,7 @@ class OpenRoute implements Route {
   isKept = true
 
   add({ place, links }: Parameters<Route['add']>[0]): void {
-    // What a link leads to has a way of its own.
+    // The target of a link has a way of its own.
     if (links > 0) this.isKept = false
     place.keep()
     this.places.push(place)

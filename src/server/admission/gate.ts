@@ -221,16 +221,6 @@ function createPlaces({ concurrent, waiting }: PlaceCount, most: PlaceCount): Pl
     toEnd(key, share)
   }
 
-  const release = (key: string, share: Share): void => {
-    count.taken--
-    share.running--
-    // Shares that came while it ran go before it, too.
-    if (share.running + (share.queue?.size ?? 0) > 0) toEnd(key, share)
-    // One that is alone will come again.
-    else if (shares.size > 1) shares.delete(key)
-    if (count.waiting > 0) admit()
-  }
-
   const nextInTurn = (): readonly [string, Share] | undefined => {
     for (const each of shares) if (each[1].queue?.size && each[1].running < most.concurrent) return each
     return undefined
@@ -259,10 +249,19 @@ function createPlaces({ concurrent, waiting }: PlaceCount, most: PlaceCount): Pl
       const leave = () => {
         if (left) return
         left = true
-        if (waiter === undefined || share.queue?.delete(waiter) !== true) return release(key, share)
-        waiter.admit = undefined
-        count.waiting--
-        if (share.running === 0 && share.queue.size === 0) shares.delete(key)
+        if (waiter !== undefined && share.queue?.delete(waiter)) {
+          waiter.admit = undefined
+          count.waiting--
+          if (share.running === 0 && share.queue.size === 0) shares.delete(key)
+          return
+        }
+        count.taken--
+        share.running--
+        // Shares that came while it ran go before it, too.
+        if (share.running + (share.queue?.size ?? 0) > 0) toEnd(key, share)
+        // One that is alone will come again.
+        else if (shares.size > 1) shares.delete(key)
+        if (count.waiting > 0) admit()
       }
       if (count.taken < concurrent && share.running < most.concurrent) {
         enter(key, share)

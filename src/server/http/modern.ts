@@ -8,7 +8,7 @@ import type { Crowded, Gate } from '../admission/gate.ts'
 import { countOverload, overloaded, statusOfOverload } from '../admission/overload.ts'
 import { type Caller, lifetimeOf } from '../auth/caller.ts'
 import type { Channel } from '../protocol/channel.ts'
-import { claimedRevision, envelopeFault, passesGate } from '../protocol/envelope.ts'
+import { claimedRevision, envelopeFault, immediate } from '../protocol/envelope.ts'
 import { listen } from '../protocol/listen.ts'
 import {
   classify,
@@ -66,7 +66,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
     const channel = opening instanceof Promise ? await opening : opening
     if (message.method === 'subscriptions/listen')
       return answerListening(message, response, caller, { channel, cancellation, closing, options })
-    const pass = passesGate(message.method) ? undefined : gate.enter(caller.share)
+    const pass = immediate.has(message.method) ? undefined : gate.enter(caller.share)
     if (pass !== undefined && 'refused' in pass) return refuseBusy(message, response, caller, pass.refused)
     // An answer becomes a stream of events only when a notification precedes it.
     let events = undefined as EventStream | undefined

@@ -183,9 +183,10 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
     const meta = isObject(params._meta) ? params._meta : {}
     const plain = methods.get(name)
     if (plain === undefined) return failure(id, { code: codes.methodNotFound, message: 'Method not found' })
-    if (!isProgressToken(meta.progressToken))
+    const token = meta.progressToken
+    if (token !== undefined && !isProgressToken(token))
       return failure(id, { code: codes.invalidParams, message: 'The _meta of the params is malformed.' })
-    const method = meta.progressToken !== undefined && lengthy.has(name) ? withProgress(plain) : plain
+    const method = token !== undefined && lengthy.has(name) ? withProgress(plain) : plain
     const spoken = revision ?? assumed
     const client = era === 'modern' ? clientIn(meta) : handshake?.client
     const sendLog: Call['log'] = (level, data) => {
@@ -286,7 +287,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
   }
 }
 
-/** Whether the progress token of a request is valid (basic/utilities/progress), or missing. */
+/** Whether the progress token of a request is valid (basic/utilities/progress). */
 function isProgressToken(token: unknown): boolean {
-  return token === undefined || typeof token === 'string' || (typeof token === 'number' && Number.isInteger(token))
+  return typeof token === 'string' || (typeof token === 'number' && Number.isInteger(token))
 }
