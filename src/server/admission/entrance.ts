@@ -204,9 +204,11 @@ export function createTurnstile({ rate, perPrincipal }: ServedLimits, meter: Met
   return {
     shareOf: (principal, { socket }) => {
       if (perPrincipal !== undefined) return principal.id
-      const known = connections.get(socket) ?? `connection ${count++}`
-      connections.set(socket, known)
-      return known
+      const known = connections.get(socket)
+      if (known !== undefined) return known
+      const share = `connection ${count++}`
+      connections.set(socket, share)
+      return share
     },
     take: (share, { socket }) => {
       if (perPrincipal !== undefined && !connect(share, socket, perPrincipal.connections)) {

@@ -117,7 +117,8 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       onRefused({ outcome: 'host', status: refused.status, address: addresses.of(request.socket) })
       return refuse(response, refused.status, refused.message)
     }
-    const page = options.pages === undefined ? undefined : await options.pages(request)
+    const shown = options.pages?.(request)
+    const page = shown instanceof Promise ? await shown : shown
     if (page !== undefined) return servePage(page, response)
     if (url === llmsPath && serveLlms !== undefined) return serveLlms(request, response)
     if (url === metricsPath && exposed !== undefined) return exposed(request, response)
@@ -128,7 +129,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     const asked = entrance.callerOf(request, response)
     const known = asked instanceof Promise ? await asked : asked
     if (known === undefined) return
-    // Their base is found out when a link is asked for, which few requests do.
+    // The base of the links is found out when one is asked for, which few requests do.
     const caller: Caller =
       links === undefined ? known : { linkFor: (uri) => links.linkFor(known, baseOf(request))(uri), ...known }
     const route = options.sse ? place : url
