@@ -11,6 +11,8 @@ export interface Passed {
   readonly files: readonly string[]
   /** How many functions ran at least once. */
   readonly functions: number
+  /** Each of them, sorted, with the number of its calls: `core/uri.ts parseUri 1`. */
+  readonly calls: readonly string[]
 }
 
 /** A read that walks to its file, and the next one of the same file, which is answered from memory since nothing has changed. */
@@ -67,27 +69,41 @@ async function trace(run: () => Promise<void>): Promise<Passed> {
   const session = new Session()
   session.connect()
   try {
+    await session.post('Debugger.enable')
     await session.post('Profiler.enable')
     await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
     await session.post('Profiler.takePreciseCoverage')
     await run()
     const { result } = await session.post('Profiler.takePreciseCoverage')
-    const ours = result.flatMap(({ url, functions }) => {
-      if (!url.startsWith('file:')) return []
-      const file = relative(source, fileURLToPath(url)).replaceAll('\\', '/')
+    const ours: { readonly file: string; readonly call: string }[] = []
+    for (const { url, scriptId, functions } of result) {
+      const file = url.startsWith('file:') ? relative(source, fileURLToPath(url)).replaceAll('\\', '/') : '..'
       // `__name` is a helper that tsx adds to files.
       const ran = functions.filter(
         ({ functionName, ranges }) => functionName !== '__name' && (ranges[0]?.count ?? 0) > 0,
       )
-      return file.startsWith('..') || ran.length === 0 ? [] : [{ file, ran: ran.length }]
-    })
+      if (file.startsWith('..') || ran.length === 0) continue
+      const { scriptSource: text } = await session.post('Debugger.getScriptSource', { scriptId })
+      for (const { functionName, ranges } of ran)
+        ours.push({ file, call: `${file} ${functionName || nameIn(text, ranges[0])} ${ranges[0]?.count}` })
+    }
     return {
       files: [...new Set(ours.map(({ file }) => file))].sort(),
-      functions: ours.reduce((sum, { ran }) => sum + ran, 0),
+      functions: ours.length,
+      calls: ours.map(({ call }) => call).sort(),
     }
   } finally {
     session.disconnect()
   }
+}
+
+/** The name that tsx gives to a function (`__name(…, "name")`), or the beginning of the code of one that has none. */
+function nameIn(text: string, range: { readonly startOffset: number; readonly endOffset: number } | undefined): string {
+  if (range === undefined) return ''
+  const [, name] = /^,\s*"([^"]+)"\)/.exec(text.slice(range.endOffset, range.endOffset + 60)) ?? []
+  return (
+    name ?? `‹${text.slice(range.startOffset, Math.min(range.endOffset, range.startOffset + 60)).replace(/\s+/g, ' ')}›`
+  )
 }
 
 async function readOnce(url: string, uri: string): Promise<void> {

@@ -20,22 +20,22 @@ export interface Context {
    * Maximum size of the content at the moment, in bytes. For a larger one, a provider that knows the size before it fetches the
    * content throws {@link later}; the catalog then retries when there is room. Other providers may ignore it.
    */
-  readonly most?: number
+  readonly most?: number | undefined
   /** Whether only the content is needed: facts that need a look-up of their own may be left out. */
-  readonly bare?: boolean
+  readonly bare?: boolean | undefined
   /** The arrival of the request, when it is the first thing that its client has asked for. See {@link Arrival}. */
-  readonly arrival?: Arrival
+  readonly arrival?: Arrival | undefined
   /**
    * Returns memory for the bytes of a part of a content: a source may read into it, in place of memory of its own. The caller uses the memory again for the next
    * part, when it has sent this one.
    */
-  readonly into?: (bytes: number) => Buffer
+  readonly into?: ((bytes: number) => Buffer) | undefined
   /**
    * Whether the caller may see another path of the same source, by the access rules. A source that serves one entry under several
    * paths (by a symbolic link) checks each path except the requested one; if the caller may not see one of them, the entry must
    * look missing. Undefined: every path may be seen.
    */
-  readonly allows?: (path: string) => boolean
+  readonly allows?: ((path: string) => boolean) | undefined
 }
 
 /**
@@ -132,36 +132,6 @@ export function withSignalOf<T extends object>(object: { readonly signal: AbortS
   return abort === undefined ? { signal: object.signal, ...members } : Object.assign(new WithLateSignal(abort), members)
 }
 
-/** The context of a call, whose signal is made when somebody asks for it. */
-export class CallContext extends WithLateSignal implements Context {
-  readonly principal: Principal
-  declare readonly most?: number
-  declare readonly bare?: boolean
-  declare readonly arrival?: Arrival
-  declare readonly into?: (bytes: number) => Buffer
-  declare readonly allows?: (path: string) => boolean
-
-  constructor(
-    abort: LateAbort,
-    principal: Principal,
-    {
-      most,
-      bare,
-      arrival,
-      into,
-      allows,
-    }: { [Key in 'most' | 'bare' | 'arrival' | 'into' | 'allows']?: Context[Key] | undefined },
-  ) {
-    super(abort)
-    this.principal = principal
-    if (most !== undefined) this.most = most
-    if (bare !== undefined) this.bare = bare
-    if (arrival !== undefined) this.arrival = arrival
-    if (into !== undefined) this.into = into
-    if (allows !== undefined) this.allows = allows
-  }
-}
-
 /**
  * Things of a moment, such as the requests in flight, in no order. A `Set` makes a new table after some additions and removals, and each old one still points
  * to its members and to the next table. Once one of them is in the old generation of the heap, everything that was in any of them stays there until
@@ -203,24 +173,32 @@ interface Member {
   place?: number | undefined
 }
 
-/** Ends requests that take longer than a time-out, with one timer for all of them. */
-export interface Overdue {
+/** A request with a time-out. */
+export interface Timed extends Member {
+  readonly onOver: () => void
+  /** Set when it begins. */
+  begunMs?: number
+}
+
+/** The requests in flight. Ends those that take longer than a time-out, with one timer for all of them. */
+export interface Overdue<T extends Timed> extends Iterable<T> {
   readonly timeoutMs: number
-  /** Calls back when the time is over, at most an eighth of it late, unless the returned function is called before. */
-  begin(onOver: () => void): () => void
+  /** Calls `onOver` of the request when the time is over, at most an eighth of it late, unless the request ends before. */
+  begin(request: T): void
+  /** Does nothing for a request that has not begun, or has ended. */
+  end(request: T): void
 }
 
 /** A clock that is never set back, in milliseconds. Node loads `performance` when it is first used, which a start would wait for. */
 const nowMs = () => process.uptime() * 1000
 
-export function createOverdue(timeoutMs: number): Overdue {
-  /** The requests that run. */
-  const running = new Bag<{ readonly begunMs: number; readonly onOver: () => void; place?: number | undefined }>()
+export function createOverdue<T extends Timed>(timeoutMs: number): Overdue<T> {
+  const running = new Bag<T>()
   let timer: NodeJS.Timeout | undefined
   const look = () => {
     const now = nowMs()
     for (const request of running) {
-      if (now - request.begunMs < timeoutMs) continue
+      if (now - (request.begunMs ?? now) < timeoutMs) continue
       running.delete(request)
       request.onOver()
     }
@@ -230,16 +208,17 @@ export function createOverdue(timeoutMs: number): Overdue {
   }
   return {
     timeoutMs,
-    begin: (onOver) => {
-      const request = { begunMs: nowMs(), onOver, place: undefined }
+    begin: (request) => {
+      request.begunMs = nowMs()
       running.add(request)
       if (timer === undefined) timer = setInterval(look, Math.max(1, Math.ceil(timeoutMs / 8)))
       else if (running.size === 1) timer.ref()
-      return () => {
-        running.delete(request)
-        // The timer goes on for the next request, but does not keep the process alive.
-        if (running.size === 0) timer?.unref()
-      }
     },
+    end: (request) => {
+      running.delete(request)
+      // The timer goes on for the next request, but does not keep the process alive.
+      if (running.size === 0) timer?.unref()
+    },
+    [Symbol.iterator]: () => running[Symbol.iterator](),
   }
 }

@@ -1,5 +1,5 @@
 import { type Access, decoyOf } from './access.ts'
-import { CallContext, WithLateSignal } from './call.ts'
+import { WithLateSignal } from './call.ts'
 import { cleanTexts } from './entry.ts'
 import { isResourceError } from './errors.ts'
 import type { Reach } from './glob.ts'
@@ -160,12 +160,13 @@ export function createMount(options: MountOptions): Mounted {
     resourceOf: (entry) =>
       resourceAt(formatUri(address, entry.path), entry.path === '' ? name : baseName(entry.path), entry),
     list,
-    isHidden: (principal) => reach(principal, '') === 'none' && !access(principal, ''),
+    isHidden: (principal) => restricted && reach(principal, '') === 'none' && !access(principal, ''),
     reach,
     callers,
     asked: (path, principal) => {
+      if (!restricted) return { path, denied: false }
       // Computed in both cases, since the time for it would reveal a denial.
-      const elsewhere = restricted ? decoy(path, principal) : path
+      const elsewhere = decoy(path, principal)
       // A directory whose contents are all hidden is hidden too, though no rule names it.
       const isHidden = path.endsWith('/') && reach(principal, path) === 'none'
       return access(principal, path) && !isHidden ? { path, denied: false } : { path: elsewhere, denied: true }
@@ -213,11 +214,11 @@ function hasOnlyFacts({ name, title, description, priority, audience, icons, met
 /** Wraps a provider so that every call carries the access decision for other paths: a source may serve one entry under several. */
 function withAccess(provider: Provider, allows: (principal: Principal, path: string) => boolean): Provider {
   const extended = (context: Context): Context => {
-    const own = context.allows ?? ((path: string) => allows(context.principal, path))
+    const { principal, most, bare, arrival, into } = context
+    const own = context.allows ?? ((path: string) => allows(principal, path))
     const abort = WithLateSignal.abortOf(context)
     if (abort === undefined) return { ...context, allows: own }
-    const { principal, most, bare, arrival, into } = context
-    return new CallContext(abort, principal, { most, bare, arrival, into, allows: own })
+    return Object.assign(new WithLateSignal(abort), { principal, most, bare, arrival, into, allows: own })
   }
   const { list, read, stat, templates, complete, prompts, tools } = provider
   const completePrompt = prompts?.complete

@@ -51,37 +51,28 @@ export function parseUri(raw: string): ParsedUri {
   if (head === null) throw invalid('The URI is not of the form scheme://authority/path.', 'syntax')
   const [start, givenScheme = '', givenAuthority = ''] = head
   const scheme = givenScheme.toLowerCase()
-  const authority = authorityOf(scheme, givenAuthority)
+  if (givenAuthority.includes('@')) throw invalid('The URI has userinfo (@ before the path).', 'userinfo')
+  if (!/^[A-Za-z0-9._~!$&'()*+,;=:[\]-]*$/.test(givenAuthority))
+    throw invalid('The authority of the URI holds a character that it may not hold.', 'authority')
+  const host = givenAuthority.toLowerCase()
+  if (scheme === 'file' && host !== '' && host !== 'localhost')
+    throw invalid('A file URI has no host here but localhost: file:///path.', 'authority')
+  const authority = scheme === 'file' ? '' : host
 
   const rest = text.slice(start.length)
   const mark = rest.indexOf('?')
   const query = mark === -1 ? undefined : escapeLonePercents(rest.slice(mark + 1))
   const path = mark === -1 ? rest : rest.slice(0, mark)
   if (path === '' && authority === '') throw invalid('The URI has neither an authority nor a path.', 'syntax')
-  const { segments, directory } = parsePath(path)
-  return { scheme, authority, segments, directory, ...(query === undefined ? {} : { query }) }
-}
-
-function authorityOf(scheme: string, given: string): string {
-  if (given.includes('@')) throw invalid('The URI has userinfo (@ before the path).', 'userinfo')
-  if (!/^[A-Za-z0-9._~!$&'()*+,;=:[\]-]*$/.test(given))
-    throw invalid('The authority of the URI holds a character that it may not hold.', 'authority')
-  const authority = given.toLowerCase()
-  if (scheme !== 'file' || authority === '' || authority === 'localhost') return scheme === 'file' ? '' : authority
-  throw invalid('A file URI has no host here but localhost: file:///path.', 'authority')
-}
-
-function parsePath(path: string): { segments: readonly string[]; directory: boolean } {
-  if (path === '') return { segments: [], directory: false }
-  const parts = path.slice(1).split('/')
+  const parts = path === '' ? [] : path.slice(1).split('/')
   const directory = parts.at(-1) === ''
   if (directory) parts.pop()
-  return { segments: parts.map(decodeSegment), directory }
+  return { scheme, authority, segments: parts.map(decodeSegment), directory, ...(query === undefined ? {} : { query }) }
 }
 
 function decodeSegment(raw: string): string {
   if (/%2f/i.test(raw)) throw invalid('The path of the URI holds an encoded slash (%2F).', 'encoded-slash')
-  const segment = decode(raw)
+  const segment = raw.includes('%') ? decode(raw) : raw
   const fault = segmentFault(segment)
   if (fault !== undefined) throw invalid(`The path of the URI holds a segment with a fault: ${fault}.`, fault)
   return segment
@@ -90,7 +81,7 @@ function decodeSegment(raw: string): string {
 /** Percent-decodes once. A `%` that begins no escape is itself; an overlong form or an encoded surrogate throws. */
 function decode(raw: string): string {
   try {
-    return raw.includes('%') ? decodeURIComponent(escapeLonePercents(raw)) : raw
+    return decodeURIComponent(escapeLonePercents(raw))
   } catch {
     throw invalid('The URI holds escapes (%) that are not valid UTF-8.', 'percent-encoding')
   }

@@ -58,7 +58,7 @@ export interface ReadOptions extends PartOptions {
     read: (uri: string, options: PartOptions) => Promise<ReadResult>,
   ) => Promise<ReadResult | undefined>
   /** Whether only the contents are needed: facts that need a look-up of their own may be left out. */
-  readonly bare?: boolean
+  readonly bare?: boolean | undefined
   /** The arrival of the request ({@link Context.arrival}). */
   readonly arrival?: Arrival | undefined
 }

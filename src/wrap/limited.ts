@@ -1,4 +1,4 @@
-import { createOverdue, WithLateSignal } from '../core/call.ts'
+import { createOverdue, type Timed, WithLateSignal } from '../core/call.ts'
 import { type ErrorKind, isResourceError, ResourceError } from '../core/errors.ts'
 import { followAbort } from '../core/kit/abort.ts'
 import { attempt, chain, finish, promising, type Soon, soonOf } from '../core/kit/chain.ts'
@@ -41,7 +41,7 @@ export function limited(provider: Provider, options: LimitedOptions = {}): Provi
   const { timeout, concurrent, waiting, failures, pause, longestPause: longest } = { ...defaults, ...options }
   const breaker = createBreaker({ failures, pause, longest })
   const learn = createLearner(breaker, options)
-  const overdue = createOverdue(timeout)
+  const overdue = createOverdue<Timed>(timeout)
   const { takeSlot, enter } = createAdmission(createSemaphore(concurrent, waiting), breaker, timeout, pause)
 
   /**

@@ -1,4 +1,4 @@
-import { CallContext, LateAbort, type Overdue, WithLateSignal } from '../core/call.ts'
+import { LateAbort, type Overdue, type Timed, WithLateSignal } from '../core/call.ts'
 import { ResourceError } from '../core/errors.ts'
 import type { Soon } from '../core/kit/chain.ts'
 import type { Context } from '../core/provider.ts'
@@ -121,15 +121,18 @@ interface Asked {
   release(): void
 }
 
-export function createAsked(context: Context, overdue: Overdue): Asked {
+export function createAsked(context: Context, overdue: Overdue<Timed>): Asked {
   const callers = WithLateSignal.abortOf(context)
   const own = new LateAbort()
-  const inner = new CallContext(own, context.principal, context)
+  const { principal, most, bare, arrival, into, allows } = context
+  const inner: Context = Object.assign(new WithLateSignal(own), { principal, most, bare, arrival, into, allows })
   let reject: (reason: unknown) => void = () => {}
-  let stop = () => {}
   const end = (reason: unknown) => {
     own.abort(reason)
     reject(own.reason)
+  }
+  const timed: Timed = {
+    onOver: () => end(new ResourceError('unavailable', `The source took longer than ${overdue.timeoutMs} ms.`)),
   }
   const onAbort = () => end(context.signal.reason)
   let follows = false
@@ -143,12 +146,10 @@ export function createAsked(context: Context, overdue: Overdue): Asked {
   const whenAnswered = <T>(answer: Promise<T>): Promise<T> =>
     new Promise((resolve, rejectRun) => {
       reject = rejectRun
-      stop = overdue.begin(() =>
-        end(new ResourceError('unavailable', `The source took longer than ${overdue.timeoutMs} ms.`)),
-      )
+      overdue.begin(timed)
       answer.then((value) => {
         // A stream may last as long as its chunks arrive in time.
-        stop()
+        overdue.end(timed)
         resolve(value)
       }, rejectRun)
       follow()
@@ -166,7 +167,7 @@ export function createAsked(context: Context, overdue: Overdue): Asked {
     },
     follow,
     release: () => {
-      stop()
+      overdue.end(timed)
       if (!follows) return
       if (callers === undefined) context.signal.removeEventListener('abort', onAbort)
       else callers.unlisten(end)

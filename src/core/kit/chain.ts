@@ -24,6 +24,17 @@ export function attempt<T, U>(
   return value instanceof Promise ? value.then(next, failed) : next(value)
 }
 
+/** Does some work. The error that it threw or rejected with goes to `failed`. */
+export function rescue<T>(work: () => Soon<T>, failed: (error: unknown) => Soon<T>): Soon<T> {
+  let value: Soon<T>
+  try {
+    value = work()
+  } catch (error) {
+    return failed(error)
+  }
+  return value instanceof Promise ? value.catch(failed) : value
+}
+
 /** Does some work, and calls `end` after it, as `finally` does. */
 export function finish<T>(work: () => Soon<T>, end: () => void): Soon<T> {
   let value: Soon<T> | undefined

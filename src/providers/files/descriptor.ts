@@ -12,6 +12,8 @@ const read = promisify(fs.read)
 /** Reference-counted file descriptor. It is closed after its last user has closed it, and never while a call uses it. */
 export interface Descriptor extends Shared {
   readonly fd: number
+  /** A path of Linux that opens the object of the descriptor. */
+  readonly at: string
 }
 
 interface OpenTerms {
@@ -51,6 +53,7 @@ function shared(fd: number, local: boolean): Descriptor {
   let users = 1
   return {
     fd,
+    at: `/proc/self/fd/${fd}`,
     keep: () => {
       users++
     },
@@ -74,21 +77,31 @@ export async function statOf(descriptor: Descriptor, local: boolean, pool: Pool,
   }
 }
 
-/** Returns a descriptor as a file to read from. Reads run on this thread while `hot` says that the kernel has the bytes in memory. */
-export function handleOf(
-  descriptor: Descriptor,
-  pool: Pool,
-  { local, hot }: { readonly local: boolean; readonly hot: () => boolean },
-): Handle {
+interface HandleTerms {
+  readonly local: boolean
+  /** The stats of the file. */
+  readonly stats: BigIntStats
+  /** The files whose bytes the kernel has in memory: they are read on this thread. Undefined: this file never is. */
+  readonly hot?: HotFiles | undefined
+}
+
+/** Returns a descriptor as a file to read from. */
+export function handleOf(descriptor: Descriptor, pool: Pool, { local, stats, hot }: HandleTerms): Handle {
+  const { fd } = descriptor
   return {
     read: async (buffer, { offset, length, position }, signal) => {
-      const readNow = () => fs.readSync(descriptor.fd, buffer, offset, length, position)
       // As in `openDescriptor`, a call that waited asks again.
       const call = async () =>
-        hot() ? readNow() : (await read(descriptor.fd, buffer, offset, length, position)).bytesRead
+        hot?.has(stats)
+          ? fs.readSync(fd, buffer, offset, length, position)
+          : (await read(fd, buffer, offset, length, position)).bytesRead
       try {
         signal.throwIfAborted()
-        return hot() ? readNow() : await pool.run(call, { signal, hold: descriptor })
+        const taken = hot?.has(stats)
+          ? fs.readSync(fd, buffer, offset, length, position)
+          : await pool.run(call, { signal, hold: descriptor })
+        if (position === 0 && taken >= stats.size) hot?.add(stats)
+        return taken
       } catch (error) {
         throw failure(error)
       }
@@ -96,11 +109,6 @@ export function handleOf(
     stat: (signal) => statOf(descriptor, local, pool, signal),
     close: descriptor.close,
   }
-}
-
-/** Returns a path of Linux that opens the object of a descriptor. */
-export function pathOf({ fd }: Descriptor): string {
-  return `/proc/self/fd/${fd}`
 }
 
 /** Returns the mount number of a descriptor from /proc of Linux, without a call to its file system. */

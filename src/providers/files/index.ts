@@ -109,13 +109,9 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     ...(vouch === undefined ? {} : { vouch }),
   })
 
-  const signalOf = ({ signal }: Context): AbortSignal => {
+  const read = async ({ path, range }: ReadRequest, context: Context, route?: Route): Promise<readonly Content[]> => {
+    const { signal } = context
     check(signal)
-    return signal
-  }
-
-  const read = async ({ path, range }: ReadRequest, context: Context, route?: Route): Promise<Content> => {
-    const signal = signalOf(context)
     if (path === '' || path.endsWith('/')) throw notFound('a directory')
     const { place } = await walk.to(path, signal, context.allows, route)
     const handle = await places.open(place, signal).finally(place.close)
@@ -128,7 +124,7 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
       const facts = { mimeType, version: stampOf(found.stats), size: Number(found.stats.size) }
       const part = text ?? { start: found.start, end: found.start + found.bytes.length }
       const where = range === undefined ? {} : { range: { start: part.start, end: part.end } }
-      return Object.assign(facts, where, text === undefined ? { bytes: found.bytes } : { text: text.text })
+      return [Object.assign(facts, where, text === undefined ? { bytes: found.bytes } : { text: text.text })]
     } finally {
       handle.close()
     }
@@ -140,14 +136,18 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
   return {
     list: (query, context) => lister.list(query, context.signal, context.allows),
     stat: promising((path, context) =>
-      entries.answer(path, context, async (route) => lister.stat(path, signalOf(context), context.allows, route)),
+      entries.answer(path, context, async (route) => {
+        check(context.signal)
+        return lister.stat(path, context.signal, context.allows, route)
+      }),
     ),
-    read: promising((request, context) => {
-      const readAll = async (route?: Route) => [await read(request, context, route)]
-      return request.range === undefined ? reads.answer(request.path, context, readAll) : readAll()
-    }),
-    templates: async (context) => {
-      signalOf(context)
+    read: promising((request, context) =>
+      request.range === undefined
+        ? reads.answer(request.path, context, (route) => read(request, context, route))
+        : read(request, context),
+    ),
+    templates: async ({ signal }) => {
+      check(signal)
       return [template]
     },
     ...watching,

@@ -26,36 +26,25 @@ type Asked = Pick<Context, 'arrival' | 'signal'>
 
 /** The root, the directories and the file on the way to an answer. */
 export interface Route {
-  /** Adds a position, whose place stays open until `close`. */
+  /** Adds a position, whose place stays open until the answer is made. Behind a symbolic link, the answer is not to be kept. */
   add(position: { readonly place: Place; readonly links: number }): void
-  /** The places in order. Undefined after `leave`, and when a symbolic link is on the way: what it leads to has a way of its own. */
-  readonly places: readonly Place[] | undefined
   /** Says that the answer is not to be kept. */
   leave(): void
-  close(): void
 }
 
-/** A class, since V8 puts the accessors of an object literal into the old generation of its heap, where they keep what they refer to. */
 class OpenRoute implements Route {
-  readonly #places: Place[] = []
-  #isKept = true
-
-  get places(): readonly Place[] | undefined {
-    return this.#isKept ? this.#places : undefined
-  }
+  readonly places: Place[] = []
+  isKept = true
 
   add({ place, links }: Parameters<Route['add']>[0]): void {
-    if (links > 0) this.#isKept = false
+    // The target of a link has a way of its own.
+    if (links > 0) this.isKept = false
     place.keep()
-    this.#places.push(place)
+    this.places.push(place)
   }
 
   leave(): void {
-    this.#isKept = false
-  }
-
-  close(): void {
-    for (const place of this.#places.splice(0)) place.close()
+    this.isKept = false
   }
 }
 
@@ -95,7 +84,8 @@ export function createKept<T>(
 ): Kept<T> {
   const answers = new Map<string, Answer<T>>()
   const asked = new Map<string, number>()
-  const making = createMaking<T>()
+  /** The answers that are being made, each for the requests of one arrival: an earlier one may be older than a request of another. */
+  const making = new Map<string, { readonly arrival: Arrival; readonly made: Promise<T> }>()
   let timer: NodeJS.Timeout | undefined
   let closed = false
 
@@ -110,21 +100,13 @@ export function createKept<T>(
     timer = answers.size === 0 ? undefined : setTimeout(sweep, maxAgeMs).unref()
   }
 
-  const rulesIn = (place: Place) => (place.stats.isDirectory() ? ignoreRulesIn(place) : undefined)
-
   const isSame = ({ place, ignoreRules }: Step): boolean => {
     const stats = place.statNow?.()
     if (stats === undefined || !hasStamp(stats, place.stats)) return false
     if (ignoreRules === undefined) return true
-    const rules = rulesIn(place)
+    const rules = ignoreRulesIn(place)
     return rules !== undefined && rules.dev === ignoreRules.dev && hasStamp(rules, ignoreRules)
   }
-
-  const stepOf = (place: Place): Step => ({ place, ignoreRules: rulesIn(place) })
-
-  /** Whether every later change gives other times. */
-  const isTellable = ({ place, ignoreRules }: Step): boolean =>
-    isSettled(place.stats, now(), settledMs) && (ignoreRules === undefined || isSettled(ignoreRules, now(), settledMs))
 
   const find = (path: string, arrival: Arrival | undefined): T | undefined => {
     const known = answers.get(path)
@@ -152,17 +134,23 @@ export function createKept<T>(
 
   /** Keeps an answer, unless a later change of a place might go unseen. */
   const keep = (path: string, places: readonly Place[], answer: T, arrival: Arrival | undefined): void => {
+    if (closed) return
+    const time = now()
     // Nothing is checked on this thread if a call might block, as on a network file system.
-    if (closed || places.some(({ statNow }) => statNow === undefined)) return
-    const steps = places.map(stepOf)
-    if (!steps.every(isTellable)) return
+    for (const { stats, statNow } of places) if (statNow === undefined || !isSettled(stats, time, settledMs)) return
+    const steps: Step[] = []
+    for (const place of places) {
+      const ignoreRules = place.stats.isDirectory() ? ignoreRulesIn(place) : undefined
+      if (ignoreRules !== undefined && !isSettled(ignoreRules, time, settledMs)) return
+      steps.push({ place, ignoreRules })
+    }
     remove(path)
     for (const oldest of answers.keys()) {
       if (answers.size < maxAnswers) break
       remove(oldest)
     }
     for (const place of places) place.keep()
-    answers.set(path, { answer, steps, until: now() + maxAgeMs, seenFor: arrival })
+    answers.set(path, { answer, steps, until: time + maxAgeMs, seenFor: arrival })
     timer ??= setTimeout(sweep, maxAgeMs).unref()
   }
 
@@ -170,10 +158,11 @@ export function createKept<T>(
     const route = new OpenRoute()
     try {
       const answer = await make(route)
-      if (route.places !== undefined) keep(path, route.places, answer, arrival)
+      if (route.isKept) keep(path, route.places, answer, arrival)
       return answer
     } finally {
-      route.close()
+      for (const place of route.places) place.close()
+      if (arrival !== undefined && making.get(path)?.arrival === arrival) making.delete(path)
     }
   }
 
@@ -190,35 +179,16 @@ export function createKept<T>(
       if (known !== undefined) return known
       if (!isAskedAgain(path)) return make()
       if (arrival === undefined) return makeOnRoute(path, arrival, make)
-      const other = making.of(path, arrival)
-      if (other !== undefined) return afterOther(path, other, context, make)
-      return making.add(path, arrival, makeOnRoute(path, arrival, make))
+      const other = making.get(path)
+      if (other?.arrival === arrival) return afterOther(path, other.made, context, make)
+      const made = makeOnRoute(path, arrival, make)
+      making.set(path, { arrival, made })
+      return made
     },
     close: () => {
       closed = true
       clearTimeout(timer)
       for (const path of answers.keys()) remove(path)
-    },
-  }
-}
-
-/** The answers that are being made, each for the requests of one arrival. */
-function createMaking<T>() {
-  const making = new Map<string, { readonly arrival: Arrival; readonly made: Promise<T> }>()
-  return {
-    /** The answer that is being made for an arrival. One that was begun for an earlier arrival may be older than a request of this one. */
-    of: (path: string, arrival: Arrival): Promise<T> | undefined => {
-      const one = making.get(path)
-      return one?.arrival === arrival ? one.made : undefined
-    },
-    add: async (path: string, arrival: Arrival, made: Promise<T>): Promise<T> => {
-      const mine = { arrival, made }
-      making.set(path, mine)
-      try {
-        return await made
-      } finally {
-        if (making.get(path) === mine) making.delete(path)
-      }
     },
   }
 }

@@ -11,10 +11,9 @@ import {
   mountOf,
   openDescriptor,
   openNow,
-  pathOf,
   statOf,
 } from './descriptor.ts'
-import type { Handle, Place, Places } from './place.ts'
+import type { Place, Places } from './place.ts'
 import { failure, type Pool } from './pool.ts'
 
 /**
@@ -63,9 +62,9 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       if (!mounts && mount !== root.mount) throw notFound('another mount')
       const local = root.local && mount === root.mount
       const stats = await statOf(descriptor, local, pool, signal)
-      const { keep, close, fd } = descriptor
+      const { keep, close, fd, at } = descriptor
       const statNow = local ? { statNow: () => fs.fstatSync(fd, { bigint: true }) } : {}
-      return { at: pathOf(descriptor), keep, close, stats, local, mount, ...statNow }
+      return { at, keep, close, stats, local, mount, ...statNow }
     } catch (error) {
       descriptor.close()
       throw failure(error)
@@ -123,7 +122,7 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
     where: async (place) => {
       try {
         // Both paths are current: the root may have been renamed meanwhile.
-        const base = fs.readlinkSync(pathOf(keeper.root.descriptor))
+        const base = fs.readlinkSync(keeper.root.descriptor.at)
         const here = fs.readlinkSync(place.at)
         const prefix = base === '/' ? '/' : `${base}/`
         // The kernel appends " (deleted)" to the path of a deleted file, but a name can also end so: the link count decides.
@@ -140,19 +139,12 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       const flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
       const { local, stats } = place
       const isSmall = local && stats.size <= hotBytes
-      const hot = () => isSmall && files.has(stats)
       // The place is held open, so the kernel has its inode in memory: a local file system opens it without the disk.
       const descriptor = local
         ? openNow(place.at, flags, signal)
         : await openDescriptor(place.at, flags, pool, { signal, hold: place, local })
-      const handle = Object.assign(handleOf(descriptor, pool, { local, hot }), { found: stats })
-      if (!isSmall) return handle
-      const read: Handle['read'] = async (buffer, at, signal) => {
-        const length = await handle.read(buffer, at, signal)
-        if (at.position === 0 && length >= stats.size) files.add(stats)
-        return length
-      }
-      return { ...handle, read }
+      const handle = handleOf(descriptor, pool, { local, stats, hot: isSmall ? files : undefined })
+      return Object.assign(handle, { found: stats })
     },
 
     close: keeper.close,
@@ -213,7 +205,7 @@ function createRootKeeper(first: Root, real: string, pool: Pool): RootKeeper {
     const isSame = there !== undefined && there.dev === own.dev && there.ino === own.ino
     const isGone = mount !== undefined && !isMounted(mount)
     // A directory that was renamed has another path, and stays served.
-    const isCovered = there !== undefined && !isSame && fs.readlinkSync(pathOf(descriptor)) === real
+    const isCovered = there !== undefined && !isSame && fs.readlinkSync(descriptor.at) === real
     if (keeper.isClosed || isSame || !(isGone || isCovered)) return
     keeper.isDetached = isGone
     await reopen()
@@ -258,7 +250,7 @@ async function openTested(real: string, pool: Pool, at?: string): Promise<Root> 
     // A root that is already open was tested, and may have another name by now.
     if (at === undefined) selfTest(descriptor, real)
     const mount = mountOf(descriptor)
-    const { type } = await pool.run(() => fs.promises.statfs(pathOf(descriptor)), { signal: never, hold: descriptor })
+    const { type } = await pool.run(() => fs.promises.statfs(descriptor.at), { signal: never, hold: descriptor })
     return { descriptor, mount, local: mount !== undefined && isLocalDisk(type) }
   } catch (error) {
     descriptor.close()
@@ -271,7 +263,7 @@ function selfTest(root: Descriptor, real: string): void {
     new ResourceError('invalid', `Files cannot be served safely here: ${what}. Mount a usual /proc.`)
   let link: string
   try {
-    link = fs.readlinkSync(pathOf(root))
+    link = fs.readlinkSync(root.at)
   } catch {
     throw fault('/proc/self/fd cannot be read')
   }

@@ -101,9 +101,10 @@ export function mimeTypeOf(name: string): string | undefined {
 /** Returns the MIME type of a file whose content is known: the type by name if the content agrees. */
 export function mimeTypeFor(name: string, content: { readonly text: boolean; readonly head: Uint8Array }): string {
   const byName = mimeTypeOf(name)
-  if (content.text) return byName !== undefined && !isBinary(byName) ? byName : (magic(content.head) ?? 'text/plain')
-  if (byName !== undefined) return isText(byName) ? 'application/octet-stream' : byName
-  return magic(content.head) ?? 'application/octet-stream'
+  if (byName === undefined) return magic(content.head) ?? (content.text ? 'text/plain' : 'application/octet-stream')
+  const form = formOf(byName)
+  if (content.text) return form === 'binary' ? (magic(content.head) ?? 'text/plain') : byName
+  return form === 'text' ? 'application/octet-stream' : byName
 }
 
 const extensions = new Map<string, string | undefined>()
@@ -117,18 +118,16 @@ function fromLibrary(extension: string): string | undefined {
   return type
 }
 
-function isText(type: string): boolean {
-  return /^text\/|[+/](?:json|xml)$|^application\/(?:x-)?(?:toml|ndjson|yaml|javascript|sql|sh|tex|httpd-php|subrip)$/.test(
-    type,
-  )
+/** Returns whether files of a type are text or binary. Undefined: some are text, and some are not. */
+function formOf(type: string): 'text' | 'binary' | undefined {
+  if (textTypes.test(type)) return 'text'
+  return binaryTypes.test(type) ? 'binary' : undefined
 }
 
-function isBinary(type: string): boolean {
-  if (isText(type)) return false
-  return /^(?:image|audio|video|font)\/|^application\/(?:octet-stream|zip|gzip|pdf|wasm|vnd\.|x-tar|java-archive)/.test(
-    type,
-  )
-}
+const textTypes =
+  /^text\/|[+/](?:json|xml)$|^application\/(?:x-)?(?:toml|ndjson|yaml|javascript|sql|sh|tex|httpd-php|subrip)$/
+const binaryTypes =
+  /^(?:image|audio|video|font)\/|^application\/(?:octet-stream|zip|gzip|pdf|wasm|vnd\.|x-tar|java-archive)/
 
 /** Magic numbers of types, in hexadecimal; a dot is any digit. */
 const beginnings: readonly (readonly [RegExp, string])[] = [

@@ -136,8 +136,9 @@ export const tickMs = 20
  * @param until Time after the stats were taken. A thread that waits for the processor may take them much later than `time`.
  */
 export function isSettled(stats: BigIntStats, time: number, withinMs = tickMs, until = time): boolean {
-  const isOutside = (changed: number) => changed < time - withinMs || changed > until + withinMs
-  return isOutside(Number(stats.mtimeMs)) && isOutside(Number(stats.ctimeMs))
+  for (const changed of [Number(stats.mtimeMs), Number(stats.ctimeMs)])
+    if (changed >= time - withinMs && changed <= until + withinMs) return false
+  return true
 }
 
 /**

@@ -88,7 +88,8 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
     try {
       if (![...aliases.slice(1), ...real].every(({ path }) => allows(path))) throw notFound('denied by another name')
       if (kindOf(place.stats, device, permit) !== (directory ? 'directory' : 'file')) throw notFound('not of this kind')
-      if (!(await mayRead(place, place.stats, '', pool, signal))) throw notFound('no right to read')
+      if (!modeAllows(place.stats) && !(await mayRead(place, place.stats, '', pool, signal)))
+        throw notFound('no right to read')
       if (!directory) return { ...found, aliases: [...aliases, ...real] }
       const identity = identityOf(place)
       if (trail.includes(identity)) throw notFound('a link leads round in a circle')
@@ -113,7 +114,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
       target.close()
     }
     if (real === undefined) throw notFound('a link leads out of the root')
-    const found = await strictly(directory && real !== '' ? `${real}/` : real, signal)
+    const found = await walkTo(directory && real !== '' ? `${real}/` : real, signal, undefined, undefined, false)
     if (identityOf(found.place) === identityOf(target)) return found
     found.place.close()
     throw notFound('a link was changed while it was followed')
@@ -144,12 +145,14 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
     return admit({ ...found, place: real.place, links: parent.links + 1 }, real.aliases, directory, signal)
   }
 
+  const followed = symlinks === 'beneath'
+
   const walkTo = async (
     path: string,
-    links: boolean,
     signal: AbortSignal,
     allows?: Allows,
     route?: Route,
+    links = followed,
   ): Promise<Position> => {
     let position = await root(signal, allows)
     route?.add(position)
@@ -169,12 +172,10 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
     return position
   }
 
-  const strictly = (path: string, signal: AbortSignal) => walkTo(path, false, signal)
-  const links = symlinks === 'beneath'
   return {
     root,
-    enter: (parent, name, directory, signal) => find(parent, name, directory, links, signal),
-    to: (path, signal, allows, route) => walkTo(path, links, signal, allows, route),
+    enter: (parent, name, directory, signal) => find(parent, name, directory, followed, signal),
+    to: walkTo,
   }
 }
 

@@ -15,6 +15,8 @@ import type { TurnedAway } from './refused.ts'
 
 /** Admission of requests: first authentication, then the rate limits. */
 export interface Entrance {
+  /** Authenticates the callers. The service sets it; until then every request has the caller `everybody`. */
+  authorizer: Authorizer | undefined
   /** Returns the caller of a request. Undefined when the request was refused, and answered. */
   callerOf(request: IncomingMessage, response: ServerResponse): Soon<Caller | undefined>
   /** Applies the rate limits to a caller that is known already. Undefined when the request was refused, and answered. */
@@ -26,8 +28,6 @@ export interface Entrance {
 }
 
 interface EntranceOptions {
-  /** Returns the authorizer; without one, every request has the caller `everybody`. */
-  readonly authorizer: () => Authorizer | undefined
   readonly everybody: Caller
   readonly limits: ServedLimits
   readonly addresses: Addresses
@@ -36,7 +36,7 @@ interface EntranceOptions {
 }
 
 export function createEntrance(options: EntranceOptions): Entrance {
-  const { authorizer, everybody, limits, addresses, meter, onRefused } = options
+  const { everybody, limits, addresses, meter, onRefused } = options
   const turnstile = createTurnstile(limits, meter)
   const pace = createPace()
 
@@ -86,17 +86,21 @@ export function createEntrance(options: EntranceOptions): Entrance {
     return undefined
   }
 
-  return {
-    callerOf: (request, response) =>
-      chain(authorizer()?.authenticate(request) ?? everybody, (caller) => {
+  const entrance: Entrance = {
+    authorizer: undefined,
+
+    callerOf: (request, response) => {
+      if (entrance.authorizer === undefined) return admit(everybody, request, response)
+      return chain(entrance.authorizer.authenticate(request), (caller) => {
         if (!('status' in caller)) return admit(caller, request, response)
         return turnAway(request, response, caller).then(() => undefined)
-      }),
+      })
+    },
 
     admit,
 
     permits: (caller, body, response) => {
-      const refused = authorizer()?.refusalOf(caller, body)
+      const refused = entrance.authorizer?.refusalOf(caller, body)
       if (refused === undefined) return true
       const { reason, status, message, headers } = refused
       onRefused({ outcome: reason, status, principal: caller.principal.id, body })
@@ -111,6 +115,7 @@ export function createEntrance(options: EntranceOptions): Entrance {
       refuse(response, 413, `The body is longer than ${limits.body} bytes.`, ending(true))
     },
   }
+  return entrance
 }
 
 /** Whether an unread request will end soon: its body is short. */
@@ -199,9 +204,11 @@ export function createTurnstile({ rate, perPrincipal }: ServedLimits, meter: Met
   return {
     shareOf: (principal, { socket }) => {
       if (perPrincipal !== undefined) return principal.id
-      const known = connections.get(socket) ?? `connection ${count++}`
-      connections.set(socket, known)
-      return known
+      const known = connections.get(socket)
+      if (known !== undefined) return known
+      const share = `connection ${count++}`
+      connections.set(socket, share)
+      return share
     },
     take: (share, { socket }) => {
       if (perPrincipal !== undefined && !connect(share, socket, perPrincipal.connections)) {

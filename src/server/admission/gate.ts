@@ -9,10 +9,12 @@ import { chain, finish, type Soon } from '../../core/kit/chain.ts'
  */
 export interface Gate {
   /**
-   * Runs a task when its turn comes.
+   * Admits a task at once, or refuses it. Its caller waits for `entered` before the work, and calls `end` after it.
    *
    * @param share Key of the share that the task belongs to.
    */
+  enter(share?: string): Running | { readonly refused: Crowded }
+  /** Runs a task when its turn comes. */
   run<T>(task: (pass: Pass) => Soon<T>, share?: string): Soon<{ readonly value: T } | { readonly refused: Crowded }>
   /** Number of tasks that run, and that wait, at the moment, including the lane of large ones. */
   readonly running: number
@@ -41,6 +43,13 @@ export interface Pass {
    * seconds. So nobody can hold many large answers in memory by not reading them.
    */
   until(taken: () => Promise<unknown>): void
+}
+
+/** A task from its admission to its end. */
+export interface Running extends Pass {
+  /** Resolves when the task may begin; undefined when it may at once. */
+  readonly entered: Promise<void> | undefined
+  end(): void
 }
 
 /** Slots of the lane of large tasks. Each task costs the event loop some milliseconds per megabyte, and several times its size in memory. */
@@ -85,18 +94,53 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
     }
   }
 
-  const around = { lane, breath: turn, keepIdle }
+  const enter: Gate['enter'] = (share = '') => {
+    const first = places.take(share)
+    if ('refused' in first) return first
+    let claim: Claim = first
+    let isLarge = false
+    let ended = false
+    let taken: (() => Promise<unknown>) | undefined
+
+    /** @param keep Whether the task keeps its slot until it has one in the lane: its content is in memory already. */
+    const enterLane = async (keep: boolean): Promise<void> => {
+      // The caller is gone.
+      if (ended) throw tooMuch()
+      if (isLarge) return claim.entered
+      const next = lane.take(share)
+      if ('refused' in next) throw tooMuch()
+      isLarge = true
+      const own = keep ? keepIdle(claim) : claim
+      claim = both(own, next)
+      if (!keep) own.leave()
+      await next.entered
+      own.leave()
+    }
+
+    return {
+      entered: first.entered,
+      room: () => enterLane(false).then(turn),
+      turn: () => enterLane(true).then(turn),
+      breath: turn,
+      until: (told) => {
+        taken = told
+      },
+      end: () => {
+        ended = true
+        const { leave } = claim
+        if (!isLarge || taken === undefined) leave()
+        else void Promise.race([taken(), sleep(maxKeptMs, undefined, { ref: false })]).finally(leave)
+      },
+    }
+  }
+
   return {
-    run: (task, share = '') => {
-      const claim = places.take(share)
-      if ('refused' in claim) return claim
-      const running = new Running(around, share, claim)
-      const begin = () =>
-        finish(
-          () => chain(task(running), (value) => ({ value })),
-          () => running.end(),
-        )
-      return claim.entered === undefined ? begin() : claim.entered.then(begin)
+    enter,
+    run: (task, share) => {
+      const running = enter(share)
+      if ('refused' in running) return running
+      const begin = () => finish(() => chain(task(running), (value) => ({ value })), running.end)
+      return running.entered === undefined ? begin() : running.entered.then(begin)
     },
     get running() {
       return places.count.taken + lane.count.taken
@@ -104,56 +148,6 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
     get waiting() {
       return places.count.waiting + lane.count.waiting
     },
-  }
-}
-
-type Surroundings = Pick<Pass, 'breath'> & { readonly lane: Places; readonly keepIdle: (place: Claim) => Claim }
-
-/** A task from its admission to its end. */
-class Running implements Pass {
-  readonly #around: Surroundings
-  readonly #share: string
-  #claim: Claim
-  #isLarge = false
-  #ended = false
-  #taken: (() => Promise<unknown>) | undefined
-  readonly breath: Pass['breath']
-
-  constructor(around: Surroundings, share: string, claim: Claim) {
-    this.#around = around
-    this.#share = share
-    this.#claim = claim
-    this.breath = around.breath
-  }
-
-  // Functions of their own, since methods of an embedding program may have taken them out of the object.
-  readonly room = (): Promise<void> => this.#enterLane(false).then(this.breath)
-  readonly turn = (): Promise<void> => this.#enterLane(true).then(this.breath)
-  readonly until = (taken: () => Promise<unknown>): void => {
-    this.#taken = taken
-  }
-
-  end(): void {
-    this.#ended = true
-    const claim = this.#claim
-    if (!this.#isLarge || this.#taken === undefined) claim.leave()
-    else void Promise.race([this.#taken(), sleep(maxKeptMs, undefined, { ref: false })]).finally(() => claim.leave())
-  }
-
-  /** @param keep Whether the task keeps its slot until it has one in the lane: its content is in memory already. */
-  async #enterLane(keep: boolean): Promise<void> {
-    // The caller is gone.
-    if (this.#ended) throw tooMuch()
-    if (this.#isLarge) return this.#claim.entered
-    const { lane, keepIdle } = this.#around
-    const next = lane.take(this.#share)
-    if ('refused' in next) throw tooMuch()
-    this.#isLarge = true
-    const own = keep ? keepIdle(this.#claim) : this.#claim
-    this.#claim = both(own, next)
-    if (!keep) own.leave()
-    await next.entered
-    own.leave()
   }
 }
 
@@ -227,16 +221,6 @@ function createPlaces({ concurrent, waiting }: PlaceCount, most: PlaceCount): Pl
     toEnd(key, share)
   }
 
-  const leave = (key: string, share: Share): void => {
-    count.taken--
-    share.running--
-    // Shares that came while it ran go before it, too.
-    if (share.running + (share.queue?.size ?? 0) > 0) toEnd(key, share)
-    // One that is alone will come again.
-    else if (shares.size > 1) shares.delete(key)
-    admit()
-  }
-
   const nextInTurn = (): readonly [string, Share] | undefined => {
     for (const each of shares) if (each[1].queue?.size && each[1].running < most.concurrent) return each
     return undefined
@@ -260,15 +244,28 @@ function createPlaces({ concurrent, waiting }: PlaceCount, most: PlaceCount): Pl
     count,
     take: (key) => {
       const share: Share = shares.get(key) ?? { running: 0, queue: undefined }
+      let waiter: Waiter | undefined
       let left = false
-      const leaveOnce = () => {
+      const leave = () => {
         if (left) return
         left = true
-        leave(key, share)
+        if (waiter !== undefined && share.queue?.delete(waiter)) {
+          waiter.admit = undefined
+          count.waiting--
+          if (share.running === 0 && share.queue.size === 0) shares.delete(key)
+          return
+        }
+        count.taken--
+        share.running--
+        // Shares that came while it ran go before it, too.
+        if (share.running + (share.queue?.size ?? 0) > 0) toEnd(key, share)
+        // One that is alone will come again.
+        else if (shares.size > 1) shares.delete(key)
+        if (count.waiting > 0) admit()
       }
       if (count.taken < concurrent && share.running < most.concurrent) {
         enter(key, share)
-        return { entered: undefined, leave: leaveOnce }
+        return { entered: undefined, leave }
       }
       const queue = share.queue ?? new Set()
       share.queue = queue
@@ -279,21 +276,11 @@ function createPlaces({ concurrent, waiting }: PlaceCount, most: PlaceCount): Pl
       }
       count.waiting++
       shares.set(key, share)
-      const waiter: Waiter = { admit: undefined }
       const entered = new Promise<void>((resolve) => {
-        waiter.admit = resolve
+        waiter = { admit: resolve }
+        queue.add(waiter)
       })
-      queue.add(waiter)
-      return {
-        entered,
-        leave: () => {
-          if (!queue.delete(waiter)) return leaveOnce()
-          waiter.admit = undefined
-          left = true
-          count.waiting--
-          if (share.running === 0 && queue.size === 0) shares.delete(key)
-        },
-      }
+      return { entered, leave }
     },
   }
 }

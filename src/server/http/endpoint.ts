@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { chain, type Soon } from '../../core/kit/chain.ts'
+import type { Soon } from '../../core/kit/chain.ts'
 import type { Measurements } from '../../core/measurements.ts'
 import { createAddresses } from '../admission/connections.ts'
 import { createEntrance } from '../admission/entrance.ts'
@@ -8,7 +8,6 @@ import { completeLimits, type GivenLimits } from '../admission/limits.ts'
 import { createRefusalAudit } from '../admission/refused.ts'
 import { alwaysCaller, type Caller } from '../auth/caller.ts'
 import type { AuthorizationOptions } from '../auth/claims.ts'
-import type { Authorizer } from '../auth/index.ts'
 import { JsonError, parseJson } from '../protocol/json.ts'
 import { codes, failure } from '../protocol/messages.ts'
 import { modern } from '../protocol/revisions.ts'
@@ -34,6 +33,8 @@ export interface EndpointOptions extends ServeOptions {
   readonly measurements?: Measurements
 }
 
+type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+
 /** MCP over HTTP, for any server that accepts the requests. */
 export type Endpoint = ReturnType<typeof createEndpoint>
 
@@ -49,26 +50,25 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
   const modernHttp = createModernHttp(served, gate, meter)
   const legacyHttp = createLegacyHttp(served, gate, limits, meter)
   const everybody = alwaysCaller(options.principal ?? localPrincipal)
-  let authorizer: Authorizer | undefined
-  const entrance = createEntrance({ authorizer: () => authorizer, everybody, limits, addresses, meter, onRefused })
+  const entrance = createEntrance({ everybody, limits, addresses, meter, onRefused })
   const forget = options.measurements?.add(() => measureMeter(meter))
   meter.gauge('inFlight', () => gate.running)
   meter.gauge('waiting', () => gate.waiting)
 
   /** @param given The body, if it was read already. */
-  const serveMcp = (
+  const serveMcp = async (
     request: IncomingMessage,
     response: ServerResponse,
     caller: Caller,
     given?: Uint8Array,
-  ): Soon<void> => {
+  ): Promise<void> => {
     if (request.method !== 'POST') return serveSessionMethod(request, response, caller)
     if (!accepts(request)) return refuse(response, 406, 'The Accept header allows neither JSON nor an event stream.')
-    return chain(readPermitted(request, response, caller, given), (message) => {
-      if (message === undefined) return
-      if (modernHttp.isModern(request, message.value)) return modernHttp.post(request, response, caller, message.value)
-      return legacyHttp.post(request, response, caller, message.value)
-    })
+    const read = readPermitted(request, response, caller, given)
+    const message = read instanceof Promise ? await read : read
+    if (message === undefined) return
+    const { post } = modernHttp.isModern(request, message.value) ? modernHttp : legacyHttp
+    await post(request, response, caller, message.value)
   }
 
   const serveSessionMethod = async (request: IncomingMessage, response: ServerResponse, caller: Caller) => {
@@ -90,35 +90,32 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
       return void refuse(response, 405, 'The method is not allowed here.', { Allow: 'POST' })
     const media = mediaFault(request)
     if (media !== undefined) return void refuse(response, 415, media)
-    const whole = given ?? bodyAtHand(request, limits.body)
-    const isLarge = whole !== undefined && whole.length > limits.body
-    const atHand: Body | undefined = isLarge ? { fault: 'too-large', read: whole.length } : whole && { bytes: whole }
-    if (atHand === undefined) setArrival(request, undefined)
-    const body = atHand ?? readBody(request, limits.body)
-    return chain(body, (read) => {
-      const message = parseBody(read, request, response, caller)
-      return message === undefined || entrance.permits(caller, message.value, response) ? message : undefined
-    })
+    const bytes = given ?? bodyAtHand(request, limits.body)
+    if (bytes !== undefined)
+      return messageIn(bytes.length > limits.body ? { tooLong: bytes.length } : bytes, request, response, caller)
+    setArrival(request, undefined)
+    return readBody(request, limits.body).then((body) => messageIn(body, request, response, caller))
   }
 
-  const parseBody = (
+  /** Returns the message in a body if the caller may send it. Undefined when the request was answered already. */
+  const messageIn = (
     body: Body,
     request: IncomingMessage,
     response: ServerResponse,
     caller: Caller,
   ): Message | undefined => {
-    if ('fault' in body) {
-      if (body.fault === 'too-large') entrance.refuseBody(caller, response, body.read)
-      return undefined
-    }
+    if (body === 'aborted') return undefined
+    if ('tooLong' in body) return void entrance.refuseBody(caller, response, body.tooLong)
     if ((request.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked')
       return void refuse(response, 415, 'A Transfer-Encoding other than chunked is not supported.')
+    let value: unknown
     try {
-      return { value: parseJson(body.bytes) }
+      value = parseJson(body)
     } catch (error) {
       const text = error instanceof JsonError ? error.message : 'The message could not be read.'
       return void replyJson(response, 400, failure(null, { code: codes.parse, message: text }))
     }
+    return entrance.permits(caller, value, response) ? { value } : undefined
   }
 
   return {
@@ -131,31 +128,24 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
     legacyHttp,
     serveMcp,
     readPermitted,
-    /** Sets the authorizer. Until then every caller is admitted. */
-    authorize: (own: Authorizer) => {
-      authorizer = own
-    },
-    /** Answers a request for the metadata of the resource. Returns false for any other request. */
-    serveMetadata: (request: IncomingMessage, response: ServerResponse) =>
-      authorizer?.serveMetadata(request, response) ?? false,
-    /** Whether the path is within its limit. When false, the request was answered. */
-    takesPath: (request: IncomingMessage, response: ServerResponse): boolean => {
-      if ((request.url ?? '').length <= limits.path) return true
+    /** Refuses a request whose path is longer than the limit. */
+    refusePath: (request: IncomingMessage, response: ServerResponse): void => {
       meter.count('refusedUri')
       onRefused({ outcome: 'too-large', status: 414, address: addresses.of(request.socket) })
       refuse(response, 414, `The path is longer than ${limits.path} bytes.`, { Connection: 'close' })
-      return false
     },
-    /** Handles a request. Never rejects: errors are logged and answered. */
-    safely: async (response: ServerResponse, handle: () => Soon<void>): Promise<void> => {
-      response.on('error', ignoreError)
-      limitAnswer(response, limits)
-      try {
-        await handle()
-      } catch (error) {
-        options.log('error', 'an HTTP request failed', { error })
-        if (response.headersSent) response.destroy()
-        else replyJson(response, 500, failure(null, { code: codes.internal, message: 'Internal error' }))
+    /** Returns a function that handles requests and never rejects: errors are logged and answered. */
+    safely: (handle: Handle): Handle => {
+      return async (request, response) => {
+        response.on('error', ignoreError)
+        limitAnswer(response, limits)
+        try {
+          await handle(request, response)
+        } catch (error) {
+          options.log('error', 'an HTTP request failed', { error })
+          if (response.headersSent) response.destroy()
+          else replyJson(response, 500, failure(null, { code: codes.internal, message: 'Internal error' }))
+        }
       }
     },
     /** Ends the streams, which would never end by themselves. */
@@ -178,11 +168,8 @@ interface Message {
   readonly value: unknown
 }
 
-/** The body of a request, or a fault. `read`: number of bytes read until the body was known to be too large. */
-type Body =
-  | { readonly bytes: Uint8Array }
-  | { readonly fault: 'too-large'; readonly read: number }
-  | { readonly fault: 'aborted' }
+/** The body of a request, or why there is none. `tooLong`: number of bytes read until it was known to be too long. */
+type Body = Uint8Array | { readonly tooLong: number } | 'aborted'
 
 /**
  * Returns the body of a request that has arrived as a whole, as most small ones have by now; undefined for every other. It saves the
@@ -201,17 +188,17 @@ function bodyAtHand(request: IncomingMessage, limit: number): Uint8Array | undef
 /** Reads the body of a request, up to `limit` bytes. It reads nothing after the limit. */
 async function readBody(request: IncomingMessage, limit: number): Promise<Body> {
   const announced = Number(request.headers['content-length'])
-  if (announced > limit) return { fault: 'too-large', read: 0 }
+  if (announced > limit) return { tooLong: 0 }
   const chunks: Buffer[] = []
   let length = 0
   try {
     for await (const chunk of request as AsyncIterable<Buffer>) {
       length += chunk.length
-      if (length > limit) return { fault: 'too-large', read: length }
+      if (length > limit) return { tooLong: length }
       chunks.push(chunk)
     }
   } catch {
-    return { fault: 'aborted' }
+    return 'aborted'
   }
-  return { bytes: chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks) }
+  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
 }

@@ -1,7 +1,6 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { invalid } from '../../core/errors.ts'
 import type { Arrival } from '../../core/provider.ts'
-import { type TraceContext, traceContextIn } from '../../core/trace.ts'
 import { isLoopback } from '../../core/uri.ts'
 import { codes, type Request, type WireError } from '../protocol/messages.ts'
 import { modern } from '../protocol/revisions.ts'
@@ -40,10 +39,7 @@ export function createGuard({ host, port, allowedHosts = [], allowedOrigins = []
   const origins = new Set([...loopback.map((name) => `http://${name}:${port}`), ...allowedOrigins])
   if (port === 80) for (const name of loopback) origins.add(`http://${name}`)
 
-  return guardBy(
-    (named) => hosts.has(named),
-    (origin) => origins.has(origin),
-  )
+  return guardBy(hosts, origins)
 }
 
 /**
@@ -57,24 +53,22 @@ export function createMountedGuard({
   const hosts = new Set(allowedHosts.map((name) => name.toLowerCase()))
   const origins = new Set(allowedOrigins)
   const isOwn = (named: string) => /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/.test(named)
-  return guardBy(
-    (named) => isOwn(named) || hosts.has(named),
-    (origin, named) => origins.has(origin) || (isOwn(named) && origin === `http://${named}`),
-  )
+  return guardBy(hosts, origins, isOwn)
 }
 
-function guardBy(isHost: (named: string) => boolean, isOrigin: (origin: string, named: string) => boolean): Guard {
+/** @param isOwn Whether a host is served besides those in the list. Its own pages may send requests. */
+function guardBy(allowed: ReadonlySet<string>, origins: ReadonlySet<string>, isOwn?: (host: string) => boolean): Guard {
   return (request) => {
     const hosts = valuesOf(request, 'host')
     const [hostHeader] = hosts
     if (hosts.length > 1 || hostHeader === undefined)
       return { status: 400, message: 'The request needs one Host header.' }
-    const named = hostHeader.toLowerCase()
-    if (!isHost(named)) return { status: 403, message: 'This Host is not served here.' }
-    const from = valuesOf(request, 'origin')
-    if (from.length > 0 && !(from.length === 1 && isOrigin(from[0] ?? '', named)))
-      return { status: 403, message: 'This Origin may not ask here.' }
-    return undefined
+    const host = hostHeader.toLowerCase()
+    if (!allowed.has(host) && isOwn?.(host) !== true) return { status: 403, message: 'This Host is not served here.' }
+    const [origin, ...others] = valuesOf(request, 'origin')
+    if (origin === undefined) return undefined
+    const isAllowed = origins.has(origin) || (isOwn?.(host) === true && origin === `http://${host}`)
+    return isAllowed && others.length === 0 ? undefined : { status: 403, message: 'This Origin may not ask here.' }
   }
 }
 
@@ -156,17 +150,16 @@ export function headerFault(request: IncomingMessage, message: Request): WireErr
   return typeof expected === 'string' ? check(request, 'Mcp-Name', expected, decodeSentinel) : undefined
 }
 
-const unchanged = (value: string): string => value
-
 function check(
   request: IncomingMessage,
   header: string,
   expected: string,
-  decode: (value: string) => string | undefined = unchanged,
+  decode?: (value: string) => string | undefined,
 ): WireError | undefined {
   const values = valuesOf(request, header.toLowerCase())
   if (values.length !== 1) return mismatch(header, values.length === 0 ? 'is missing' : 'is there more than once')
-  const value = decode((values[0] ?? '').replace(/^[ \t]+|[ \t]+$/g, ''))
+  const given = (values[0] ?? '').replace(/^[ \t]+|[ \t]+$/g, '')
+  const value = decode === undefined ? given : decode(given)
   if (value === undefined) return mismatch(header, 'is not encoded as it should be')
   return value === expected ? undefined : mismatch(header, 'says something else than the body')
 }
@@ -190,13 +183,6 @@ function decodeSentinel(value: string): string | undefined {
   } catch {
     return undefined
   }
-}
-
-/** Returns the trace context in the headers of the request of a response. */
-export function traceOf({ req }: ServerResponse): TraceContext | undefined {
-  // A response that is not of Node's own server may have no request.
-  const headers = (req as typeof req | undefined)?.headers
-  return headers?.traceparent === undefined ? undefined : traceContextIn(headers)
 }
 
 /** A fact about a request, under a key of ours: an entry of a `WeakMap` would cost more than all else that is done with it. */

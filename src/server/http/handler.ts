@@ -77,11 +77,11 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
   const endpoint = createEndpoint(served, asked)
   const { limits, meter, addresses, onRefused, entrance } = endpoint
   const guard = createMountedGuard(options)
-  if (auth !== undefined) endpoint.authorize(await createAuthorizer({ ...options, ...auth, log, path }))
+  if (auth !== undefined) entrance.authorizer = await createAuthorizer({ ...options, ...auth, log, path })
   /** Facts about the requests in flight. */
   const calls = new WeakMap<IncomingMessage, HandlerCall>()
   if (principals === 'given')
-    endpoint.authorize({
+    entrance.authorizer = {
       serveMetadata: () => false,
       authenticate: async (request) => {
         const principal = calls.get(request)?.principal
@@ -90,13 +90,14 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
           : alwaysCaller(principal)
       },
       refusalOf: () => undefined,
-    })
+    }
   const inFlight = new Set<ServerResponse>()
   let closed = false
 
-  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const handle = endpoint.safely(async (request, response) => {
     if (closed) return refuse(response, 503, 'The server is ending.', { Connection: 'close' })
-    if (!endpoint.takesPath(request, response) || endpoint.serveMetadata(request, response)) return
+    if ((request.url ?? '').length > limits.path) return endpoint.refusePath(request, response)
+    if (entrance.authorizer?.serveMetadata(request, response)) return
     const call = calls.get(request) ?? {}
     const address = call.peer ?? request.socket.remoteAddress
     const refused = guard(request) ?? (asked || insecure || isOwn(address) ? undefined : notFromHere)
@@ -107,7 +108,7 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
     const caller: Caller | undefined = await entrance.callerOf(request, response)
     if (caller === undefined) return
     return endpoint.serveMcp(request, response, caller, givenBody(request, call))
-  }
+  })
 
   const take = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     meter.count('requests')
@@ -115,7 +116,7 @@ export async function createHandler(source: HandlerSource, options: HandlerOptio
     response.once('close', () => inFlight.delete(response))
     // Time-out for a body that arrives too slowly.
     const late = setTimeout(() => void (request.complete || request.destroy()), limits.requestTime).unref()
-    await endpoint.safely(response, () => handle(request, response))
+    await handle(request, response)
     clearTimeout(late)
     await taken(response)
   }

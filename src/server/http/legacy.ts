@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Arrival, Principal } from '../../core/provider.ts'
+import { type TraceContext, traceContextIn } from '../../core/trace.ts'
 import type { Gate } from '../admission/gate.ts'
 import type { ServedLimits } from '../admission/limits.ts'
 import { countOverload, statusOfOverload } from '../admission/overload.ts'
@@ -10,7 +11,7 @@ import { codes, failure, isObject, type RequestId, type Response, type WireError
 import { isRevision, legacyRevisions } from '../protocol/revisions.ts'
 import { type Announcements, openView, type ServedOptions } from '../serve.ts'
 import type { Meter } from '../telemetry/meter.ts'
-import { arrivalOf, traceOf } from './guard.ts'
+import { arrivalOf } from './guard.ts'
 import {
   type EventStream,
   offerLink,
@@ -43,6 +44,7 @@ const idHeader = 'Mcp-Session-Id'
 
 interface ExchangeOptions {
   readonly arrival?: Arrival | undefined
+  readonly trace: TraceContext | undefined
   /** Returns the headers of the answer. */
   readonly headers?: () => Readonly<Record<string, string>>
 }
@@ -92,14 +94,14 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     response: ServerResponse,
     { principal, linkFor }: Caller,
     body: unknown,
-    { arrival, headers = () => ({}) }: ExchangeOptions = {},
+    { arrival, trace, headers = () => ({}) }: ExchangeOptions,
   ) => {
     let stream: EventStream | undefined
     if (isObject(body) && isObject(body.params) && typeof body.method === 'string')
       offerLink(response, { method: body.method, params: body.params }, linkFor)
     // In these revisions a disconnect does not cancel the request.
     const answer = await connection.receive(body, {
-      trace: traceOf(response),
+      trace,
       taken: () => taken(response),
       arrival,
       raw: true,
@@ -122,7 +124,12 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     }
   }
 
-  const initialize = async (response: ServerResponse, caller: Caller, body: { readonly id?: unknown }) => {
+  const initialize = async (
+    response: ServerResponse,
+    caller: Caller,
+    body: { readonly id?: unknown },
+    trace: TraceContext | undefined,
+  ) => {
     const { principal } = caller
     const id = typeof body.id === 'string' || typeof body.id === 'number' ? body.id : null
     const mailbox = createMailbox(randomUUID())
@@ -136,7 +143,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     if (session === undefined) return replyFull(response, id, principal, body)
     try {
       const headers = () => (connection.revision === undefined ? {} : { [idHeader]: session.id })
-      await exchange(connection, response, caller, body, { headers })
+      await exchange(connection, response, caller, body, { trace, headers })
     } finally {
       // Do not keep a session without a negotiated revision.
       if (connection.revision === undefined) await sessions.close(session)
@@ -146,11 +153,13 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
   return {
     post: async (request, response, caller, body) => {
       const isInitialize = isObject(body) && body.method === 'initialize'
-      if (isInitialize && request.headers['mcp-session-id'] === undefined) return initialize(response, caller, body)
+      const trace = traceContextIn(request.headers)
+      if (isInitialize && request.headers['mcp-session-id'] === undefined)
+        return initialize(response, caller, body, trace)
       const session = sessionOf(request, response, caller.principal)
       if (session === undefined) return
       if (isInitialize) return refuse(response, 400, 'The session has begun already.')
-      await exchange(session.connection, response, caller, body, { arrival: arrivalOf(request) })
+      await exchange(session.connection, response, caller, body, { arrival: arrivalOf(request), trace })
     },
 
     openStream: async (request, response, caller) => {
@@ -214,7 +223,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
       if (session?.stream === undefined) return refuse(response, 404, 'There is no such session.')
       replyEmpty(response, 202)
       const answer = await session.connection.receive(body, {
-        trace: traceOf(response),
+        trace: traceContextIn(request.headers),
         onNotification: (message) => void session.stream?.send(message),
       })
       countOverloads(answer, principal, body)

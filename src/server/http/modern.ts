@@ -2,18 +2,19 @@ import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Cancellation, cancelRequest } from '../../core/call.ts'
 import { chain, type Soon } from '../../core/kit/chain.ts'
-import type { Principal } from '../../core/provider.ts'
-import type { Gate, Pass } from '../admission/gate.ts'
+import type { Arrival, Principal } from '../../core/provider.ts'
+import { traceContextIn } from '../../core/trace.ts'
+import type { Crowded, Gate } from '../admission/gate.ts'
 import { countOverload, overloaded, statusOfOverload } from '../admission/overload.ts'
 import { type Caller, lifetimeOf } from '../auth/caller.ts'
 import type { Channel } from '../protocol/channel.ts'
-import { claimedRevision, envelopeFault, passesGate } from '../protocol/envelope.ts'
+import { claimedRevision, envelopeFault, immediate } from '../protocol/envelope.ts'
 import { listen } from '../protocol/listen.ts'
 import {
   classify,
   codes,
   failure,
-  holdsStream,
+  formOf,
   isObject,
   type Request,
   type RequestId,
@@ -25,7 +26,7 @@ import { modern } from '../protocol/revisions.ts'
 import { openView, type ServedOptions } from '../serve.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import type { Sending } from './content/sending.ts'
-import { arrivalOf, headerFault, traceOf, versionMismatch } from './guard.ts'
+import { arrivalOf, headerFault, versionMismatch } from './guard.ts'
 import { type EventStream, offerLink, openEventStream, replyEmpty, replyJson, replyLong, taken } from './reply.ts'
 
 /** HTTP for 2026-07-28: every POST is independent. */
@@ -42,89 +43,69 @@ export interface ModernHttp {
 const maxChannels = 1000
 
 export function createModernHttp(options: ServedOptions, gate: Gate, meter: Meter): ModernHttp {
-  const channels = new Map<string, Soon<Channel>>()
-  let latest: string | undefined
+  const channels = createChannels(options)
   const closing = new AbortController()
   // It has one listener per stream.
   setMaxListeners(0, closing.signal)
 
-  const channelOf = (principal: Principal): Soon<Channel> => {
-    const key = keyOfPrincipal(principal)
-    let channel = channels.get(key)
-    if (channel === undefined) {
-      if (channels.size >= maxChannels) evictOldest(channels)
-      const opening = openView(options, principal, 'modern')
-      opening.then(
-        (open) => channels.get(key) === opening && channels.set(key, open),
-        () => {},
-      )
-      channel = opening
-    }
-    if (key === latest && channels.has(key)) return channel
-    // Move it to the end: the map is an LRU cache.
-    channels.delete(key)
-    channels.set(key, channel)
-    latest = key
-    return channel
-  }
-
-  const answer = (message: Request, response: ServerResponse, caller: Caller): Soon<void> => {
+  /** Answers a request with one answer, after its notifications. */
+  const answer = async (
+    message: Request,
+    { headers }: IncomingMessage,
+    response: ServerResponse,
+    caller: Caller,
+    arrival: Arrival | undefined,
+  ): Promise<void> => {
     // A disconnect cancels the request (2026-07-28, basic/patterns/cancellation).
     const cancellation: Cancellation = { isCancelled: false, onCancel: undefined }
     response.on('close', () => {
       // Not after the answer: an abort captures a stack, which would keep the whole request in memory until a full collection.
       if (!response.writableFinished) cancelRequest(cancellation)
     })
-    return chain(channelOf(caller.principal), (channel) => {
-      if (message.method === 'subscriptions/listen')
-        return answerListening(message, response, caller, { channel, cancellation, closing, options })
-      return answerOnce(message, response, caller, channel, cancellation)
-    })
-  }
-
-  /** Answers with one answer, after the notifications of its request. */
-  const answerOnce = (
-    message: Request,
-    response: ServerResponse,
-    caller: Caller,
-    channel: Channel,
-    cancellation: Cancellation,
-  ): Soon<void> => {
-    let stream: EventStream | undefined
-    offerLink(response, message, caller.linkFor)
-    const sending = new SendingTo(response, gate, caller, options)
-    let streamed: Response | undefined
-    const ask = (pass?: Pass): Soon<void> => {
+    const opening = channels.of(caller.principal)
+    const channel = opening instanceof Promise ? await opening : opening
+    if (message.method === 'subscriptions/listen')
+      return answerListening(message, response, caller, { channel, cancellation, closing, options })
+    const pass = immediate.has(message.method) ? undefined : gate.enter(caller.share)
+    if (pass !== undefined && 'refused' in pass) return refuseBusy(message, response, caller, pass.refused)
+    // An answer becomes a stream of events only when a notification precedes it.
+    let events = undefined as EventStream | undefined
+    let answered: Response | undefined
+    try {
+      if (pass?.entered !== undefined) await pass.entered
       pass?.until(() => taken(response))
-      const answer = channel.request(message, {
+      offerLink(response, message, caller.linkFor)
+      const asked = channel.request(message, {
         pass,
         raw: true,
-        sending,
+        sending: () => sendingTo(response, gate, caller, options),
         linkFor: caller.linkFor,
-        trace: traceOf(response),
-        arrival: arrivalOf(response.req),
+        trace: traceContextIn(headers),
+        arrival,
         cancellation,
-        // An answer becomes a stream only when a notification precedes it.
         onNotification: (notification) => {
-          stream ??= openEventStream(response)
-          stream.send(notification)
+          events ??= openEventStream(response)
+          events.send(notification)
         },
       })
-      return chain(answer, (answered) => {
-        streamed = answered !== undefined && holdsStream(answered) ? answered : undefined
-        if (answered === undefined || streamed !== undefined) return undefined
-        return stream === undefined ? replyAnswer(response, answered, pass?.breath) : endWith(stream, answered)
-      })
+      answered = asked instanceof Promise ? await asked : asked
+      if (answered === undefined) return
+      if (formOf(answered) !== 'stream') {
+        if (events !== undefined) return endWith(events, answered)
+        const sent = replyAnswer(response, answered, pass?.breath)
+        return sent === undefined ? undefined : await sent
+      }
+    } finally {
+      pass?.end()
     }
-    if (passesGate(message.method)) return ask()
-    return chain(gate.run(ask, caller.share), (ran) => {
-      // Its parts are read in slots of their own, so a slow reader occupies none.
-      if (streamed !== undefined) return sendStreamed(response, streamed, stream)
-      if (!('refused' in ran)) return undefined
-      const refused = overloaded(message.id, ran.refused)
-      countOverload(refused, { meter, onRefused: options.onRefused, principal: caller.principal, body: message })
-      return replyAnswer(response, refused)
-    })
+    // Its parts are read in slots of their own, so a slow reader occupies none.
+    await sendStreamed(response, answered, events)
+  }
+
+  const refuseBusy = (message: Request, response: ServerResponse, { principal }: Caller, reason: Crowded) => {
+    const refused = overloaded(message.id, reason)
+    countOverload(refused, { meter, onRefused: options.onRefused, principal, body: message })
+    return replyAnswer(response, refused)
   }
 
   return {
@@ -149,12 +130,42 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
           // Check the version first: a client of another version must learn that, regardless of other faults.
           const mismatch = versionMismatch(request, claimedRevision(message))
           const fault = mismatch ?? envelopeFault(message) ?? headerFault(request, message)
-          return fault === undefined ? answer(message, response, caller) : reject(message.id, fault)
+          return fault === undefined
+            ? answer(message, request, response, caller, arrivalOf(request))
+            : reject(message.id, fault)
         }
       }
     },
     drain: () => closing.abort(),
-    close: async () => {
+    close: channels.close,
+  }
+}
+
+/** The channels of the principals that asked lately (an LRU cache). */
+function createChannels(options: ServedOptions) {
+  const channels = new Map<string, Soon<Channel>>()
+  let latest: string | undefined
+  return {
+    of: (principal: Principal): Soon<Channel> => {
+      const key = keyOfPrincipal(principal)
+      let channel = channels.get(key)
+      if (channel === undefined) {
+        if (channels.size >= maxChannels) evictOldest(channels)
+        const opening = openView(options, principal, 'modern')
+        opening.then(
+          (open) => channels.get(key) === opening && channels.set(key, open),
+          () => {},
+        )
+        channel = opening
+      }
+      if (key === latest && channels.has(key)) return channel
+      // Move it to the end.
+      channels.delete(key)
+      channels.set(key, channel)
+      latest = key
+      return channel
+    },
+    close: async (): Promise<void> => {
       await Promise.allSettled([...channels.values()].map(async (channel) => (await channel).close()))
       channels.clear()
     },
@@ -229,10 +240,8 @@ function replyUnopened(response: ServerResponse, answer: Response): void {
 }
 
 function isModern(request: IncomingMessage, body: unknown): boolean {
-  if (isObject(body) && isObject(body.params) && isObject(body.params._meta)) {
-    if ('io.modelcontextprotocol/protocolVersion' in body.params._meta) return true
-  }
-  return request.headers['mcp-protocol-version'] === modern
+  const claims = isObject(body) && claimedRevision(body) !== undefined
+  return claims || request.headers['mcp-protocol-version'] === modern
 }
 
 /** Ends a stream with an answer. */
@@ -247,34 +256,18 @@ function endListening(response: ServerResponse, stream: EventStream | undefined,
   else endWith(stream, answer)
 }
 
-/**
- * How an answer is sent whose content is read meanwhile. Few answers are, so the signal is made when it is asked for. This is a class since V8 puts the
- * accessors of an object literal into the old generation, where they kept each request until the next full collection: a quarter of a small read.
- */
-class SendingTo implements Sending {
-  readonly #response: ServerResponse
-  #controller: AbortController | undefined
-  readonly gate: Gate
-  readonly share: string | undefined
-  readonly timeoutMs: number
-
-  constructor(response: ServerResponse, gate: Gate, { share }: Caller, { timeout = 120_000 }: ServedOptions) {
-    this.#response = response
-    this.gate = gate
-    this.share = share
-    this.timeoutMs = timeout
-  }
-
-  get signal(): AbortSignal {
-    if (this.#controller !== undefined) return this.#controller.signal
-    const own = new AbortController()
-    this.#controller = own
-    const response = this.#response
-    if (response.destroyed) own.abort()
-    // Not after the answer: an abort captures a stack.
-    else response.once('close', () => response.writableFinished || own.abort())
-    return own.signal
-  }
+/** How an answer is sent whose content is read meanwhile. */
+function sendingTo(
+  response: ServerResponse,
+  gate: Gate,
+  { share }: Caller,
+  { timeout = 120_000 }: ServedOptions,
+): Sending {
+  const gone = new AbortController()
+  if (response.destroyed) gone.abort()
+  // Not after the answer: an abort captures a stack.
+  else response.once('close', () => response.writableFinished || gone.abort())
+  return { signal: gone.signal, gate, share, timeoutMs: timeout }
 }
 
 /** Sends an answer whose content is a stream. After a notification it is an event, which is made as a whole. */

@@ -21,8 +21,9 @@ const maxRestMs = 100
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
-/** Callbacks for connections on which too many requests wait. */
+/** Callbacks for the first request of a connection, and for connections on which too many requests wait. */
 export interface PipelineEvents {
+  readonly onFirst?: (socket: Socket) => void
   /** The connection is not read for now. */
   readonly onPause: () => void
   /** The connection was cut. */
@@ -36,8 +37,6 @@ interface Line {
   /** Whether one of its requests is being handled. */
   busy: boolean
   paused: boolean
-  /** Whether the connection was paused, and has not waited for all of its answers since. */
-  pressing: boolean
   /** The answer that is being made or sent: an idle connection keeps nothing of its requests in memory. */
   answering: ServerResponse | undefined
 }
@@ -56,11 +55,13 @@ export interface Pipeline {
  *
  * @param handle Must not reject.
  */
-export function inTurn(handle: Handle, { onPause, onCut, onLeft }: PipelineEvents): Pipeline {
+export function inTurn(handle: Handle, { onFirst, onPause, onCut, onLeft }: PipelineEvents): Pipeline {
   const lines = new WeakMap<Duplex, Line>()
-  const arrivals = createArrivals()
+  /** The lines of connections that were paused, and have not waited for all of their answers since. */
+  const pressing = new Set<Line>()
   let inAll = 0
-  let pressingLines = 0
+  /** Resolves when the requests that can be read at the moment have arrived, with the arrival that they share. */
+  let arriving: Promise<Arrival> | undefined
   let last: Promise<unknown> = Promise.resolve()
 
   /** Resolves in a turn of the event loop of its own: clients that wait for answers go before those that do not. */
@@ -69,23 +70,17 @@ export function inTurn(handle: Handle, { onPause, onCut, onLeft }: PipelineEvent
     return last
   }
 
-  const press = (line: Line, pressing: boolean): void => {
-    if (line.pressing !== pressing) pressingLines += pressing ? 1 : -1
-    line.pressing = pressing
-  }
-
   const drop = (socket: Socket, line: Line): void => {
     const { length } = line.waiting.splice(0)
     inAll -= length
-    press(line, false)
+    pressing.delete(line)
     if (length > 0) onLeft(socket, length)
   }
 
-  const lineOf = (socket: Socket): Line => {
-    const known = lines.get(socket)
-    if (known !== undefined) return known
-    const line: Line = { waiting: [], busy: false, paused: false, pressing: false, answering: undefined }
+  const begin = (socket: Socket): Line => {
+    const line: Line = { waiting: [], busy: false, paused: false, answering: undefined }
     lines.set(socket, line)
+    onFirst?.(socket)
     // Node resumes the socket by itself, for the body of a request and after an answer was read.
     socket.on('resume', () => {
       if (line.paused) socket.pause()
@@ -100,7 +95,14 @@ export function inTurn(handle: Handle, { onPause, onCut, onLeft }: PipelineEvent
   }
 
   const work = async (socket: Socket, line: Line): Promise<void> => {
-    const arrival = await arrivals.next()
+    // The event loop reads from all sockets that have something, and then runs this.
+    arriving ??= new Promise((resolve) => {
+      setImmediate(() => {
+        arriving = undefined
+        resolve({})
+      })
+    })
+    const arrival = await arriving
     const [first] = line.waiting
     // The others on the connection are handled after it, and may depend on what it does.
     if (first !== undefined) setArrival(first[0], arrival)
@@ -118,17 +120,17 @@ export function inTurn(handle: Handle, { onPause, onCut, onLeft }: PipelineEvent
       if (!isTaken(next[1])) await taken(next[1])
       line.answering = undefined
       if (line.waiting.length > 0) await turn()
-      if (line.pressing) await sleep(pressingLines * Math.min(restTimes * (performance.now() - begun), maxRestMs))
+      if (pressing.has(line)) await sleep(pressing.size * Math.min(restTimes * (performance.now() - begun), maxRestMs))
     }
     line.busy = false
-    press(line, false)
+    pressing.delete(line)
   }
 
   const take: Pipeline['take'] = (request, response) => {
     const { socket } = request
     // The request was in the same chunk as one that closed the connection.
     if (socket.destroyed) return
-    const line = lineOf(socket)
+    const line = lines.get(socket) ?? begin(socket)
     const { length } = line.waiting
     if (length >= maxRead || (length >= maxWaiting && inAll >= maxWaitingInAll)) {
       onCut()
@@ -141,33 +143,11 @@ export function inTurn(handle: Handle, { onPause, onCut, onLeft }: PipelineEvent
       void work(socket, line)
     } else if (length + 1 >= maxWaiting && !line.paused) {
       line.paused = true
-      press(line, true)
+      pressing.add(line)
       socket.pause()
       onPause()
     }
   }
 
   return { take, answering: (socket) => lines.get(socket)?.answering }
-}
-
-/** Lets the requests that can be read at the moment arrive before the first of them is handled. */
-interface Arrivals {
-  /** Resolves when they have arrived, with the arrival that they share. */
-  next(): Promise<Arrival>
-}
-
-function createArrivals(): Arrivals {
-  let pending: Promise<Arrival> | undefined
-  return {
-    next: () => {
-      // The event loop reads from all sockets that have something, and then runs this.
-      pending ??= new Promise((resolve) => {
-        setImmediate(() => {
-          pending = undefined
-          resolve({})
-        })
-      })
-      return pending
-    },
-  }
 }

@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http'
 import { answerBuffers } from '../protocol/buffers.ts'
-import { type StreamedMessage, streamedMessage } from '../protocol/json.ts'
+import { streamedMessage } from '../protocol/json.ts'
 import {
   codes,
   encodeMessage,
   failure,
   formatMessage,
   formatUnwritten,
-  holdsLong,
+  formOf,
   type Request,
 } from '../protocol/messages.ts'
 import type { ContentLink, LinkFor } from './content/link.ts'
@@ -66,7 +66,7 @@ export function taken(response: ServerResponse): Promise<void> {
 const limitsOf = (response: Answer) => response[limitsKey] ?? noLimits
 
 export function replyJson(response: Answer, status: number, body: unknown, headers?: Headers): void {
-  replyJsonText(response, status, formatMessage(body, limitsOf(response).answer, response[linkKey]), headers)
+  replyBody(response, status, formatMessage(body, limitsOf(response).answer, response[linkKey]), headers)
 }
 
 /**
@@ -81,30 +81,28 @@ export function replyLong(
   headers?: Headers,
   breath?: () => Promise<void>,
 ): Promise<void> | undefined {
-  const { answer } = limitsOf(response)
-  const streamed = streamedMessage(body)
-  if (streamed !== undefined) return replyStreamed(response, status, body, streamed, headers)
-  if (!holdsLong(body)) return void replyJson(response, status, body, headers)
-  return encodeMessage(body, answer, response[linkKey], breath).then((bytes) => {
-    replyBytes(response, status, bytes, bytes.length, headers)
+  const form = formOf(body)
+  if (form === 'text') return void replyJson(response, status, body, headers)
+  if (form === 'stream') return replyStreamed(response, status, body, headers)
+  return encodeMessage(body, limitsOf(response).answer, response[linkKey], breath).then((bytes) => {
+    replyBody(response, status, bytes, headers)
     // The socket has taken all then. After a failure its buffer is left to the collector of garbage.
     response.once('finish', () => answerBuffers.give(bytes))
   })
 }
 
 /** Sends JSON with a content that is read while it is sent. */
-async function replyStreamed(
-  response: Answer,
-  status: number,
-  body: unknown,
-  message: StreamedMessage,
-  headers?: Headers,
-): Promise<void> {
+async function replyStreamed(response: Answer, status: number, body: unknown, headers?: Headers): Promise<void> {
   const { answer } = limitsOf(response)
   const { writeStreamed } = await import('./content/streamed.ts')
-  const refuse = (error: Error) =>
-    replyJsonText(response, status, formatUnwritten(body, error, response[linkKey]), headers)
-  await writeStreamed(response, message, { ...common, 'Content-Type': 'application/json', ...headers }, answer, refuse)
+  const refuse = (error: Error) => replyBody(response, status, formatUnwritten(body, error, response[linkKey]), headers)
+  await writeStreamed(
+    response,
+    streamedMessage(body),
+    { ...common, 'Content-Type': 'application/json', ...headers },
+    answer,
+    refuse,
+  )
 }
 
 type Headers = Readonly<Record<string, string>>
@@ -112,24 +110,15 @@ type Headers = Readonly<Record<string, string>>
 /** Length up to which Node writes a text and the headers as one piece, in characters: for a longer one it would copy three times as much. */
 const maxTextLength = 8 * 1024
 
-function replyJsonText(response: ServerResponse, status: number, json: string, headers?: Headers): void {
-  const body = json.length > maxTextLength ? Buffer.from(json) : json
-  replyBytes(response, status, body, Buffer.byteLength(body), headers)
-}
-
-function replyBytes(
-  response: ServerResponse,
-  status: number,
-  body: Buffer | string,
-  length: number,
-  headers?: Headers,
-): void {
+/** Sends JSON, as a text or in UTF-8. */
+function replyBody(response: ServerResponse, status: number, json: Buffer | string, headers?: Headers): void {
   if (response.headersSent || response.destroyed) return
+  const body = typeof json === 'string' && json.length > maxTextLength ? Buffer.from(json) : json
   response.writeHead(status, {
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
     'Content-Type': 'application/json',
-    'Content-Length': length,
+    'Content-Length': Buffer.byteLength(body),
     ...headers,
   })
   response.end(body)

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { DegradedMount } from '../../core/changes.ts'
 import { invalid } from '../../core/errors.ts'
-import { chain, type Soon } from '../../core/kit/chain.ts'
+import type { Soon } from '../../core/kit/chain.ts'
 import { requireKeys } from '../../core/kit/required.ts'
 import { isLoopback } from '../../core/uri.ts'
 import { createLiveness, createRoom, listen, watchSockets } from '../admission/connections.ts'
@@ -12,7 +12,7 @@ import { createEgress } from '../protocol/egress.ts'
 import { waitUntilOpen } from '../protocol/envelope.ts'
 import { auditedPosting } from '../telemetry/audit.ts'
 import type { Meter } from '../telemetry/meter.ts'
-import { type ContentLinkOptions, type ContentLinks, contentPath, createContentLinks } from './content/links.ts'
+import { type ContentLinkOptions, contentPath, createContentLinks } from './content/links.ts'
 import { createContentServer } from './content/serve.ts'
 import { createDiscovery, createLlms, llmsPath, type PublicOptions, type WriteLlms } from './discovery.ts'
 import { createEndpoint, type EndpointOptions } from './endpoint.ts'
@@ -106,43 +106,40 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
           ...(options.auth === undefined ? {} : { entrance }),
         })
 
-  const handle = (request: IncomingMessage, response: ServerResponse): Soon<void> => {
-    if (!endpoint.takesPath(request, response)) return
-    if (request.url === healthPath || request.url === readyPath)
-      return serveHealth(request, response, { ...options, draining })
+  const handle = endpoint.safely(async (request, response) => {
+    const { url = '' } = request
+    if (url.length > limits.path) return endpoint.refusePath(request, response)
+    if (url === healthPath || url === readyPath) return serveHealth(request, response, { ...options, draining })
     // The metadata and the server card are public, for web pages of every origin.
-    if (endpoint.serveMetadata(request, response) || serveDiscovery?.(request, response)) return
+    if (entrance.authorizer?.serveMetadata(request, response) || serveDiscovery?.(request, response)) return
     const refused = guard(request)
     if (refused !== undefined) {
       onRefused({ outcome: 'host', status: refused.status, address: addresses.of(request.socket) })
       return refuse(response, refused.status, refused.message)
     }
-    return chain(options.pages?.(request), (page) =>
-      page === undefined ? handleAsked(request, response) : servePage(page, response),
-    )
-  }
-
-  /** Handles a request that has passed the guard, and is for no page. */
-  const handleAsked = (request: IncomingMessage, response: ServerResponse): Soon<void> => {
-    if (request.url === llmsPath && serveLlms !== undefined) return serveLlms(request, response)
-    if (request.url === metricsPath && exposed !== undefined) return exposed(request, response)
-    if (serveContent !== undefined && request.url?.startsWith(contentPath)) return serveContent(request, response)
-    const [place = ''] = (request.url ?? '').split('?', 1)
-    const posted = options.postings !== undefined && request.url?.startsWith(options.postings.under)
+    const shown = options.pages?.(request)
+    const page = shown instanceof Promise ? await shown : shown
+    if (page !== undefined) return servePage(page, response)
+    if (url === llmsPath && serveLlms !== undefined) return serveLlms(request, response)
+    if (url === metricsPath && exposed !== undefined) return exposed(request, response)
+    if (serveContent !== undefined && url.startsWith(contentPath)) return serveContent(request, response)
+    const [place = ''] = url.split('?', 1)
+    const posted = options.postings !== undefined && url.startsWith(options.postings.under)
     if (!routes.has(place) && !posted) return refuse(response, 404, nothingHere)
-    return chain(entrance.callerOf(request, response), (known) => {
-      if (known === undefined) return
-      const caller = links === undefined ? known : withLinks(known, request, links)
-      const route = options.sse ? place : request.url
-      if (route === path) return endpoint.serveMcp(request, response, caller)
-      if (posted) return servePosts(request, response, caller, request.url ?? '')
-      if (options.sse && route === '/sse') return legacyHttp.openSse(request, response, caller)
-      if (!options.sse || route !== '/messages') return refuse(response, 404, nothingHere)
-      return chain(endpoint.readPermitted(request, response, caller), (message) =>
-        message === undefined ? undefined : legacyHttp.postSse(request, response, caller.principal, message.value),
-      )
-    })
-  }
+    const asked = entrance.callerOf(request, response)
+    const known = asked instanceof Promise ? await asked : asked
+    if (known === undefined) return
+    // The base of the links is found out when one is asked for, which few requests do.
+    const caller: Caller =
+      links === undefined ? known : { linkFor: (uri) => links.linkFor(known, baseOf(request))(uri), ...known }
+    const route = options.sse ? place : url
+    if (route === path) return endpoint.serveMcp(request, response, caller)
+    if (posted) return servePosts(request, response, caller, url)
+    if (options.sse && route === '/sse') return legacyHttp.openSse(request, response, caller)
+    if (!options.sse || route !== '/messages') return refuse(response, 404, nothingHere)
+    const message = await endpoint.readPermitted(request, response, caller)
+    if (message !== undefined) await legacyHttp.postSse(request, response, caller.principal, message.value)
+  })
 
   const servePosts = async (request: IncomingMessage, response: ServerResponse, caller: Caller, at: string) => {
     if (!(await waitUntilOpen(options.opening, response, limits.timeout))) return
@@ -155,12 +152,6 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     const recorded = audit === undefined ? posting : auditedPosting(posting, at, audit, facts)
     await servePosting(recorded, message.value, response, caller, { gate, egress, log, timeout: limits.timeout })
   }
-
-  /** Adds the links. Their base is found out when one is asked for, which few requests do. */
-  const withLinks = (caller: Caller, request: IncomingMessage, from: ContentLinks): Caller => ({
-    ...caller,
-    linkFor: (uri) => from.linkFor(caller, baseOf(request))(uri),
-  })
 
   /** The URL of the endpoint, as clients reach it; undefined when the configuration does not name it. */
   const resource = options.auth?.resource ?? options.public?.url
@@ -183,14 +174,13 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       endpointOf: (request) => resource ?? `${baseOf(request)}${path}`,
     })
 
-  const { take, answering } = inTurn(
-    (request, response) => endpoint.safely(response, () => handle(request, response)),
-    {
-      onPause: () => meter.count('pausedPipelines'),
-      onCut: () => meter.count('cutPipelines'),
-      onLeft: addresses.waste,
-    },
-  )
+  const room = createRoom(limits, addresses.of)
+  const { take, answering } = inTurn(handle, {
+    onFirst: room.asked,
+    onPause: () => meter.count('pausedPipelines'),
+    onCut: () => meter.count('cutPipelines'),
+    onLeft: addresses.waste,
+  })
 
   const server = createServer(
     {
@@ -200,11 +190,9 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     },
     (request, response) => {
       meter.count('requests')
-      room.asked(request.socket)
       take(request, response)
     },
   )
-  const room = createRoom(limits, addresses.of)
   // The margin serves connections that are being refused.
   server.maxConnections = limits.connections + 128
   meter.gauge('connections', () => liveness.size)
@@ -223,12 +211,10 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   if (options.auth !== undefined) {
     const at = isLoopback(options.host) ? { url } : {}
     const opened = createAuthorizer({ ...options, ...options.auth, ...at, path })
-    endpoint.authorize(
-      await opened.catch((error: unknown) => {
-        server.close()
-        throw error
-      }),
-    )
+    entrance.authorizer = await opened.catch((error: unknown) => {
+      server.close()
+      throw error
+    })
   }
   // From here on requests pass the guard.
   guard = createGuard({ ...options, port: address.port })

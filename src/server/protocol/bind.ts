@@ -1,6 +1,6 @@
 import { withSignalOf } from '../../core/call.ts'
 import { invalid, isResourceError, notFound } from '../../core/errors.ts'
-import { attempt, chain, type Soon, soonOf } from '../../core/kit/chain.ts'
+import { attempt, soonOf } from '../../core/kit/chain.ts'
 import { defined } from '../../core/kit/defined.ts'
 import type { Log } from '../../core/log.ts'
 import { metaKeys } from '../../core/meta.ts'
@@ -9,12 +9,10 @@ import {
   type Page,
   type PromptCompletionRequest,
   type ReadOptions,
-  type ReadResult,
   type Resource,
   type Subscription,
   type View,
 } from '../../core/view.ts'
-import type { Sending } from '../http/content/sending.ts'
 import { resourcesToText } from '../listed.ts'
 import { type Toolbox, toolMethods, withApps } from '../tools/tools.ts'
 import type { Served } from './channel.ts'
@@ -120,32 +118,30 @@ const readMethod: Method = (call) => {
   const { params, revision, view, pass, arrival, linkFor, sending, raw } = call
   const uri = requiredString(params, 'uri')
   const { room, turn } = pass
-  const options = sending === undefined ? { room, arrival } : { room, arrival, large: largeTo(sending, uri) }
+  /** Reads a large content in parts, while they are sent. */
+  const large: ReadOptions['large'] =
+    sending &&
+    (async (size, readPart) => {
+      const { openLarge } = await import('../http/content/sending.ts')
+      return openLarge(uri, size, readPart, sending())
+    })
+  const options = large === undefined ? { room, arrival } : { room, arrival, large }
   const forms = { streams: sending !== undefined, bytes: raw }
-  const read = soonOf(view, view.read)
-  const answer = (result: ReadResult): Soon<Wire> => readToWire(result, revision, turn, forms)
-  if (linkFor === undefined) return chain(read(uri, withSignalOf(call, options)), answer)
   return attempt(
-    () => read(uri, withSignalOf(call, options)),
+    () => soonOf(view, view.read)(uri, withSignalOf(call, options)),
     (result) => {
-      if (result.contents[0]?.meta?.[metaKeys.truncated] !== true) return answer(result)
+      const isTruncated = result.contents[0]?.meta?.[metaKeys.truncated] === true
+      if (linkFor === undefined || !isTruncated) return readToWire(result, revision, turn, forms)
       return import('../http/content/with-link.ts').then(({ linkedResult }) =>
-        answer(linkedResult(result, uri, linkFor)),
+        readToWire(linkedResult(result, uri, linkFor), revision, turn, forms),
       )
     },
     async (error) => {
+      if (linkFor === undefined) throw error
       const { linkedError } = await import('../http/content/with-link.ts')
       throw linkedError(error, uri, linkFor)
     },
   )
-}
-
-/** Returns the function that reads a large content in parts, while they are sent. */
-function largeTo(sending: Sending, uri: string): NonNullable<ReadOptions['large']> {
-  return async (size, readPart) => {
-    const { openLarge } = await import('../http/content/sending.ts')
-    return openLarge(uri, size, readPart, sending)
-  }
 }
 
 const resourceMethods: Readonly<Record<string, Method>> = {

@@ -1,5 +1,12 @@
-import { type Arrival, Bag, type Cancellation, createOverdue, LateAbort, WithLateSignal } from '../../core/call.ts'
-import { attempt, chain, type Soon } from '../../core/kit/chain.ts'
+import {
+  type Arrival,
+  type Cancellation,
+  createOverdue,
+  LateAbort,
+  type Timed,
+  WithLateSignal,
+} from '../../core/call.ts'
+import { chain, rescue, type Soon } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
 import { hasTelemetry, type TraceContext, traceContextIn } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
@@ -30,7 +37,15 @@ import {
   type WireError,
   wireError,
 } from './messages.ts'
-import { type Call, type ClientName, clientIn, type Method, tracedRequest, withProgress } from './method.ts'
+import {
+  type Call,
+  type ClientName,
+  clientIn,
+  type Method,
+  type Result,
+  tracedRequest,
+  withProgress,
+} from './method.ts'
 import { assumed, modern, type Revision, wantsLog } from './revisions.ts'
 
 /** The two ways to begin: every request is independent (2026-07-28), or `initialize` comes first. */
@@ -50,8 +65,8 @@ interface RequestOptions {
   readonly trace?: TraceContext | undefined
   /** Whether the caller formats the answer with `formatMessage` or `encodeMessage`: parts of it may be JSON already. Default false. */
   readonly raw?: boolean
-  /** How the transport sends a content that is read meanwhile. The caller then writes the answer with `replyLong`. */
-  readonly sending?: Sending | undefined
+  /** Returns how the transport sends a content that is read meanwhile. The caller then writes the answer with `replyLong`. */
+  readonly sending?: (() => Sending) | undefined
   /** Creates links to contents that are too large for an answer. */
   readonly linkFor?: LinkFor | undefined
 }
@@ -128,23 +143,11 @@ const timedOut: WireError = {
 }
 
 export function openChannel(served: Served, options: ChannelOptions): Channel {
-  const { era, view, viewOf = () => view, log, egress, timeoutMs, opening, onClose, retell } = options
+  const { era, view, viewOf, log, egress, timeoutMs, opening, onClose, retell } = options
   let handshake: Handshake | undefined
+  let revision: Revision | undefined = era === 'modern' ? modern : undefined
   let initialized = false
-  /** Cancels each request in flight. */
-  const inFlight = new Bag<{ readonly cancel: () => void; place?: number | undefined }>()
-  const overdue = createOverdue(timeoutMs)
-
-  const revision = () => (era === 'modern' ? modern : handshake?.revision)
-
-  const ownMethods: ReadonlyMap<string, Method> = new Map<string, Method>(
-    era === 'modern'
-      ? [['server/discover', async ({ client }) => discoverResult(introduceTo(client))]]
-      : [
-          ['initialize', async ({ params }) => initialize(params)],
-          ['ping', async () => ({})],
-        ],
-  )
+  const inFlight = createOverdue<Timed & { readonly cancel: () => void }>(timeoutMs)
 
   const introduceTo = (client: ClientName | undefined): Introduction => {
     const said = [served.instructions, options.noteOf?.(client)].filter((text) => text !== undefined && text !== '')
@@ -155,55 +158,53 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
     const fault = handshakeFault(params)
     if (fault !== undefined) throw new ProtocolError(fault.code, fault.message)
     handshake = shakeHands(params)
+    revision = handshake.revision
     return initializeResult(handshake, introduceTo(handshake.client))
   }
 
-  const methodOf = (name: string, hasToken: boolean): Method | undefined => {
-    if (era === 'modern' && legacyOnly.has(name)) return undefined
-    const method = served.methods.get(name) ?? ownMethods.get(name)
-    return method !== undefined && hasToken && lengthy.has(name) ? withProgress(method) : method
-  }
+  const own: readonly (readonly [string, Method])[] =
+    era === 'modern'
+      ? [['server/discover', async ({ client }) => discoverResult(introduceTo(client))]]
+      : [
+          ['initialize', async ({ params }) => initialize(params)],
+          ['ping', async () => ({})],
+        ]
+  const methods = new Map([...own, ...served.methods])
+  if (era === 'modern') for (const name of legacyOnly) methods.delete(name)
 
   /** Runs the method of a request. This is the only place where an error becomes an answer. */
   const run = (
     message: Request,
     abort: LateAbort,
-    {
-      notify,
-      pass,
-      arrival,
-      raw,
-      sending,
-      linkFor,
-      trace,
-    }: Pick<Call, 'notify' | 'pass' | 'arrival' | 'raw' | 'sending' | 'linkFor'> & Pick<RequestOptions, 'trace'>,
+    notify: Call['notify'],
+    { pass = freePass, raw = false, arrival, sending, linkFor, trace }: RequestOptions,
   ): Soon<Response> => {
     const { id, method: name, params = {} } = message
     const meta = isObject(params._meta) ? params._meta : {}
-    const method = methodOf(name, meta.progressToken !== undefined)
-    if (method === undefined) return failure(id, { code: codes.methodNotFound, message: 'Method not found' })
-    if (!isProgressToken(meta.progressToken))
+    const plain = methods.get(name)
+    if (plain === undefined) return failure(id, { code: codes.methodNotFound, message: 'Method not found' })
+    const token = meta.progressToken
+    if (token !== undefined && !isProgressToken(token))
       return failure(id, { code: codes.invalidParams, message: 'The _meta of the params is malformed.' })
-    const spoken = revision() ?? assumed
+    const method = token !== undefined && lengthy.has(name) ? withProgress(plain) : plain
+    const spoken = revision ?? assumed
     const client = era === 'modern' ? clientIn(meta) : handshake?.client
     const sendLog: Call['log'] = (level, data) => {
       if (era === 'modern' && wantsLog(meta, level))
         notify({ jsonrpc: '2.0', method: 'notifications/message', params: { level, data } })
     }
+    const done = (result: Result): Response => ({
+      jsonrpc: '2.0',
+      id,
+      result: completeResult(name, result, spoken, served.server),
+    })
     const work = (): Soon<Response> => {
-      const asked = { params, revision: spoken, client, view: viewOf(client) }
+      const asked = { params, revision: spoken, client, view: viewOf === undefined ? view : viewOf(client) }
       const means = { pass, arrival, raw, sending, linkFor, notify, log: sendLog }
       const call: Call = Object.assign(new WithLateSignal(abort), asked, means)
       const parent = traceContextIn(meta) ?? trace
-      const result =
-        parent === undefined && !hasTelemetry()
-          ? method(call)
-          : tracedRequest(message, { revision: spoken, parent }, () => method(call))
-      return chain(result, (found) => ({
-        jsonrpc: '2.0' as const,
-        id,
-        result: completeResult(name, found, spoken, served.server),
-      }))
+      if (parent === undefined && !hasTelemetry()) return chain(method(call), done)
+      return tracedRequest(message, { revision: spoken, parent }, () => method(call)).then(done)
     }
     const failed = (error: unknown): Response => {
       if (abort.aborted) {
@@ -216,21 +217,20 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       return failure(id, wireError(error, spoken, uri, log))
     }
     const waiting = opening && whenWorkable(opening, name)
-    if (waiting === undefined) return attempt(work, (response) => response, failed)
+    if (waiting === undefined) return rescue(work, failed)
     // If the request has ended meanwhile, nobody gets this answer.
     return waiting.then(() => (abort.aborted ? failure(id, timedOut) : work())).catch(failed)
   }
 
   const request: Channel['request'] = (message, options = {}) => {
-    const { signal, cancellation, onNotification, pass = freePass, raw = false } = options
-    const { arrival, sending, linkFor, trace } = options
+    const { signal, cancellation, onNotification } = options
     if (signal?.aborted || cancellation?.isCancelled) return undefined
     const abort = new LateAbort()
     const running = { ended: false }
     const notify = (notification: Notification) => {
       if (!running.ended) onNotification?.(notification)
     }
-    const answer = run(message, abort, { notify, pass, arrival, raw, sending, linkFor, trace })
+    const answer = run(message, abort, notify, options)
     if (answer instanceof Promise) return whenAnswered(answer, message, { signal, cancellation, abort, running })
     running.ended = true
     return egress(answer, message)
@@ -246,25 +246,24 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       const end = (response: Response | undefined) => {
         if (running.ended) return
         running.ended = true
-        stopClock()
+        inFlight.end(mine)
         signal?.removeEventListener('abort', cancel)
         if (cancellation !== undefined) cancellation.onCancel = undefined
-        inFlight.delete(mine)
         resolve(response === undefined ? undefined : egress(response, message))
       }
       const cancel = () => {
         end(undefined)
         abort.abort()
       }
-      const mine = { cancel, place: undefined }
-      const stopClock = overdue.begin(() => {
+      const onOver = () => {
         log('warn', 'a request took too long', { method: message.method, timeout: timeoutMs })
         end(failure(message.id, timedOut))
         abort.abort()
-      })
+      }
+      const mine = { cancel, onOver }
       signal?.addEventListener('abort', cancel, { once: true })
       if (cancellation !== undefined) cancellation.onCancel = cancel
-      inFlight.add(mine)
+      inFlight.begin(mine)
       void answer.then(end)
     })
 
@@ -276,7 +275,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       served.onInitialized?.()
     },
     get revision() {
-      return revision()
+      return revision
     },
     view,
     egress,
@@ -288,7 +287,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
   }
 }
 
-/** Whether the progress token of a request is valid (basic/utilities/progress), or missing. */
+/** Whether the progress token of a request is valid (basic/utilities/progress). */
 function isProgressToken(token: unknown): boolean {
-  return token === undefined || typeof token === 'string' || (typeof token === 'number' && Number.isInteger(token))
+  return typeof token === 'string' || (typeof token === 'number' && Number.isInteger(token))
 }

@@ -6,7 +6,7 @@ import { createGate, type Gate, type Pass } from '../admission/gate.ts'
 import { overloaded } from '../admission/overload.ts'
 import type { LinkFor } from '../http/content/link.ts'
 import type { Channel } from './channel.ts'
-import { claimedRevision, envelopeFault, passesGate } from './envelope.ts'
+import { claimedRevision, envelopeFault, immediate } from './envelope.ts'
 import { formatJson } from './json.ts'
 import { listen } from './listen.ts'
 import {
@@ -160,7 +160,7 @@ export function createConnection(
         response === undefined || deliver === undefined ? response : chain(deliver(response), () => undefined),
       )
     }
-    if (passesGate(request.method)) return ask()
+    if (immediate.has(request.method)) return ask()
     return chain(gate.run(ask, server.share), (ran) =>
       'refused' in ran ? overloaded(request.id, ran.refused) : ran.value,
     )

@@ -14,8 +14,8 @@ import type { ClientName, Result } from './method.ts'
 import { isLogLevel, isRevision, modern, protocolKeys, type Revision, revisions, since } from './revisions.ts'
 
 /** Returns the revision that a message declares in its `_meta` (since 2026-07-28); undefined in older messages. */
-export function claimedRevision({ params }: Request | Notification): unknown {
-  return isObject(params?._meta) ? params._meta[protocolKeys.protocolVersion] : undefined
+export function claimedRevision({ params }: { readonly params?: unknown }): unknown {
+  return isObject(params) && isObject(params._meta) ? params._meta[protocolKeys.protocolVersion] : undefined
 }
 
 /**
@@ -121,16 +121,11 @@ function unsupported(requested: string, offered: readonly Revision[] = revisions
   }
 }
 
-/** Methods that are answered from the configuration alone. */
-const immediate = new Set(['initialize', 'server/discover', 'ping'])
-
 /**
- * Whether a request runs outside of the gate. It is answered without any mount, so it must not wait for requests that a slow mount
- * keeps in every slot.
+ * Methods that are answered from the configuration alone, without any mount. They run outside of the gate, so they do not wait for requests
+ * that a slow mount keeps in every slot.
  */
-export function passesGate(method: string): boolean {
-  return immediate.has(method)
-}
+export const immediate: ReadonlySet<string> = new Set(['initialize', 'server/discover', 'ping'])
 
 /** Name and version of the server, as `initialize` and `_meta` contain them. */
 interface ServerInfo {
@@ -178,7 +173,7 @@ export interface ServedOpening {
 
 /** Returns a promise for the moment when a request can be handled; undefined when it can be at once. */
 export function whenWorkable(opening: ServedOpening, method: string): Promise<unknown> | undefined {
-  if (opening.opened !== undefined || passesGate(method)) return undefined
+  if (opening.opened !== undefined || immediate.has(method)) return undefined
   return opening.whenOpen()
 }
 

@@ -5,7 +5,6 @@ import {
   base64Length,
   base64Of,
   bytesOfBlob,
-  isBlobStream,
   isJsonText,
   type JsonText,
   jsonTextKey,
@@ -102,13 +101,11 @@ export interface StreamedMessage {
   readonly tail: string
 }
 
-/** Returns the parts of a message with a content that is a stream; undefined for any other message. */
-export function streamedMessage(message: unknown): StreamedMessage | undefined {
-  const { result } = (message ?? {}) as { readonly result?: { readonly contents?: unknown } }
-  if (!Array.isArray(result?.contents) || result.contents.length !== 1) return undefined
-  const [content] = result.contents as readonly Readonly<Record<string, unknown>>[]
-  const blob = content?.blob
-  if (!isBlobStream(blob)) return undefined
+/** Returns the parts of a message whose content is a stream. */
+export function streamedMessage(message: unknown): StreamedMessage {
+  const { result } = message as { readonly result: { readonly contents: readonly [{ readonly blob: BlobStream }] } }
+  const [content] = result.contents
+  const { blob } = content
   const mark = `blob ${crypto.randomUUID()}`
   const frame = JSON.stringify({
     ...(message as object),

@@ -109,7 +109,7 @@ export async function encodeMessage(
   breath?: () => Promise<void>,
 ): Promise<Buffer> {
   try {
-    if (!holdsLong(message)) return encodeJson(message, limit)
+    if (formOf(message) !== 'pieces') return encodeJson(message, limit)
     return await encodeJsonInPieces(message, limit, breath)
   } catch (error) {
     return Buffer.from(formatJson(unwritten(message, error, linkOf)))
@@ -121,15 +121,12 @@ export function formatUnwritten(message: unknown, error: unknown, linkOf?: LinkO
   return formatJson(unwritten(message, error, linkOf))
 }
 
-/** Whether a message has a content that is written in pieces. */
-export function holdsLong(message: unknown): boolean {
-  if (!isObject(message) || !isObject(message.result) || !Array.isArray(message.result.contents)) return false
-  return message.result.contents.some(isLong)
-}
-
-/** Whether an answer has a content that is read while it is sent. */
-export function holdsStream(answer: Response): boolean {
-  return 'result' in answer && Array.isArray(answer.result.contents) && isBlobStream(answer.result.contents[0]?.blob)
+/** Returns how a message is written: in `pieces` if it has a long content, as a `stream` if its content is read while it is sent. */
+export function formOf(message: unknown): 'text' | 'pieces' | 'stream' {
+  if (!isObject(message) || !isObject(message.result) || !Array.isArray(message.result.contents)) return 'text'
+  const { contents } = message.result
+  if (isBlobStream(contents[0]?.blob)) return 'stream'
+  return contents.some(isLong) ? 'pieces' : 'text'
 }
 
 /** Whether a content of an answer takes long to write. */

@@ -27,8 +27,8 @@ export interface Call {
   readonly arrival?: Arrival | undefined
   /** Whether the transport writes JSON that is written already (`JsonText`). */
   readonly raw: boolean
-  /** How the transport sends a content that is read meanwhile. Undefined when it sends whole answers only. */
-  readonly sending?: Sending | undefined
+  /** Returns how the transport sends a content that is read meanwhile. Undefined when it sends whole answers only. */
+  readonly sending?: (() => Sending) | undefined
   /** Creates a link to a content that is too large for an answer. Undefined when the transport serves none. */
   readonly linkFor?: LinkFor | undefined
   /** The name that the client declares. */

@@ -1,5 +1,5 @@
 import type { Icon } from '../../core/entry.ts'
-import { chain, type Soon } from '../../core/kit/chain.ts'
+import type { Soon } from '../../core/kit/chain.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { Completion, ContentFacts, Description, FilledPrompt } from '../../core/provider.ts'
 import type { EmbeddedText } from '../../core/tool.ts'
@@ -75,7 +75,7 @@ function addMeta(
   const all: Wire = { ...meta }
   if (version !== undefined) all[metaKeys.version] = version
   if (untrusted.length > 0) all[metaKeys.untrusted] = untrusted
-  if (hasMembers(all)) wire._meta = all
+  if (version !== undefined || hasMembers(all)) wire._meta = all
   return wire
 }
 
@@ -114,7 +114,8 @@ export function templatesToWire(page: Page<ResourceTemplate>, revision: Revision
 }
 
 /**
- * Converts the contents of a read. Reads streams to their end: a JSON-RPC message is one piece.
+ * Converts the contents of a read. Reads streams to their end first, unless `forms` says that the caller sends them: a JSON-RPC message is one
+ * piece.
  *
  * @param turn Waits for the turn in which a large content may be written.
  */
@@ -124,26 +125,29 @@ export function readToWire(
   turn: () => Promise<void> = async () => {},
   forms: BlobForms = {},
 ): Soon<Wire> {
-  return chain(contentsToWire(result.contents, revision, forms), (contents) => {
-    const wire = { contents, ...cached(result.cache, revision) }
-    // Formatting it as JSON, which follows, blocks all other requests.
-    return contents.some(isLong) ? turn().then(() => wire) : wire
-  })
+  if (forms.streams !== true && result.contents.some((content) => 'stream' in content))
+    return collectAll(result).then((whole) => readToWire(whole, revision, turn, forms))
+  const contents = result.contents.map((content) => contentToWire(content, revision, forms))
+  const wire = { contents, ...cached(result.cache, revision) }
+  // Formatting it as JSON, which follows, blocks all other requests.
+  return contents.some(isLong) ? turn().then(() => wire) : wire
 }
 
 /** One content after the other: a stream is collected in memory. */
-function contentsToWire(
-  contents: readonly ResourceContent[],
-  revision: Revision,
-  forms: BlobForms,
-  wires: Wire[] = [],
-): Soon<readonly Wire[]> {
-  const next = contents[wires.length]
-  if (next === undefined) return wires
-  return chain(contentToWire(next, revision, forms), (wire) => {
-    wires.push(wire)
-    return contentsToWire(contents, revision, forms, wires)
-  })
+async function collectAll({ contents, cache }: ReadResult): Promise<ReadResult> {
+  const whole: ResourceContent[] = []
+  for (const content of contents) whole.push(await collected(content))
+  return { contents: whole, cache }
+}
+
+/** Returns a content with its bytes, if it is a stream. */
+async function collected(content: ResourceContent): Promise<Exclude<ResourceContent, { readonly stream: unknown }>> {
+  if (!('stream' in content)) return content
+  const { stream, length: _, ...facts } = content
+  const chunks: Uint8Array[] = []
+  // A copy, because the memory of a piece may be used for the next one.
+  for await (const chunk of stream) chunks.push(Buffer.from(chunk))
+  return { ...facts, bytes: Buffer.concat(chunks) }
 }
 
 export function promptsToWire(page: Page<ListedPrompt>, revision: Revision): Wire {
@@ -183,11 +187,11 @@ export async function promptToWire(prompt: FilledPrompt<PromptContent>, revision
 async function promptContentToWire(content: PromptContent, revision: Revision): Promise<Wire> {
   if ('text' in content) return { type: 'text', text: content.text.toWellFormed() }
   if ('resource' in content) {
-    const { resource } = content
+    const resource = await collected(content.resource)
     const type = 'text' in resource ? undefined : mediaTypeOf(resource.mimeType, revision)
-    if (type === undefined || resource.mimeType === undefined)
-      return { type: 'resource', resource: await contentToWire(resource, revision) }
-    return { type, data: (await bodyOf(resource)).blob, mimeType: resource.mimeType }
+    if ('text' in resource || type === undefined || resource.mimeType === undefined)
+      return { type: 'resource', resource: contentToWire(resource, revision) }
+    return { type, data: base64Of(resource.bytes), mimeType: resource.mimeType }
   }
   if ('link' in content) {
     if (since(revision, '2025-06-18')) return { type: 'resource_link', ...resourceToWire(content.link, revision) }
@@ -217,40 +221,21 @@ export function completionToWire({ values, total, hasMore }: Completion): Wire {
   }
 }
 
-/** Returns a promise for a stream only, unless the stream goes into the answer as it is. */
-function contentToWire(content: ResourceContent, revision: Revision, forms: BlobForms = {}): Soon<Wire> {
-  const body = bodyOf(content, forms)
-  if (!(body instanceof Promise)) return wholeToWire(content, body, revision)
-  return body.then((whole) => wholeToWire(content, whole, revision))
-}
-
-function wholeToWire(content: ResourceContent, body: Wire, revision: Revision): Wire {
+/** Converts a content. A stream is left to the caller, as a {@link BlobStream}. */
+function contentToWire(content: ResourceContent, revision: Revision, forms: BlobForms = {}): Wire {
   // Only the pages of this revision's specification show a name and a title, though its schema does not contain them.
   const isTitled = revision === '2025-06-18'
   const wire: Wire = { uri: content.uri }
   if (isTitled && content.name !== undefined) wire.name = printable(content.name)
   if (isTitled && content.title !== undefined) wire.title = printable(content.title)
   if (isMimeType(content.mimeType)) wire.mimeType = content.mimeType
-  Object.assign(wire, body)
-  return addMeta(wire, content, content.version, revision, isTitled ? textsIn(content) : noTexts)
-}
-
-function bodyOf(content: ResourceContent, forms: BlobForms = {}): Soon<Wire> {
-  if ('text' in content) return { text: content.text.toWellFormed() }
-  if ('bytes' in content) {
-    const { bytes } = content
-    const isLate = forms.bytes === true && base64Length(bytes.length) > longText
-    return { blob: isLate ? blobBytesOf(bytes) : base64Of(bytes) }
+  if ('text' in content) wire.text = content.text.toWellFormed()
+  else if ('stream' in content) wire.blob = blobStreamOf(content)
+  else {
+    const isLate = forms.bytes === true && base64Length(content.bytes.length) > longText
+    wire.blob = isLate ? blobBytesOf(content.bytes) : base64Of(content.bytes)
   }
-  if (forms.streams === true) return { blob: blobStreamOf(content) }
-  return collect(content.stream).then((bytes) => ({ blob: base64Of(bytes) }))
-}
-
-async function collect(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = []
-  // A copy, because the memory of a piece may be used for the next one.
-  for await (const chunk of stream) chunks.push(Buffer.from(chunk))
-  return Buffer.concat(chunks)
+  return addMeta(wire, content, content.version, revision, isTitled ? textsIn(content) : noTexts)
 }
 
 export function paged(page: Page<unknown>, revision: Revision): Wire {
