@@ -1,7 +1,7 @@
 import { ResourceError } from '../../core/errors.ts'
 import type { Place } from './place.ts'
-import type { Ledger } from './vouching.ts'
 import { identityOf, type Position } from './walk.ts'
+import type { Ledger } from './watch-confirm.ts'
 import type { Handle, Handles, Heard } from './watch-handles.ts'
 import type { Pending } from './watch-pending.ts'
 import type { Schedule } from './watch-schedule.ts'

@@ -1,7 +1,7 @@
 /**
- * Lets lists take from memory what a watch vouches for. The kernel queues an event with the change that causes it, so once the thread of the
- * watch has handled all queued events, each directory without an event is as it was. Facts that were vouched for are kept for
- * the time of `reconcile`, since some changes have no event: a write through a memory map, or by another name of the file.
+ * Lets lists take from memory the facts that a watch confirms to be unchanged. The kernel queues an event with the change that causes it, so
+ * once the thread of the watch has handled all queued events, each directory without an event is unchanged. Confirmed facts are
+ * kept for the time of `reconcile`, since some changes have no event: a write through a memory map, or by another name of the file.
  */
 
 /** Directories that began to be watched or changed (true), and that are not watched any more (false), by identity. */
@@ -44,16 +44,16 @@ export function createLedger(): Ledger {
  * Returns the state of a directory by its identity: a number that differs after any change in it; undefined when the directory has no
  * reliable watch. It holds for the moment of the question.
  */
-export type Vouched = (identity: string) => number | undefined
+export type Confirmed = (identity: string) => number | undefined
 
 /** The states of the directories of one watch, in the main thread. */
-export interface Vouching {
+export interface Confirmations {
   /**
    * Asks the thread of the watch. Resolves to undefined when it does not answer in time: then the files must be examined.
    *
    * @param files Number of files to examine otherwise. The time-out is the time that this takes, within bounds.
    */
-  ask(files?: number): Promise<Vouched | undefined>
+  ask(files?: number): Promise<Confirmed | undefined>
   /** Handles the answer of the thread. */
   answered(dues: Dues): void
   close(): void
@@ -63,7 +63,7 @@ export interface Vouching {
 const [shortestWaitMs, longestWaitMs, lookMs] = [5, 50, 0.005]
 
 /** @param send Asks the thread for its dues once it has handled all queued events. */
-export function createVouching(send: () => void): Vouching {
+export function createConfirmations(send: () => void): Confirmations {
   const states = new Map<string, number>()
   let changes = 0
   let closed = false

@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Entry, Provider } from '../../src/core/provider.ts'
 import { createFiles } from '../../src/providers/files/index.ts'
-import { createLedger, createVouching } from '../../src/providers/files/vouching.ts'
+import { createConfirmations, createLedger } from '../../src/providers/files/watch-confirm.ts'
 import { createFolder, type Folder, listAll, sleep } from '../support/folder.ts'
 import { startWatching, type Watching } from '../support/watching.ts'
 
@@ -63,7 +63,7 @@ async function expectSame(what: string): Promise<readonly Entry[]> {
   return list
 }
 
-describe('a list of files that a watch vouches for', () => {
+describe('a list of files that a watch confirms', () => {
   test('asks the disk of a few only', async () => {
     // A thread that is busy does not answer in time: then the disk is asked.
     await expect.poll(() => looksOf(watched)).toBeLessThan(100)
@@ -143,11 +143,11 @@ describe('a list of files that a watch vouches for', () => {
   })
 })
 
-describe('what a watch vouches for', () => {
+describe('the state that a watch confirms', () => {
   test('is not known when the thread does not answer, or the watch has ended', async () => {
-    const silent = createVouching(() => {})
+    const silent = createConfirmations(() => {})
     expect(await silent.ask()).toBeUndefined()
-    const ended = createVouching(() => {})
+    const ended = createConfirmations(() => {})
     const asked = ended.ask()
     ended.close()
     expect(await asked).toBeUndefined()
@@ -156,16 +156,16 @@ describe('what a watch vouches for', () => {
 
   test('is asked again for a question that came while another was on its way', async () => {
     let sent = 0
-    const vouching = createVouching(() => void sent++)
-    const first = vouching.ask()
-    const second = vouching.ask()
-    const third = vouching.ask()
+    const confirmations = createConfirmations(() => void sent++)
+    const first = confirmations.ask()
+    const second = confirmations.ask()
+    const third = confirmations.ask()
     expect(sent).toBe(1)
-    vouching.answered([['1:1', true]])
+    confirmations.answered([['1:1', true]])
     expect(sent).toBe(2)
     const state = (await first)?.('1:1')
     expect(state).toBeTypeOf('number')
-    vouching.answered([
+    confirmations.answered([
       ['1:1', true],
       ['1:2', true],
     ])
@@ -173,8 +173,8 @@ describe('what a watch vouches for', () => {
     expect(later?.('1:1')).not.toBe(state)
     expect(last?.('1:2')).toBeTypeOf('number')
     expect(sent).toBe(2)
-    const end = vouching.ask()
-    vouching.answered([['1:1', false]])
+    const end = confirmations.ask()
+    confirmations.answered([['1:1', false]])
     expect((await end)?.('1:1')).toBeUndefined()
   })
 
