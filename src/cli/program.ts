@@ -101,8 +101,14 @@ export const commands: Readonly<Record<string, NamedCommand>> = {
   search: { summary: 'find resources by words', load: () => import('./commands/search.ts') },
   pack: { summary: 'assemble a context that fits a budget of tokens', load: () => import('./commands/pack.ts') },
   watch: { summary: 'print changes as they happen', load: () => import('./commands/watch.ts') },
-  templates: { summary: 'list resource templates', load: () => import('./commands/templates.ts') },
-  complete: { summary: 'complete a variable of a template', load: () => import('./commands/complete.ts') },
+  templates: {
+    summary: 'list resource templates',
+    load: async () => ({ define: (await import('./commands/templates.ts')).defineTemplates }),
+  },
+  complete: {
+    summary: 'complete a variable of a template',
+    load: async () => ({ define: (await import('./commands/templates.ts')).defineComplete }),
+  },
   status: { summary: 'show the mounts, and the progress of their index', load: () => import('./commands/status.ts') },
   check: { summary: 'check the configuration, and every source in it', load: () => import('./commands/check.ts') },
   doctor: { summary: 'find out why something does not work', load: () => import('./commands/doctor.ts') },
@@ -112,22 +118,34 @@ export const commands: Readonly<Record<string, NamedCommand>> = {
   },
   why: { summary: 'tell why a file is served or left out', load: () => import('./commands/why.ts') },
   access: { summary: 'explain who may see what', load: () => import('./commands/access.ts') },
-  token: { summary: 'add, list and revoke tokens for clients over HTTP', load: () => import('./commands/token.ts') },
-  auth: { summary: 'let hikidashi read your files at a service (gdrive)', load: () => import('./commands/auth.ts') },
+  token: {
+    summary: 'add, list and revoke tokens for clients over HTTP',
+    load: async () => ({ define: (await import('./commands/credentials.ts')).defineToken }),
+  },
+  auth: {
+    summary: 'let hikidashi read your files at a service (gdrive)',
+    load: async () => ({ define: (await import('./commands/credentials.ts')).defineAuth }),
+  },
   results: { summary: 'store results of analyses', load: () => import('./commands/results.ts') },
-  add: { summary: 'add hikidashi to a host, such as Claude Code or VS Code', load: () => import('./commands/add.ts') },
-  remove: { summary: 'remove hikidashi from a host', load: () => import('./commands/remove.ts') },
+  add: {
+    summary: 'add hikidashi to a host, such as Claude Code or VS Code',
+    load: async () => ({ define: (await import('./commands/hosts.ts')).defineAdd }),
+  },
+  remove: {
+    summary: 'remove hikidashi from a host',
+    load: async () => ({ define: (await import('./commands/hosts.ts')).defineRemove }),
+  },
   hosts: {
     summary: 'list the hosts on this machine, and whether hikidashi is in them',
-    load: () => import('./commands/hosts.ts'),
+    load: async () => ({ define: (await import('./commands/hosts.ts')).defineHosts }),
   },
   bundle: {
     summary: 'make a file from which hosts install hikidashi (mcpb)',
-    load: () => import('./commands/bundle.ts'),
+    load: async () => ({ define: (await import('./commands/publish.ts')).defineBundle }),
   },
   registry: {
     summary: 'describe hikidashi for the registry of MCP servers',
-    load: () => import('./commands/registry.ts'),
+    load: async () => ({ define: (await import('./commands/publish.ts')).defineRegistry }),
   },
   init: { summary: 'write a hikidashi.json for a folder', load: () => import('./commands/init.ts') },
   completion: {

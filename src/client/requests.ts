@@ -1,4 +1,4 @@
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import type { Completion, FilledPrompt } from '../core/provider.ts'
 import {
   type CallOptions,

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Log } from '../core/log.ts'
-import type { Measurements } from '../core/measurements.ts'
+import type { Log, Measurements } from '../core/log.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Provider } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'

@@ -1,8 +1,7 @@
 import { lstatSync, realpathSync } from 'node:fs'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { errorCodeOf } from '../core/errors.ts'
-import { secretSourcesIn } from './secret.ts'
-import { resolveFolder } from './values.ts'
+import { resolveFolder, secretSourcesIn } from './values.ts'
 
 /**
  * Something that a configuration makes hikidashi do beyond reading the folder that it lies in. A configuration that was found in the

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import type { FeedStatus, MountProgress } from '../core/abilities.ts'
 import { sleep } from '../core/kit/abort.ts'
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Scrubber } from '../core/scrub.ts'

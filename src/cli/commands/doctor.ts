@@ -70,7 +70,7 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
   }
   const log = createLog({ level: options.logLevel, format: 'text', write: writeError, scrubber: io.secrets })
   try {
-    const { checkMachine } = await import('../operations/doctor/machine.ts')
+    const { checkMachine } = await import('../operations/doctor/needs.ts')
     await checkMachine(findings)
     if (options.url !== undefined || options.command !== undefined) {
       const { checkServer } = await import('../operations/doctor/server.ts')

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { addSourceOptions, nothingAt, type SourceOptions, withSource } from '../operations/source.ts'
 import { type Facts, findFacts } from '../operations/stat-find.ts'
 import { exitCodeHelp } from '../terminal/exit.ts'

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import type { Encoding } from '../../context/tokens.ts'
 import { isResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { directoryMimeType, type Resource, type View } from '../../core/view.ts'
 import { nameOf } from '../operations/nearest-uri.ts'
 import { addSourceOptions, nothingAt, parseCount, type SourceOptions, withSource } from '../operations/source.ts'

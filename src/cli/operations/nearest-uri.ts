@@ -1,4 +1,4 @@
-import { pagesOf } from '../../core/kit/pages.ts'
+import { pagesOf } from '../../core/kit/groups.ts'
 import { decodeComponent } from '../../core/uri.ts'
 import type { Resource, View } from '../../core/view.ts'
 import { nearest } from '../../schema/refusals.ts'

@@ -1,4 +1,4 @@
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { resolveFolder } from '../../schema/values.ts'
 import type { OpenSource } from '../source.ts'
 import type { source } from './config.ts'

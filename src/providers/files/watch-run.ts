@@ -13,8 +13,7 @@ import { createSpelling, createWalk, identityOf } from './walk.ts'
 import { createLedger, type Dues } from './watch-confirm.ts'
 import { createDirectories, type Directories, type Directory } from './watch-directories.ts'
 import { createHandles } from './watch-handles.ts'
-import { createPending, type Pending } from './watch-pending.ts'
-import { createRounds, createSchedule, type Rounds } from './watch-schedule.ts'
+import { createPending, createRounds, createSchedule, type Pending, type Rounds } from './watch-schedule.ts'
 import { createTree, everythingHeard, type Tree } from './watch-tree.ts'
 
 /** Options of a watch. Plain data: it is sent to another thread. */

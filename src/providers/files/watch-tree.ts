@@ -6,9 +6,8 @@ import { indexAfter } from './order.ts'
 import type { Pool } from './pool.ts'
 import { kindOf, lookAtAll, modeAllows, type PermitOptions } from './stats.ts'
 import { identityOf, maxDepth, mayRead, type Position, type Walk } from './walk.ts'
-import type { Directories, Directory } from './watch-directories.ts'
+import { createSnapshot, type Directories, type Directory } from './watch-directories.ts'
 import type { Schedule } from './watch-schedule.ts'
-import { createSnapshot } from './watch-snapshot.ts'
 
 /** Finds the directories that are served, and compares them with their known state. */
 export interface Tree {

@@ -1,4 +1,4 @@
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { path, service } from '../../schema/effects.ts'
 import { text } from '../../schema/fields.ts'

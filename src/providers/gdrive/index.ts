@@ -1,6 +1,6 @@
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
 import { createRecent } from '../../core/kit/lru.ts'
+import { defined } from '../../core/kit/object.ts'
 import { requireKeys } from '../../core/kit/required.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { comparePaths, isPath } from '../../core/path.ts'

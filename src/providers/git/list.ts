@@ -1,6 +1,6 @@
-import { defined } from '../../core/kit/defined.ts'
-import { firstIndex } from '../../core/kit/first-index.ts'
 import { createRecent } from '../../core/kit/lru.ts'
+import { defined } from '../../core/kit/object.ts'
+import { firstIndex } from '../../core/kit/sorted.ts'
 import { comparePaths, isPath, resumeIn } from '../../core/path.ts'
 import type { Completion, CompletionRequest, Entry, ListQuery } from '../../core/provider.ts'
 import { breath } from '../files/breath.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { parseDataUri } from '../../core/data-uri.ts'
 import { invalid, notFound } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { requireKeys } from '../../core/kit/required.ts'
 import { isText } from '../../core/kit/utf8.ts'
 import { comparePaths, isPath, parentOf } from '../../core/path.ts'

@@ -1,5 +1,5 @@
 import { ResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
 import { afterSubtree, baseName, comparePaths } from '../../core/path.ts'
 import type { Entry, ListQuery } from '../../core/provider.ts'

@@ -3,7 +3,7 @@ import { type ConnectOptions, connect, type RemoteView, type Target } from '../.
 import { isResourceError, notFound } from '../../core/errors.ts'
 import { foreignOf, isOfTemplate, isUsual, pathOfForeign, withParams } from '../../core/foreign.ts'
 import { followFor } from '../../core/kit/abort.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { requireKeys } from '../../core/kit/required.ts'
 import type { Log } from '../../core/log.ts'
 import { comparePaths } from '../../core/path.ts'

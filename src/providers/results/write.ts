@@ -1,6 +1,6 @@
 import type { Stored } from '../../core/abilities.ts'
 import { invalid, ResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Scrubber } from '../../core/scrub.ts'
 import type { Collection } from '../../store/store.ts'

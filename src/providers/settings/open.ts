@@ -1,4 +1,4 @@
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { resolveFolder } from '../../schema/values.ts'
 import { decoded } from '../../wrap/decoded.ts'
 import { sliced } from '../../wrap/sliced.ts'

@@ -1,6 +1,6 @@
 import { invalid } from '../../core/errors.ts'
 import { isHttpUrl } from '../../core/http-url.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { parseAddress } from '../../core/uri.ts'
 import * as z from '../../schema/builder.ts'
 import { service } from '../../schema/effects.ts'

@@ -1,7 +1,7 @@
 import { invalid, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { httpUrlBelow } from '../../core/http-url.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { requireKeys } from '../../core/kit/required.ts'
 import { comparePaths, isPath } from '../../core/path.ts'
 import type { Context, Description, Entry, Provider } from '../../core/provider.ts'

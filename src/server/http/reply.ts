@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import type { ContentLink, LinkFor } from '../auth/caller.ts'
 import { answerBuffers } from '../protocol/buffers.ts'
 import { type StreamedMessage, streamedMessage } from '../protocol/json.ts'
 import {
@@ -10,7 +11,6 @@ import {
   holdsLong,
   type Request,
 } from '../protocol/messages.ts'
-import type { ContentLink, LinkFor } from './content/link.ts'
 
 /** Headers of every answer: no cache stores it, and no browser guesses another type. */
 const common = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
@@ -101,7 +101,7 @@ async function replyStreamed(
   headers?: Headers,
 ): Promise<void> {
   const { answer } = limitsOf(response)
-  const { writeStreamed } = await import('./content/streamed.ts')
+  const { writeStreamed } = await import('./content/sending.ts')
   const refuse = (error: Error) =>
     replyJsonText(response, status, formatUnwritten(body, error, response[linkKey]), headers)
   await writeStreamed(response, message, { ...common, 'Content-Type': 'application/json', ...headers }, answer, refuse)

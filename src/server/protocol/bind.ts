@@ -1,7 +1,7 @@
 import { withSignalOf } from '../../core/call.ts'
 import { invalid, isResourceError, notFound } from '../../core/errors.ts'
 import { attempt, chain, type Soon, soonOf } from '../../core/kit/chain.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { metaKeys } from '../../core/meta.ts'
 import {
@@ -129,12 +129,10 @@ const readMethod: Method = (call) => {
     () => read(uri, withSignalOf(call, options)),
     (result) => {
       if (result.contents[0]?.meta?.[metaKeys.truncated] !== true) return answer(result)
-      return import('../http/content/with-link.ts').then(({ linkedResult }) =>
-        answer(linkedResult(result, uri, linkFor)),
-      )
+      return import('../http/content/sending.ts').then(({ linkedResult }) => answer(linkedResult(result, uri, linkFor)))
     },
     async (error) => {
-      const { linkedError } = await import('../http/content/with-link.ts')
+      const { linkedError } = await import('../http/content/sending.ts')
       throw linkedError(error, uri, linkFor)
     },
   )

@@ -1,5 +1,5 @@
 import { invalid } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import { directoryMimeType, type Page, type Resource } from '../../core/view.ts'
 import { oneLine, shorten } from '../../text/landmarks.ts'

@@ -1,6 +1,6 @@
 import { ResourceError } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
 import type { Failure } from '../../core/kit/worker-host.ts'
 import type { Log } from '../../core/log.ts'

@@ -1,6 +1,7 @@
 import { isObject } from '../../../core/kit/object.ts'
 import './schema.css'
-import type { Wire } from '../../../client/wire.ts'
+import { lastSegment, type Wire } from '../../../client/wire.ts'
+import { type Found, piecesOf } from '../../../core/found.ts'
 import { linkTo } from '../state/place.ts'
 import { formatNumber, formatTime, langOf, language, shown } from '../words/texts.ts'
 import { Region } from './controls.tsx'
@@ -144,5 +145,38 @@ function Prose({ text }: { readonly text: unknown }) {
     <p class="vote-text" lang={langOf(text)}>
       {shown(text)}
     </p>
+  )
+}
+
+/** Hits of a search: each opens at its lines. */
+export function FoundList({ found }: { readonly found: Found }) {
+  const { hits, total, notes } = found
+  return (
+    <Region class="sheet" label={t('rendered')}>
+      <p class="quiet">{hits.length === 0 ? t('noHits') : t('hits', { count: total ?? hits.length })}</p>
+      {notes.map((note) => (
+        <p key={note} class="quiet">
+          {shown(note)}
+        </p>
+      ))}
+      {hits.map((hit) => (
+        <div key={hit.uri} class="hit">
+          <p>
+            <a href={linkTo({ uri: hit.uri, source: undefined })} lang={langOf(hit.title ?? '')}>
+              <bdi>{shown(hit.title ?? lastSegment(hit.document))}</bdi>
+            </a>{' '}
+            <span class="quiet">
+              {hit.heading === undefined ? '' : `${shown(hit.heading)} · `}
+              {t('lines', { first: hit.lines.start, last: hit.lines.end })}
+            </span>
+          </p>
+          <p class="hit-snippet" lang={langOf(hit.snippet.text)}>
+            {piecesOf(hit.snippet).map(({ text, marked }, index) =>
+              marked ? <mark key={index}>{shown(text)}</mark> : shown(text),
+            )}
+          </p>
+        </div>
+      ))}
+    </Region>
   )
 }

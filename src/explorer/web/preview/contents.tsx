@@ -7,9 +7,8 @@ import { lazily } from '../shell/panes.tsx'
 import { go, linkTo, place } from '../state/place.ts'
 import { shown } from '../words/texts.ts'
 import { Binary } from './binary.tsx'
-import { Choice, copyText } from './controls.tsx'
+import { Choice, copyText, isFinding } from './controls.tsx'
 import { Directory } from './directory.tsx'
-import { isFinding } from './find-bar.tsx'
 import type { Reader, Reading } from './load.ts'
 import { maxNodes, tagsIn } from './model/bounds.ts'
 import { documentFormOf, isPdf, mediaTypeOf, type Shape, shapeOf } from './model/kind.ts'
@@ -236,8 +235,8 @@ function bodyOf(content: ResourceContent): { readonly text?: string; readonly by
 
 const Markdown = lazily(async () => (await import('./markdown.tsx')).Markdown)
 const Json = lazily(async () => (await import('./json.tsx')).Json)
-const JsonLines = lazily(async () => (await import('./json-lines.tsx')).JsonLines)
-const Csv = lazily(async () => (await import('./csv.tsx')).Csv)
+const JsonLines = lazily(async () => (await import('./json.tsx')).JsonLines)
+const Csv = lazily(async () => (await import('./tables.tsx')).Csv)
 const Page = lazily(async () => (await import('./page.tsx')).Page)
 const Picture = lazily(async () => (await import('./media.tsx')).Picture)
 const Media = lazily(async () => (await import('./media.tsx')).Media)

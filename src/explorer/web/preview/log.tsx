@@ -1,6 +1,6 @@
 import './schema.css'
 import { useMemo } from 'preact/hooks'
-import { defined } from '../../../core/kit/defined.ts'
+import { defined } from '../../../core/kit/object.ts'
 import { linkTo } from '../state/place.ts'
 import { formatTime, langOf, shown } from '../words/texts.ts'
 import { Region } from './controls.tsx'

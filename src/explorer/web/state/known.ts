@@ -1,6 +1,6 @@
 import { computed, type Signal, signal } from '@preact/signals'
 import { searchPlaces } from '../../../core/found.ts'
-import { pagesOf } from '../../../core/kit/pages.ts'
+import { pagesOf } from '../../../core/kit/groups.ts'
 import type { ListedPrompt, Page, Resource, ResourceTemplate, View } from '../../../core/view.ts'
 import { connected } from './session.ts'
 
