@@ -1,8 +1,7 @@
-import { createWriteStream, openSync } from 'node:fs'
 import { Command } from 'commander'
 import { packageVersion } from './operations/command-line.ts'
-import { exitCodeHelp, failed } from './terminal/exit.ts'
-import { createOutput, type Io, type Output, outputClosed, type ProcessIo } from './terminal/io.ts'
+import { exitCodeHelp } from './terminal/exit.ts'
+import { type Io, type Output, openFile, type ProcessIo } from './terminal/io.ts'
 import { coloursFor, isColourful } from './terminal/text.ts'
 
 /** The commands whose data `-o, --output FILE` writes into a file, besides the commands with such an option of their own. */
@@ -53,26 +52,6 @@ function createFileOutput(io: Io): FileOutput {
   }
 }
 
-/** Opens a file for data and empties it. @throws CommandError when that fails. */
-function openFile(file: string): Output {
-  const cannot = (error: unknown) =>
-    failed(`The file ${file} cannot be written: ${error instanceof Error ? error.message : String(error)}`)
-  let descriptor: number
-  try {
-    descriptor = openSync(file, 'w')
-  } catch (error) {
-    throw cannot(error)
-  }
-  const output = createOutput(createWriteStream(file, { fd: descriptor }))
-  return {
-    isTerminal: false,
-    write: (data) =>
-      output.write(data).catch((error: unknown) => {
-        throw error === outputClosed ? error : cannot(error)
-      }),
-  }
-}
-
 interface CommandModule {
   /** Gives a command its arguments, options, help and action. */
   define(command: Command, io: Io): void
@@ -95,8 +74,14 @@ export const commands: Readonly<Record<string, NamedCommand>> = {
   },
   tui: { summary: 'browse, search and pick resources in the terminal', load: () => import('./commands/tui.ts') },
   ls: { summary: 'list resources', load: () => import('./commands/ls.ts') },
-  tree: { summary: 'show resources as a tree, with sizes and tokens', load: () => import('./commands/tree.ts') },
-  stat: { summary: 'show the metadata of a URI', load: () => import('./commands/stat.ts') },
+  tree: {
+    summary: 'show resources as a tree, with sizes and tokens',
+    load: async () => ({ define: (await import('./commands/facts.ts')).defineTree }),
+  },
+  stat: {
+    summary: 'show the metadata of a URI',
+    load: async () => ({ define: (await import('./commands/facts.ts')).defineStat }),
+  },
   read: { summary: 'print the content of a URI', load: () => import('./commands/read.ts') },
   search: { summary: 'find resources by words', load: () => import('./commands/search.ts') },
   pack: { summary: 'assemble a context that fits a budget of tokens', load: () => import('./commands/pack.ts') },

@@ -1,5 +1,5 @@
-import { childLimits } from '../core/kit/child-limits.ts'
-import { requireKeys } from '../core/kit/required.ts'
+import { requireKeys } from '../core/kit/object.ts'
+import { childLimits } from '../core/kit/workers.ts'
 import type { Log } from '../core/log.ts'
 import { createRemoteChanges } from './changes.ts'
 import { createLink, type Limits } from './connection.ts'

@@ -5,8 +5,15 @@ import type { CallOptions, Page, PromptContent, PromptView, Resource } from '../
 import type { RemoteChanges } from './changes.ts'
 import type { Link } from './connection.ts'
 import { isUnknownMethod } from './errors.ts'
-import { childrenOf, isMadeUp, rootsOf } from './flat.ts'
-import { type Asked, createRequests, type Requests, type ResourcesResult } from './requests.ts'
+import {
+  type Asked,
+  childrenOf,
+  createRequests,
+  isMadeUp,
+  type Requests,
+  type ResourcesResult,
+  rootsOf,
+} from './requests.ts'
 import type { RemoteTool, RemoteTools, RemoteView } from './target.ts'
 import { blockOf, cursorOf, descriptionOf, listOf, metaOf, textOf, type Wire } from './wire.ts'
 

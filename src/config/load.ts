@@ -20,9 +20,9 @@ import {
   searchFindings,
 } from './findings.ts'
 import { checkFile, checkFolder, isInside } from './folder.ts'
-import { loadMountSchemas, type MountSchemas } from './mount-schema.ts'
 import { type ConfigProblem, type Finding, locate } from './problem.ts'
 import { type ConfigFile, configSchemaOf, loadConfigSchema, loadCursorSecrets } from './schema.ts'
+import { loadMountSchemas, type MountSchemas } from './schema-parts.ts'
 import { loadStore } from './store.ts'
 import { type Withheld, withheldParts, withoutParts } from './untrusted.ts'
 

@@ -6,8 +6,8 @@ import { sourceNamed } from '../providers/index.ts'
 import * as z from '../schema/builder.ts'
 import { type Context, type Effect, effectsBy, path, type Rules, secrets, service } from '../schema/effects.ts'
 import { stateFolder } from './folder.ts'
-import type { MountSchemas } from './mount-schema.ts'
 import { type ConfigFile, settingsShape } from './schema.ts'
+import type { MountSchemas } from './schema-parts.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 

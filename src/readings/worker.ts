@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { parentPort } from 'node:worker_threads'
 import type { WrappedPdfiumModule } from '@embedpdf/pdfium'
 import { isResourceError } from '../core/errors.ts'
-import { pdfiumMemoryBytes } from '../core/kit/child-limits.ts'
+import { pdfiumMemoryBytes } from '../core/kit/workers.ts'
 import { readDocx } from './docx.ts'
 import {
   type Form,

@@ -73,10 +73,10 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
     const { checkMachine } = await import('../operations/doctor/needs.ts')
     await checkMachine(findings)
     if (options.url !== undefined || options.command !== undefined) {
-      const { checkServer } = await import('../operations/doctor/server.ts')
+      const { checkServer } = await import('../operations/doctor/targets.ts')
       await checkServer(options, findings, log)
     } else {
-      const { checkLocal } = await import('../operations/doctor/local.ts')
+      const { checkLocal } = await import('../operations/doctor/targets.ts')
       await checkLocal(options, findings, { log, secrets: io.secrets })
     }
   } finally {

@@ -1,7 +1,7 @@
 import { MessageChannel } from 'node:worker_threads'
 import { notFound, ResourceError } from '../../core/errors.ts'
 import { promising } from '../../core/kit/chain.ts'
-import { requireKeys } from '../../core/kit/required.ts'
+import { requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { baseName } from '../../core/path.ts'
 import type {

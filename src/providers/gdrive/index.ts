@@ -1,7 +1,6 @@
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
-import { defined } from '../../core/kit/object.ts'
-import { requireKeys } from '../../core/kit/required.ts'
+import { defined, requireKeys } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { comparePaths, isPath } from '../../core/path.ts'
 import type {

@@ -6,9 +6,8 @@ import type { Entry, ListQuery } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { mimeTypeOf } from '../files/media.ts'
 import { untilAbort } from '../files/pool.ts'
-import type { OddKeys } from './odd-keys.ts'
 import { storedType } from './read.ts'
-import type { ObjectFacts, ObjectPage, ObjectStore, PageQuery } from './store.ts'
+import type { ObjectFacts, ObjectPage, ObjectStore, OddKeys, PageQuery } from './store.ts'
 
 /** Maximum number of keys in one answer. */
 const wholePage = 1000

@@ -8,8 +8,7 @@ import {
   searchStatusMimeType,
   searchStatusPath,
 } from '../../core/found.ts'
-import { defined } from '../../core/kit/object.ts'
-import { requireKeys } from '../../core/kit/required.ts'
+import { defined, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { MountReader } from '../../core/mount-reader.ts'
 import { comparePaths } from '../../core/path.ts'

@@ -15,7 +15,7 @@ import {
   type View,
 } from '../../core/view.ts'
 import type { Sending } from '../http/content/sending.ts'
-import { resourcesToText } from '../listed.ts'
+import { resourcesToText } from '../tools/shown.ts'
 import { type Toolbox, toolMethods, withApps } from '../tools/tools.ts'
 import type { Served } from './channel.ts'
 import {

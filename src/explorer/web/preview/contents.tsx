@@ -241,7 +241,7 @@ const Page = lazily(async () => (await import('./page.tsx')).Page)
 const Picture = lazily(async () => (await import('./media.tsx')).Picture)
 const Media = lazily(async () => (await import('./media.tsx')).Media)
 const LargeMedia = lazily(async () => (await import('./media.tsx')).LargeMedia)
-const Log = lazily(async () => (await import('./log.tsx')).Log)
+const Log = lazily(async () => (await import('./records.tsx')).Log)
 const Pdf = lazily(async () => (await import('./pdf.tsx')).Pdf)
 
 const texts = new Set<Shape['kind']>(['markdown', 'json', 'lines', 'table', 'page', 'drawing', 'log'])

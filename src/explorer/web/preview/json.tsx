@@ -6,8 +6,8 @@ import { Choice, copyText, VirtualRows } from './controls.tsx'
 import { DataTable } from './data-table.tsx'
 import { boundedValue, maxColumns } from './model/bounds.ts'
 import { analysesOf, notebookOf, overviewOf } from './model/documents.ts'
-import { isOpenAtFirst, type JsonRow, jsonRows, maxShown, parseLines, tableOf } from './model/json-rows.ts'
 import { endingOf } from './model/kind.ts'
+import { isOpenAtFirst, type JsonRow, jsonRows, maxShown, parseLines, tableOf } from './model/rows.ts'
 import { chartOfJson } from './model/series.ts'
 import { TextView } from './text.tsx'
 import { t } from './words.ts'
@@ -42,12 +42,12 @@ export function JsonLines({ text }: { readonly text: string }) {
 
 const ChartView = lazily(async () => (await import('./chart.tsx')).ChartView)
 const Diagram = lazily(async () => (await import('./diagram.tsx')).Diagram)
-const TableSchema = lazily(async () => (await import('./table-schema.tsx')).TableSchema)
+const TableSchema = lazily(async () => (await import('./tables.tsx')).TableSchema)
 const DatabaseRows = lazily(async () => (await import('./tables.tsx')).DatabaseRows)
-const FoundList = lazily(async () => (await import('./analyses.tsx')).FoundList)
-const Notebook = lazily(async () => (await import('./notebook.tsx')).Notebook)
-const Analyses = lazily(async () => (await import('./analyses.tsx')).Analyses)
-const Analysis = lazily(async () => (await import('./analyses.tsx')).Analysis)
+const FoundList = lazily(async () => (await import('./records.tsx')).FoundList)
+const Notebook = lazily(async () => (await import('./markdown.tsx')).Notebook)
+const Analyses = lazily(async () => (await import('./records.tsx')).Analyses)
+const Analysis = lazily(async () => (await import('./records.tsx')).Analysis)
 
 interface Props {
   readonly text: string
