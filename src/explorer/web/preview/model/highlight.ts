@@ -1,6 +1,6 @@
 import type { LanguageFn } from 'highlight.js'
 import hljs from 'highlight.js/lib/core'
-import { tokenLines } from './model/lines.ts'
+import { type TokenLine, tokenLines } from './lines.ts'
 
 type Loader = () => Promise<{ readonly default: LanguageFn }>
 
@@ -48,22 +48,17 @@ const loaders: Readonly<Record<string, Loader>> = {
   yaml: () => import('highlight.js/lib/languages/yaml'),
 }
 
-interface Task {
-  readonly id: number
-  readonly text: string
-  readonly language: string
-}
-
-addEventListener('message', async ({ data }: MessageEvent<Task>) => {
+/** Splits the lines of a text into pieces with their classes. `undefined` for an unknown language. */
+export async function highlighted(text: string, language: string): Promise<readonly TokenLine[] | undefined> {
   try {
-    await load(data.language)
-    const { value } = hljs.highlight(data.text, { language: data.language, ignoreIllegals: true })
-    postMessage({ id: data.id, lines: tokenLines(value) })
+    await load(language)
+    const { value } = hljs.highlight(text, { language, ignoreIllegals: true })
+    return tokenLines(value)
   } catch {
     // Unknown languages stay plain text.
-    postMessage({ id: data.id, lines: undefined })
+    return undefined
   }
-})
+}
 
 async function load(language: string): Promise<void> {
   if (hljs.getLanguage(language) !== undefined) return
