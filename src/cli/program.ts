@@ -94,9 +94,15 @@ export const commands: Readonly<Record<string, NamedCommand>> = {
     summary: 'complete a variable of a template',
     load: async () => ({ define: (await import('./commands/templates.ts')).defineComplete }),
   },
-  status: { summary: 'show the mounts, and the progress of their index', load: () => import('./commands/status.ts') },
+  status: {
+    summary: 'show the mounts, and the progress of their index',
+    load: async () => ({ define: (await import('./commands/health.ts')).defineStatus }),
+  },
   check: { summary: 'check the configuration, and every source in it', load: () => import('./commands/check.ts') },
-  doctor: { summary: 'find out why something does not work', load: () => import('./commands/doctor.ts') },
+  doctor: {
+    summary: 'find out why something does not work',
+    load: async () => ({ define: (await import('./commands/health.ts')).defineDoctor }),
+  },
   trust: {
     summary: 'trust a configuration that does more than read its folder',
     load: () => import('./commands/trust.ts'),

@@ -1,10 +1,9 @@
 import { type SourceName, sourceNamed, sources } from '../providers/index.ts'
 import type { FindingContext, OptionsOf, SourceConfig } from '../providers/source.ts'
 import * as z from '../schema/builder.ts'
-import { type Effect, type Context as EffectContext, effectsBy, type Rules } from '../schema/effects.ts'
 import { count, duration, listen, mountShape, size, text } from '../schema/fields.ts'
 import { type Finding, refusal } from '../schema/refusals.ts'
-import { httpUrl } from '../schema/shapes.ts'
+import { type Effect, type Context as EffectContext, effectsBy, httpUrl, type Rules } from '../schema/shapes.ts'
 import { auth } from './auth.ts'
 
 type ConfigModule<Name extends SourceName> = Awaited<ReturnType<(typeof sources)[Name]['config']>>

@@ -1,5 +1,4 @@
 import { setImmediate as breathe } from 'node:timers/promises'
-import type { MountProgress, MountState } from '../core/abilities.ts'
 import { isResourceError } from '../core/errors.ts'
 import { sleep } from '../core/kit/abort.ts'
 import { defined } from '../core/kit/object.ts'
@@ -7,6 +6,7 @@ import type { Log } from '../core/log.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Entry } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
+import type { MountProgress, MountState } from '../core/tool.ts'
 import { readDocument, stampOf } from './feed-document.ts'
 import {
   countKnown,

@@ -134,7 +134,7 @@ async function fileOf({ config, tokens }: FileOptions): Promise<string> {
 /** @throws CommandError if a configuration that was found, and is not trusted, names a file outside its folder. */
 async function refuseUntrusted(file: string, tokens: string): Promise<void> {
   const [{ leadsOut }, { isTrusted }] = await Promise.all([
-    import('../../schema/effects.ts'),
+    import('../../schema/shapes.ts'),
     import('../../config/untrusted.ts'),
   ])
   if (!leadsOut(tokens, dirname(file)) || (await isTrusted(file, await readFile(file)))) return

@@ -1,7 +1,7 @@
 import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
-import { path, service } from '../../schema/effects.ts'
 import { text } from '../../schema/fields.ts'
+import { path, service } from '../../schema/shapes.ts'
 import { resolveFolder } from '../../schema/values.ts'
 import { bucketOptions, objectsEffects, objectsShape } from '../objects/config.ts'
 import { s3Shape } from '../s3/config.ts'

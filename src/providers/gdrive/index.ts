@@ -16,7 +16,7 @@ import type {
   Template,
 } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
-import { createLooking } from '../looking.ts'
+import { createLooking } from '../../wrap/polled.ts'
 import { createClient } from './client.ts'
 import { isServed, mayRead, shownType, titleOf } from './model.ts'
 import { completeOptions, type GdriveOptions } from './options.ts'

@@ -1,9 +1,9 @@
 import { defined } from '../../core/kit/object.ts'
 import { parseUri } from '../../core/uri.ts'
 import * as z from '../../schema/builder.ts'
-import { path, program, secrets, service } from '../../schema/effects.ts'
 import { duration, interval, secret, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
+import { path, program, secrets, service } from '../../schema/shapes.ts'
 import { refuseInTheClear, requireSecret, resolveFolder, type SecretSource } from '../../schema/values.ts'
 import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
 
