@@ -22,7 +22,7 @@ const waiting = [
   ...['client', 'client-changes', 'client-command', 'client-live', 'content-links', 'encoding', 'files-listing'],
   ...[
     'files-reading',
-    'files-vouching',
+    'files-watch-confirm',
     'files-watch',
     'gdrive',
     'gdrive-credentials',

@@ -1,4 +1,4 @@
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import { decodeComponent } from '../core/uri.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../core/view.ts'
 

@@ -1,8 +1,7 @@
-import { createWriteStream, openSync } from 'node:fs'
 import { Command } from 'commander'
 import { packageVersion } from './operations/command-line.ts'
-import { exitCodeHelp, failed } from './terminal/exit.ts'
-import { createOutput, type Io, type Output, outputClosed, type ProcessIo } from './terminal/io.ts'
+import { exitCodeHelp } from './terminal/exit.ts'
+import { type Io, type Output, openFile, type ProcessIo } from './terminal/io.ts'
 import { coloursFor, isColourful } from './terminal/text.ts'
 
 /** The commands whose data `-o, --output FILE` writes into a file, besides the commands with such an option of their own. */
@@ -53,26 +52,6 @@ function createFileOutput(io: Io): FileOutput {
   }
 }
 
-/** Opens a file for data and empties it. @throws CommandError when that fails. */
-function openFile(file: string): Output {
-  const cannot = (error: unknown) =>
-    failed(`The file ${file} cannot be written: ${error instanceof Error ? error.message : String(error)}`)
-  let descriptor: number
-  try {
-    descriptor = openSync(file, 'w')
-  } catch (error) {
-    throw cannot(error)
-  }
-  const output = createOutput(createWriteStream(file, { fd: descriptor }))
-  return {
-    isTerminal: false,
-    write: (data) =>
-      output.write(data).catch((error: unknown) => {
-        throw error === outputClosed ? error : cannot(error)
-      }),
-  }
-}
-
 interface CommandModule {
   /** Gives a command its arguments, options, help and action. */
   define(command: Command, io: Io): void
@@ -95,39 +74,69 @@ export const commands: Readonly<Record<string, NamedCommand>> = {
   },
   tui: { summary: 'browse, search and pick resources in the terminal', load: () => import('./commands/tui.ts') },
   ls: { summary: 'list resources', load: () => import('./commands/ls.ts') },
-  tree: { summary: 'show resources as a tree, with sizes and tokens', load: () => import('./commands/tree.ts') },
-  stat: { summary: 'show the metadata of a URI', load: () => import('./commands/stat.ts') },
+  tree: {
+    summary: 'show resources as a tree, with sizes and tokens',
+    load: async () => ({ define: (await import('./commands/facts.ts')).defineTree }),
+  },
+  stat: {
+    summary: 'show the metadata of a URI',
+    load: async () => ({ define: (await import('./commands/facts.ts')).defineStat }),
+  },
   read: { summary: 'print the content of a URI', load: () => import('./commands/read.ts') },
   search: { summary: 'find resources by words', load: () => import('./commands/search.ts') },
   pack: { summary: 'assemble a context that fits a budget of tokens', load: () => import('./commands/pack.ts') },
   watch: { summary: 'print changes as they happen', load: () => import('./commands/watch.ts') },
-  templates: { summary: 'list resource templates', load: () => import('./commands/templates.ts') },
-  complete: { summary: 'complete a variable of a template', load: () => import('./commands/complete.ts') },
-  status: { summary: 'show the mounts, and the progress of their index', load: () => import('./commands/status.ts') },
+  templates: {
+    summary: 'list resource templates',
+    load: async () => ({ define: (await import('./commands/templates.ts')).defineTemplates }),
+  },
+  complete: {
+    summary: 'complete a variable of a template',
+    load: async () => ({ define: (await import('./commands/templates.ts')).defineComplete }),
+  },
+  status: {
+    summary: 'show the mounts, and the progress of their index',
+    load: async () => ({ define: (await import('./commands/health.ts')).defineStatus }),
+  },
   check: { summary: 'check the configuration, and every source in it', load: () => import('./commands/check.ts') },
-  doctor: { summary: 'find out why something does not work', load: () => import('./commands/doctor.ts') },
+  doctor: {
+    summary: 'find out why something does not work',
+    load: async () => ({ define: (await import('./commands/health.ts')).defineDoctor }),
+  },
   trust: {
     summary: 'trust a configuration that does more than read its folder',
     load: () => import('./commands/trust.ts'),
   },
   why: { summary: 'tell why a file is served or left out', load: () => import('./commands/why.ts') },
   access: { summary: 'explain who may see what', load: () => import('./commands/access.ts') },
-  token: { summary: 'add, list and revoke tokens for clients over HTTP', load: () => import('./commands/token.ts') },
-  auth: { summary: 'let hikidashi read your files at a service (gdrive)', load: () => import('./commands/auth.ts') },
+  token: {
+    summary: 'add, list and revoke tokens for clients over HTTP',
+    load: async () => ({ define: (await import('./commands/credentials.ts')).defineToken }),
+  },
+  auth: {
+    summary: 'let hikidashi read your files at a service (gdrive)',
+    load: async () => ({ define: (await import('./commands/credentials.ts')).defineAuth }),
+  },
   results: { summary: 'store results of analyses', load: () => import('./commands/results.ts') },
-  add: { summary: 'add hikidashi to a host, such as Claude Code or VS Code', load: () => import('./commands/add.ts') },
-  remove: { summary: 'remove hikidashi from a host', load: () => import('./commands/remove.ts') },
+  add: {
+    summary: 'add hikidashi to a host, such as Claude Code or VS Code',
+    load: async () => ({ define: (await import('./commands/hosts.ts')).defineAdd }),
+  },
+  remove: {
+    summary: 'remove hikidashi from a host',
+    load: async () => ({ define: (await import('./commands/hosts.ts')).defineRemove }),
+  },
   hosts: {
     summary: 'list the hosts on this machine, and whether hikidashi is in them',
-    load: () => import('./commands/hosts.ts'),
+    load: async () => ({ define: (await import('./commands/hosts.ts')).defineHosts }),
   },
   bundle: {
     summary: 'make a file from which hosts install hikidashi (mcpb)',
-    load: () => import('./commands/bundle.ts'),
+    load: async () => ({ define: (await import('./commands/publish.ts')).defineBundle }),
   },
   registry: {
     summary: 'describe hikidashi for the registry of MCP servers',
-    load: () => import('./commands/registry.ts'),
+    load: async () => ({ define: (await import('./commands/publish.ts')).defineRegistry }),
   },
   init: { summary: 'write a hikidashi.json for a folder', load: () => import('./commands/init.ts') },
   completion: {

@@ -10,7 +10,7 @@ import {
 } from '@modelcontextprotocol/client'
 import { isResourceError, type ResourceError } from '../core/errors.ts'
 import { untilAborted } from '../core/kit/abort.ts'
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import { traceContext, traced } from '../core/trace.ts'
 import { toResourceError, unavailable } from './errors.ts'

@@ -1,5 +1,5 @@
-import { childLimits } from '../core/kit/child-limits.ts'
-import { requireKeys } from '../core/kit/required.ts'
+import { requireKeys } from '../core/kit/object.ts'
+import { childLimits } from '../core/kit/workers.ts'
 import type { Log } from '../core/log.ts'
 import { createRemoteChanges } from './changes.ts'
 import { createLink, type Limits } from './connection.ts'
@@ -7,7 +7,7 @@ import { openConnection } from './open.ts'
 import type { RemoteView, Target } from './target.ts'
 import { createRemoteView } from './view.ts'
 
-export { isAnswer, isLost, isUnknownMethod } from './failures.ts'
+export { isAnswer, isLost, isUnknownMethod } from './errors.ts'
 export type { About, CommandTarget, RemoteView, Target, UrlTarget } from './target.ts'
 
 export interface ConnectOptions {

@@ -1,4 +1,5 @@
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
+import { comparePaths } from '../core/path.ts'
 import type { Completion, FilledPrompt } from '../core/provider.ts'
 import {
   type CallOptions,
@@ -19,6 +20,7 @@ import {
   decodeBase64,
   directoryPageOf,
   filledPromptOf,
+  lastSegment,
   mountsOf,
   promptPageOf,
   resourcePageOf,
@@ -91,4 +93,67 @@ export function createRequests(ask: Ask, decode = decodeBase64): Requests {
     prompt: async (name, given = new Map(), options) =>
       filledPromptOf(await ask('prompts/get', { name, arguments: Object.fromEntries(given) }, options), decode),
   }
+}
+
+/**
+ * Derives a tree from a flat list of URIs, for servers that show none. The URIs belong to the server: they are never parsed,
+ * decoded or rewritten, only compared as text and split at slashes.
+ */
+
+/** The root of a URI: `file:///`, `https://host/`, `memo://` (for `memo://today`, which has no path), `note:`. */
+const root = /^[a-z][a-z0-9+.-]*:(?:\/\/(?:[^/?#]*\/)?)?/i
+
+/** Returns a directory's URI with a final slash: the prefix of its children's URIs. */
+function directoryBase(uri: string): string {
+  return /[/:]$/.test(uri) ? uri : `${uri}/`
+}
+
+/** Whether a URI is a root that this module made up (`memo://`, `note:`): no server knows it. */
+export function isMadeUp(uri: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:(?:\/\/)?$/i.test(uri)
+}
+
+/** Returns the roots of a listing: for each scheme and authority, the deepest directory that holds all of its resources. */
+export function rootsOf(resources: readonly Resource[]): readonly Resource[] {
+  const roots = new Map<string, string>()
+  for (const { uri } of resources) {
+    const start = root.exec(uri)?.[0]
+    if (start === undefined) continue
+    const path = uri.replace(/[?#].*$/s, '')
+    const directory = path.slice(0, Math.max(path.lastIndexOf('/') + 1, start.length))
+    roots.set(start, commonDirectory(roots.get(start) ?? directory, directory, start))
+  }
+  return [...roots.values()].sort(comparePaths).map(directory)
+}
+
+/** Returns the direct children of a directory, sorted by URI; undefined when it has none and is not listed as a directory. */
+export function childrenOf(resources: readonly Resource[], uri: string): readonly Resource[] | undefined {
+  const base = directoryBase(uri)
+  const children = new Map<string, Resource>()
+  let isDirectory = false
+  for (const resource of resources) {
+    if (resource.uri === base || resource.uri === uri) isDirectory ||= resource.mimeType === directoryMimeType
+    if (!resource.uri.startsWith(base) || resource.uri.length === base.length) continue
+    const slash = resource.uri
+      .slice(base.length)
+      .replace(/[?#].*$/s, '')
+      .indexOf('/')
+    const child = slash === -1 ? resource.uri : resource.uri.slice(0, base.length + slash + 1)
+    // A listed entry of a directory says more than one derived from a URI.
+    if (child === resource.uri)
+      children.set(child, child.endsWith('/') ? { ...resource, mimeType: directoryMimeType } : resource)
+    else if (!children.has(child)) children.set(child, directory(child))
+  }
+  if (children.size === 0) return isDirectory ? [] : undefined
+  return [...children.values()].sort((a, b) => comparePaths(a.uri, b.uri))
+}
+
+function commonDirectory(a: string, b: string, start: string): string {
+  let common = a
+  while (!b.startsWith(common)) common = common.slice(0, common.lastIndexOf('/', common.length - 2) + 1)
+  return common.length < start.length ? start : common
+}
+
+function directory(uri: string): Resource {
+  return { uri, name: lastSegment(uri), mimeType: directoryMimeType }
 }

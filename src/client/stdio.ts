@@ -8,7 +8,7 @@ import {
   StdioClientTransport,
   type StdioServerParameters,
 } from '@modelcontextprotocol/client/stdio'
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import { type MemoryLimit, type ProcessGroup, watchGroup } from '../core/kit/process-group.ts'
 import type { Limits } from './connection.ts'
 import { type Flood, paceLines } from './flood.ts'

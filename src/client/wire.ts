@@ -1,6 +1,5 @@
 import { ResourceError } from '../core/errors.ts'
-import { defined } from '../core/kit/defined.ts'
-import { objectOf } from '../core/kit/object.ts'
+import { defined, objectOf } from '../core/kit/object.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Audience, Completion, FilledPrompt, Icon, PromptMessage } from '../core/provider.ts'
 import { decodeComponent } from '../core/uri.ts'

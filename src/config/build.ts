@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { type Catalog, createCatalog, type Mount } from '../core/catalog.ts'
 import { isResourceError } from '../core/errors.ts'
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import type { LongResultBounds, LongResults } from '../core/shared.ts'
 import { parseAddress } from '../core/uri.ts'
 import { sourceNamed } from '../providers/index.ts'

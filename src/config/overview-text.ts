@@ -1,7 +1,7 @@
-import type { FeedStatus, MountProgress } from '../core/abilities.ts'
 import { cleanText } from '../core/entry.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Principal } from '../core/provider.ts'
+import type { FeedStatus, MountProgress } from '../core/tool.ts'
 import { parseAddress } from '../core/uri.ts'
 import type { MountOpening, OpenedCatalog } from './build.ts'
 import { kindOf, type OverviewSources, seesAnyOf } from './overview.ts'

@@ -1,5 +1,5 @@
 import type { Catalog } from '../core/catalog.ts'
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import type { Principal } from '../core/provider.ts'
 import type { View } from '../core/view.ts'
 import type { ClientsConfig } from './schema.ts'

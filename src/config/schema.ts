@@ -2,10 +2,9 @@ import { resolve } from 'node:path'
 import * as z from '../schema/builder.ts'
 import { count, globs, interval, secret, secretFault, size, text } from '../schema/fields.ts'
 import { refusal } from '../schema/refusals.ts'
-import { resolveSecret } from '../schema/secret.ts'
-import { http } from './http-schema.ts'
-import { loadMountSchemas, type MountConfig } from './mount-schema.ts'
+import { resolveSecret } from '../schema/values.ts'
 import type { Finding } from './problem.ts'
+import { http, loadMountSchemas, type MountConfig } from './schema-parts.ts'
 import { type Surroundings, store } from './store.ts'
 
 /** The maximum number of secrets that open cursors at the same time. */
@@ -248,6 +247,6 @@ export async function loadConfigSchema() {
 /** A parsed configuration: durations in milliseconds, sizes in bytes, defaults filled in. */
 export type ConfigFile = z.output<ReturnType<typeof configSchemaOf>>
 
-export type { MountConfig } from './mount-schema.ts'
+export type { MountConfig } from './schema-parts.ts'
 
 export type ClientsConfig = z.output<typeof clients>

@@ -1,5 +1,5 @@
 import { basename, resolve } from 'node:path'
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import { formatUri, parseAddress } from '../core/uri.ts'
 import { type Glance, glanceAt } from './folder.ts'
 import { type PlannedMount, planFolders } from './plan.ts'

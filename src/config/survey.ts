@@ -1,7 +1,7 @@
 import { open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import { isExcludedByDefault } from '../providers/files/excludes.ts'
 import { detectEncoding } from '../text/encoding/detect.ts'
 import { twinsOf } from '../wrap/twins.ts'

@@ -1,8 +1,7 @@
-import type { Recording, Stored } from '../core/abilities.ts'
 import type { Catalog, Mount } from '../core/catalog.ts'
 import { invalid, isResourceError, notFound } from '../core/errors.ts'
 import type { Context, Principal, Provider } from '../core/provider.ts'
-import type { JsonObject, Posting, Tool } from '../core/tool.ts'
+import type { JsonObject, Posting, Recording, Stored, Tool } from '../core/tool.ts'
 import { formatUri, parseAddress } from '../core/uri.ts'
 
 /** A mount that can be written to. */

@@ -1,5 +1,5 @@
 import { ResourceError } from '../core/errors.ts'
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import type { JsonObject, ToolAnswer, ToolBlock } from '../core/tool.ts'
 import type { Resource, View } from '../core/view.ts'
 import type { Asked } from './asked.ts'

@@ -1,5 +1,5 @@
 import { invalid } from '../core/errors.ts'
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import { type Arguments, argumentsIn, type JsonObject } from '../core/tool.ts'
 import { encodings } from './tokens.ts'
 import { type AssembleOptions, formats, levels, type ManifestEntry, type Pin } from './types.ts'

@@ -1,7 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { invalid, ResourceError } from '../core/errors.ts'
-import { defined } from '../core/kit/defined.ts'
-import { requireKeys } from '../core/kit/required.ts'
+import { defined, requireKeys } from '../core/kit/object.ts'
 import type { View } from '../core/view.ts'
 import { type Collapse, createCollapse, shinglesOf } from './alike.ts'
 import { type Form, type Formed, type Forming, formsOf } from './forms.ts'

@@ -1,5 +1,5 @@
-import { defined } from '../core/kit/defined.ts'
 import { createRecent } from '../core/kit/lru.ts'
+import { defined } from '../core/kit/object.ts'
 import { outlineOf } from '../text/declarations.ts'
 import type { TextReading } from './memory.ts'
 import { pathOf, type Reading } from './reader.ts'

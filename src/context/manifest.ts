@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { invalid } from '../core/errors.ts'
-import { defined } from '../core/kit/defined.ts'
-import { isObject } from '../core/kit/object.ts'
+import { defined, isObject } from '../core/kit/object.ts'
 import type { Audience } from '../core/provider.ts'
 import { type Encoding, encodings } from './tokens.ts'
 import {

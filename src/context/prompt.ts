@@ -1,6 +1,6 @@
 import { maxCompletions } from '../core/completion.ts'
 import { invalid, isResourceError } from '../core/errors.ts'
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import type { Completion, PromptMessage } from '../core/provider.ts'
 import type { ListedPrompt, Page, PromptContent, PromptView, View } from '../core/view.ts'
 import { askedIn } from './asked.ts'

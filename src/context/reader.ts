@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isResourceError } from '../core/errors.ts'
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import { isText } from '../core/kit/utf8.ts'
 import { metaKeys } from '../core/meta.ts'
 import { baseName } from '../core/path.ts'

@@ -1,4 +1,4 @@
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import type { EmbeddedText } from '../core/tool.ts'
 import type { Resource } from '../core/view.ts'
 import type { Annotations, ContentBlock, Format, Level } from './types.ts'

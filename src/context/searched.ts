@@ -8,8 +8,8 @@ import {
   saidOf,
   searchPlaces,
 } from '../core/found.ts'
-import { defined } from '../core/kit/defined.ts'
-import { pagesOf } from '../core/kit/pages.ts'
+import { pagesOf } from '../core/kit/groups.ts'
+import { defined } from '../core/kit/object.ts'
 import { overviewUri } from '../core/meta.ts'
 import type { Audience } from '../core/provider.ts'
 import { directoryMimeType, type Resource, type ResourceTemplate, type View } from '../core/view.ts'

@@ -1,5 +1,5 @@
 import { invalid, isResourceError, ResourceError } from '../core/errors.ts'
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import type { Principal } from '../core/provider.ts'
 import { type JsonObject, readOnly, type Tool } from '../core/tool.ts'
 import type { View } from '../core/view.ts'

@@ -1,5 +1,5 @@
 import { compileGlobs, compileReach, type PathTest, type Reach } from './glob.ts'
-import { requireArgument } from './kit/required.ts'
+import { requireArgument } from './kit/object.ts'
 import type { Principal } from './provider.ts'
 import { closedAbove } from './tree.ts'
 

@@ -1,4 +1,4 @@
-import type { Span } from './kit/spans.ts'
+import type { Span } from './kit/sorted.ts'
 
 /** The UTF-16 code units of a text, as a pattern. */
 export const unitsOf = (text: string) => Array.from({ length: text.length }, (_, at) => text.charCodeAt(at))

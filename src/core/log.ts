@@ -2,3 +2,48 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
 /** Writes a fact to the operator's log. Never content, tokens or secrets. The receiver escapes what it prints. */
 export type Log = (level: LogLevel, message: string, fields?: Readonly<Record<string, unknown>>) => void
+
+/** A metric with its samples, as in the exposition format of Prometheus. */
+export interface Measured {
+  /** Name by the conventions of Prometheus: `process_cpu_seconds_total`. */
+  readonly name: string
+  readonly type: 'counter' | 'gauge'
+  /** Sentence that explains the metric. */
+  readonly help: string
+  readonly samples: readonly MeasuredSample[]
+}
+
+interface MeasuredSample {
+  /** Few labels, with few values each, none of which comes from a client. */
+  readonly labels?: Readonly<Record<string, string>>
+  readonly value: number
+}
+
+/** Registry of the metrics of a process: any part of it may add some, and an exporter reads all of them. */
+export interface Measurements {
+  /** Adds a function that measures at each read. Returns a function that removes it. */
+  add(measure: () => readonly Measured[]): () => void
+  /** Returns all current metrics: each name once, in the order in which it was added. */
+  read(): readonly Measured[]
+}
+
+export function createMeasurements(): Measurements {
+  const measures = new Set<() => readonly Measured[]>()
+  return {
+    add: (measure) => {
+      // A wrapper of its own, so a function that is added twice has to be removed twice.
+      const own = () => measure()
+      measures.add(own)
+      return () => void measures.delete(own)
+    },
+    read: () => {
+      const byName = new Map<string, Measured>()
+      for (const measure of measures)
+        for (const measured of measure()) {
+          const known = byName.get(measured.name)
+          byName.set(measured.name, known ? { ...known, samples: [...known.samples, ...measured.samples] } : measured)
+        }
+      return [...byName.values()]
+    },
+  }
+}

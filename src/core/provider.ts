@@ -1,11 +1,10 @@
-import type { Degradation, Feeding, Recording } from './abilities.ts'
 import type { Context, Principal } from './call.ts'
 import type { Audience, ByteRange, Content, Description, Entry, Icon } from './entry.ts'
-import type { Tools } from './tool.ts'
+import type { Degradation, Feeding, Recording, Tools } from './tool.ts'
 
-export type { Degradation } from './abilities.ts'
 export type { Arrival, Context, Principal } from './call.ts'
 export type { Audience, ByteRange, Content, ContentFacts, Description, Entry, Icon } from './entry.ts'
+export type { Degradation } from './tool.ts'
 
 /** A part of an entry that is indexed by itself, such as a row of a table. */
 export interface EntryPart {

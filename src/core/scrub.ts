@@ -10,7 +10,7 @@ import {
   unitsInText,
   unitsOf,
 } from './aho-corasick.ts'
-import { mergeSpans, type Span } from './kit/spans.ts'
+import { mergeSpans, type Span } from './kit/sorted.ts'
 import { decodeComponent } from './uri.ts'
 
 /** The replacement of every removed secret. It is constant, so it reveals no length, prefix or hash. */

@@ -1,5 +1,5 @@
 import { invalid } from './errors.ts'
-import { requireArgument } from './kit/required.ts'
+import { requireArgument } from './kit/object.ts'
 import { compileMatcher, type MatchedValue } from './template-match.ts'
 import { type Expression, type Operator, parseTemplate, type Variable } from './template-syntax.ts'
 import { decodeComponent } from './uri.ts'

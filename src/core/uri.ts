@@ -1,6 +1,6 @@
 import { canonicalDataUri, isDataUri } from './data-uri.ts'
 import { invalid } from './errors.ts'
-import { requireArgument } from './kit/required.ts'
+import { requireArgument } from './kit/object.ts'
 import { segmentFault } from './path.ts'
 
 /** Maximum length of a URI, in bytes of UTF-8. */

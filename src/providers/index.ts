@@ -28,13 +28,13 @@ interface SourceEntry {
 export const sources = {
   files: {
     config: () => import('./files/config.ts'),
-    open: () => import('./files/open.ts'),
+    open: async () => ({ open: (await import('./folder-sources.ts')).openFiles }),
     watch: 'option',
     changes: 'seen',
   },
   git: {
     config: () => import('./git/config.ts'),
-    open: () => import('./git/open.ts'),
+    open: async () => ({ open: (await import('./folder-sources.ts')).openGit }),
     noun: 'history',
     watch: 'option',
     changes: 'seen',
@@ -42,7 +42,7 @@ export const sources = {
   },
   settings: {
     config: () => import('./settings/config.ts'),
-    open: () => import('./settings/open.ts'),
+    open: async () => ({ open: (await import('./folder-sources.ts')).openSettings }),
     watch: 'option',
     changes: 'seen',
     isDerived: true,
@@ -72,14 +72,14 @@ export const sources = {
   },
   sqlite: {
     config: () => import('./sqlite/config.ts'),
-    open: () => import('./sqlite/open.ts'),
+    open: async () => ({ open: (await import('./folder-sources.ts')).openSqlite }),
     noun: 'database',
     watch: 'option',
     changes: 'seen',
   },
   env: {
     config: () => import('./env/config.ts'),
-    open: () => import('./env/open.ts'),
+    open: async () => ({ open: (await import('./folder-sources.ts')).openEnv }),
     noun: 'environment',
     isDerived: true,
   },
@@ -133,7 +133,7 @@ export const sources = {
   },
   prompts: {
     config: () => import('./prompts/config.ts'),
-    open: () => import('./prompts/open.ts'),
+    open: async () => ({ open: (await import('./folder-sources.ts')).openPrompts }),
     watch: 'option',
     changes: 'seen',
   },

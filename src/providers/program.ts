@@ -2,7 +2,7 @@ import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { access, realpath, stat } from 'node:fs/promises'
 import { delimiter, isAbsolute, join } from 'node:path'
-import { type ChildLimits, limitedCommand } from '../core/kit/child-limits.ts'
+import { type ChildLimits, limitedCommand } from '../core/kit/workers.ts'
 
 /**
  * Returns the absolute path of a program on the PATH of this process; `undefined` if there is none. Relative members of the

@@ -1,6 +1,9 @@
-/** Values written as text in a configuration and on the command line: durations, sizes, folders and addresses to listen on. */
+/** Values written in a configuration and on the command line: durations, sizes, folders, addresses to listen on, and secrets. */
+import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { resolve } from 'node:path'
+import { errorCodeOf, invalid } from '../core/errors.ts'
+import { isLoopback, parseUri } from '../core/uri.ts'
 
 const durations: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const sizes: Readonly<Record<string, number>> = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 }
@@ -41,4 +44,91 @@ export function parseListen(value: string | number): Listen | undefined {
     /^(?:(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+)):)?(\d{1,5})$/.exec(String(value)) ?? []
   const port = digits === undefined ? Number.NaN : Number(digits)
   return port <= 65_535 ? { host: bracketed ?? plain ?? '127.0.0.1', port } : undefined
+}
+
+/** Source of a secret: never the secret itself. */
+export type SecretSource = { readonly env: string } | { readonly file: string }
+
+/** A secret, or the reason why there is none, without any part of the secret. */
+type Secret = { readonly value: string } | { readonly message: string; readonly fix: string }
+
+/** Returns all sources of secrets in a configuration, at any depth. */
+export function secretSourcesIn(value: unknown): readonly SecretSource[] {
+  if (typeof value !== 'object' || value === null) return []
+  if (isSecretSource(value)) return [value]
+  return Object.values(value).flatMap(secretSourcesIn)
+}
+
+function isSecretSource(value: object): value is SecretSource {
+  const [[key, named] = [], ...others] = Object.entries(value)
+  return others.length === 0 && (key === 'env' || key === 'file') && typeof named === 'string'
+}
+
+/** Fetches a secret. A relative file is looked for in `folder`; the line end at the end of a file is not part of it. */
+export async function resolveSecret(
+  source: SecretSource,
+  {
+    folder,
+    env = process.env,
+  }: { readonly folder: string; readonly env?: Readonly<Record<string, string | undefined>> },
+): Promise<Secret> {
+  if ('env' in source) {
+    const value = env[source.env]
+    if (value !== undefined && value !== '') return { value }
+    return {
+      message: `The environment variable ${source.env} is ${value === undefined ? 'not set' : 'empty'}.`,
+      fix: 'Set it to the secret for the process that runs hikidashi.',
+    }
+  }
+  const file = resolve(folder, source.file)
+  try {
+    const value = (await readFile(file, 'utf8')).replace(/\r?\n$/, '')
+    if (value !== '') return { value }
+    return { message: `The file ${file} is empty.`, fix: 'Write the secret into it.' }
+  } catch (error) {
+    const code = errorCodeOf(error) ?? 'unknown'
+    return {
+      message: `The file ${file} cannot be read (${code}).`,
+      fix: 'Write the secret into it, and let this user read it.',
+    }
+  }
+}
+
+/**
+ * Returns a secret that is sent in a header, or passed to a process.
+ *
+ * @throws ResourceError `invalid` for a missing secret, and for one that is not a single line.
+ */
+export async function requireSecret(key: string, source: SecretSource, folder: string): Promise<string> {
+  const value = await namedSecret(key, source, folder)
+  // A control character such as a line end would break an HTTP header.
+  if (/[^\x20-\x7e\u0080-\u{10ffff}]/u.test(value))
+    throw invalid(`"${key}" holds a line end or another control character.`, 'secret')
+  return value
+}
+
+/**
+ * Returns the secret that a key of a mount names.
+ *
+ * @throws ResourceError `invalid` if there is none.
+ */
+export async function namedSecret(key: string, source: SecretSource, folder: string): Promise<string> {
+  const found = await resolveSecret(source, { folder })
+  if ('value' in found) return found.value
+  throw invalid(`There is no "${key}". ${found.message} ${found.fix}`, 'secret')
+}
+
+/** Whether others on the network could read a request to this URL. */
+export function isInTheClear(url: string): boolean {
+  const { scheme, authority } = parseUri(url)
+  return scheme === 'http' && !isLoopback(authority.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1'))
+}
+
+/** @throws ResourceError `invalid` for a URL to which credentials would go in the clear, unless `insecure` allows it. */
+export function refuseInTheClear(url: string, insecure = false): void {
+  if (insecure || !isInTheClear(url)) return
+  throw invalid(
+    'The credentials would go over the network in the clear. Write https://, or add "insecure": true.',
+    'insecure',
+  )
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isResourceError } from '../core/errors.ts'
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import { metaKeys, originIn } from '../core/meta.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Content, Entry } from '../core/provider.ts'

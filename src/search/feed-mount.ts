@@ -1,12 +1,12 @@
 import { setImmediate as breathe } from 'node:timers/promises'
-import type { MountProgress, MountState } from '../core/abilities.ts'
 import { isResourceError } from '../core/errors.ts'
 import { sleep } from '../core/kit/abort.ts'
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Entry } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
+import type { MountProgress, MountState } from '../core/tool.ts'
 import { readDocument, stampOf } from './feed-document.ts'
 import {
   countKnown,

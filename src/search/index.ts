@@ -1,4 +1,4 @@
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { NewText, Store, Texts } from '../store/index.ts'
 import { edition } from '../text/tokenizer.ts'

@@ -1,4 +1,4 @@
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import { baseName } from '../core/path.ts'
 import { parseAddress, parseUri } from '../core/uri.ts'
 import type { FoundPart, NewText } from '../store/index.ts'

@@ -1,4 +1,4 @@
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import type { Texts } from '../store/index.ts'
 import { classOf, fold, other, widthAt, word } from '../text/fold.ts'
 import { tokenize } from '../text/tokenizer.ts'

@@ -1,4 +1,4 @@
-import type { Span } from '../core/kit/spans.ts'
+import type { Span } from '../core/kit/sorted.ts'
 import { type KeyKind, kindOfKey, looksOpaque } from './keys.ts'
 import { type Style, secretValues } from './values.ts'
 

@@ -1,4 +1,4 @@
-import { mergeSpans, type Span } from '../core/kit/spans.ts'
+import { mergeSpans, type Span } from '../core/kit/sorted.ts'
 import { replaceSpans } from '../core/scrub.ts'
 import { findAssigned, styleOf } from './assignments.ts'
 import { findHeaderSecrets, findJwkSecrets, findKubernetesSecrets } from './formats.ts'

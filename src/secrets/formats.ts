@@ -1,4 +1,4 @@
-import type { Span } from '../core/kit/spans.ts'
+import type { Span } from '../core/kit/sorted.ts'
 import { looksOpaque } from './keys.ts'
 import { isNothing, secretValues } from './values.ts'
 

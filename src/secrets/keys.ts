@@ -1,4 +1,4 @@
-import { patternOf } from '../core/pattern.ts'
+import { patternOf } from '../core/kit/matching.ts'
 import { foldDigits, foldName } from './views.ts'
 
 /**

@@ -1,5 +1,5 @@
-import { defined } from '../core/kit/defined.ts'
-import type { Span } from '../core/kit/spans.ts'
+import { defined } from '../core/kit/object.ts'
+import type { Span } from '../core/kit/sorted.ts'
 import { kindOfKey } from './keys.ts'
 
 /**

@@ -1,5 +1,5 @@
-import type { Span } from '../core/kit/spans.ts'
-import { patternOf } from '../core/pattern.ts'
+import { patternOf } from '../core/kit/matching.ts'
+import type { Span } from '../core/kit/sorted.ts'
 import { type KeyKind, kindOfKey } from './keys.ts'
 import { isNothing, isPlausible } from './values.ts'
 

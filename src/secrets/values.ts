@@ -1,5 +1,5 @@
-import type { Span } from '../core/kit/spans.ts'
-import { patternOf } from '../core/pattern.ts'
+import { patternOf } from '../core/kit/matching.ts'
+import type { Span } from '../core/kit/sorted.ts'
 import { redactedMark } from '../core/scrub.ts'
 import { type KeyKind, kindOfKey, looksOpaque } from './keys.ts'
 import { reference } from './shapes.ts'

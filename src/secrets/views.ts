@@ -1,4 +1,4 @@
-import { patternOf } from '../core/pattern.ts'
+import { patternOf } from '../core/kit/matching.ts'
 
 /** Letters of other scripts that look like these of ASCII, in lower case. Full-width forms are found by their code. */
 const lookalikes: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 import type { rules } from '@secretlint/secretlint-rule-preset-recommend'
-import { mergeSpans, type Span } from '../core/kit/spans.ts'
+import { mergeSpans, type Span } from '../core/kit/sorted.ts'
 import { isText } from '../core/kit/utf8.ts'
 import { replaceSpans } from '../core/scrub.ts'
 import { type Finding, type FindOptions, findOwn, inSource, textsIn, viewsFor } from './find.ts'

@@ -1,5 +1,5 @@
 import { type ErrorReason, invalid, ResourceError } from '../core/errors.ts'
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import type { NewRow, RowQuery } from './store.ts'
 
 /** Limits that both engines share, in bytes unless noted. */

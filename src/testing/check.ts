@@ -1,10 +1,9 @@
 import { readdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { requireProvider } from '../core/kit/required.ts'
+import { requireProvider } from '../core/kit/object.ts'
 import { comparePaths } from '../core/path.ts'
 import type { Principal, Provider } from '../core/provider.ts'
-import { checkAborts, checkTemplates, checkWatch } from './abilities.ts'
-import { checkEntries, checkListing, type Listed } from './listing.ts'
+import { checkAborts, checkEntries, checkListing, checkTemplates, checkWatch, type Listed } from './listing.ts'
 import { checkMissing, checkReading, checkStat, type ExpectedEntry } from './reading.ts'
 import {
   type Bounds,

@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterSubtree, comparePaths, isPath, parentOf } from '../core/path.ts'
-import type { Entry, ListQuery } from '../core/provider.ts'
-import { metadataFaults, type PromiseId, type Run, sample, show } from './run.ts'
+import type { Completion, Context, Entry, ListQuery, Template } from '../core/provider.ts'
+import { compileTemplate } from '../core/template.ts'
+import { isSize, late, metadataFaults, nameOf, type PromiseId, type Run, sample, show, within } from './run.ts'
 
 /** Result of the first listing, the reference for all other checks. */
 export interface Listed {
@@ -131,4 +133,162 @@ async function compareRest(run: Run, promise: PromiseId, query: ListQuery, liste
     return false
   })
   if (end === 'ended' && index < rest.length) run.fail(promise, `${asked}: it ended before this`, rest[index])
+}
+
+/** Maximum number of values in a completion (MCP). */
+const maxValues = 100
+/** Time for which a watch runs before the check aborts it, in milliseconds. */
+const watching = 20
+/** Maximum number of buffered entries or changes (a page) that a listing or watch may still yield after its abort. */
+const maxAfterAbort = 1000
+
+/** Compiles every template, and completes every variable of each. */
+export async function checkTemplates(run: Run): Promise<void> {
+  const { provider } = run
+  if (provider.templates === undefined) return
+  const outcome = await run.call(undefined, async (context) => (await provider.templates?.(context)) ?? [])
+  if (outcome === undefined) return
+  if ('error' in outcome) return run.fail('templates', `it threw ${nameOf(outcome.error)}`)
+  for (const template of outcome.value) {
+    for (const fault of metadataFaults(template)) run.fail('templates', fault, template.template)
+    if (typeof template.name !== 'string' || template.name === '')
+      run.fail('templates', `its name is ${show(template.name)}`, template.template)
+    for (const variable of variablesOf(run, template)) await checkCompletion(run, template.template, variable)
+  }
+}
+
+function variablesOf(run: Run, { template }: Template): readonly string[] {
+  try {
+    return compileTemplate(template).variables
+  } catch (error) {
+    run.fail('templates', `it does not compile: ${nameOf(error)}`, template)
+    return []
+  }
+}
+
+async function checkCompletion(run: Run, template: string, name: string): Promise<void> {
+  const { provider } = run
+  if (provider.complete === undefined) return
+  const ask = (value: string) => {
+    const request = { template, argument: { name, value }, arguments: new Map<string, string>() }
+    return run.call(template, async (context) => provider.complete?.(request, context))
+  }
+  // Nothing, the beginning of nothing, and characters that have a meaning in patterns, queries and paths.
+  for (const value of ['', 'hikidashi-no-such-value', `%_*?[('"\\../`]) {
+    const outcome = await ask(value)
+    if (outcome === undefined) continue
+    if ('value' in outcome && outcome.value === undefined) continue
+    const fault = 'error' in outcome ? `it threw ${nameOf(outcome.error)}` : completionFault(outcome.value)
+    if (fault !== undefined) run.fail('completion', `${name} = ${show(value)}: ${fault}`, template)
+    if (fault === undefined && value === '' && 'value' in outcome) await checkAgain(outcome.value?.values ?? [])
+  }
+
+  /** Checks that a proposed value, typed in full, is proposed again. */
+  async function checkAgain(values: readonly string[]): Promise<void> {
+    for (const value of sample(values, 3)) {
+      const outcome = await ask(value)
+      const again = outcome !== undefined && 'value' in outcome ? outcome.value?.values : []
+      if (again?.some((one) => one.startsWith(value)) === false)
+        run.fail(
+          'completion',
+          `${name} = ${show(value)}, which was proposed for nothing, is not proposed for itself`,
+          template,
+        )
+    }
+  }
+}
+
+function completionFault(completion: Completion | undefined): string | undefined {
+  if (!Array.isArray(completion?.values)) return `it answered ${show(completion)}`
+  const { values, total, hasMore } = completion
+  if (values.length > maxValues) return `it answered ${values.length} values`
+  const odd = values.find((value) => typeof value !== 'string' || !value.isWellFormed())
+  if (odd !== undefined) return `one value is ${show(odd)}`
+  if (total !== undefined && (!isSize(total) || total < values.length)) return `its total is ${show(total)}`
+  if (hasMore === false && total !== undefined && total > values.length) return 'it has more, and says that it has not'
+  if (hasMore === true && total === values.length) return 'it has no more, and says that it has'
+  return undefined
+}
+
+/** Watches briefly and checks that the watch ends when its signal aborts. The check changes nothing in the source. */
+export async function checkWatch(run: Run): Promise<void> {
+  const { provider } = run
+  if (provider.watch === undefined) return
+  const abort = new AbortController()
+  const signal = AbortSignal.any([abort.signal, run.bounds.signal])
+  const armed = await settled(run, async () => provider.watch?.(signal))
+  if (armed === 'late') return run.fail('watch-ends', `it was not armed after ${run.bounds.timeoutMs} ms`)
+  // A source that cannot be watched now may throw an error.
+  const changes = armed?.value?.[Symbol.asyncIterator]()
+  if (changes === undefined) return abort.abort()
+  const pending = changes.next()
+  await Promise.race([pending.catch(() => {}), sleep(watching)])
+  abort.abort()
+  let next = pending
+  for (let count = 0; count <= maxAfterAbort; count++) {
+    const current = next
+    const seen = await settled(run, () => current)
+    if (seen === 'late')
+      return run.fail('watch-ends', `it was still waiting ${run.bounds.timeoutMs} ms after the abort`)
+    if (seen === undefined || seen.value.done === true) return
+    const { path } = seen.value.value
+    if (path !== undefined && !isPath(path)) run.fail('watch-ends', `it yielded the path ${show(path)}`, path)
+    next = changes.next()
+  }
+  run.fail('watch-ends', `it yielded more than ${maxAfterAbort} changes after the abort`)
+}
+
+/** Calls methods with an aborted signal, and aborts a listing midway. */
+export async function checkAborts(run: Run, listed: Listed): Promise<void> {
+  const { provider } = run
+  const path = listed.entries[0]?.path
+  if (path === undefined || run.broken('list-ends')) return
+  const calls: readonly (readonly [string, (context: Context) => PromiseLike<unknown>])[] = [
+    ['list', (context) => provider.list({}, context)[Symbol.asyncIterator]().next()],
+    ['read', (context) => provider.read({ path, params: new Map() }, context)],
+    ...(provider.stat === undefined
+      ? []
+      : [['stat', async (context: Context) => provider.stat?.(path, context)] as const]),
+  ]
+  for (const [name, call] of calls) {
+    const seen = await settled(run, () => call(contextOf(run, AbortSignal.abort())))
+    if (seen === 'late') run.fail('abort-before', `${name} did not settle within ${run.bounds.timeoutMs} ms`, path)
+    else if (seen !== undefined && (seen.value as { done?: boolean } | undefined)?.done !== true)
+      run.fail('abort-before', `${name} answered ${show(seen.value)}`, path)
+  }
+  await checkAbortDuring(run, path)
+}
+
+async function checkAbortDuring(run: Run, path: string): Promise<void> {
+  const abort = new AbortController()
+  const entries = run.provider.list({}, contextOf(run, abort.signal))[Symbol.asyncIterator]()
+  await settled(run, () => entries.next())
+  abort.abort()
+  for (let count = 0; ; count++) {
+    const seen = await settled(run, () => entries.next())
+    if (seen === 'late') return run.fail('abort-during', `it was still waiting after ${run.bounds.timeoutMs} ms`, path)
+    // An abort may end it in any way.
+    if (seen === undefined || seen.value.done === true) return
+    if (count < maxAfterAbort) continue
+    await settled(run, async () => entries.return?.())
+    return run.fail('abort-during', `it yielded more than ${maxAfterAbort} entries after the abort`, path)
+  }
+}
+
+function contextOf(run: Run, signal: AbortSignal): Context {
+  return { principal: run.bounds.principal, signal: AbortSignal.any([signal, run.bounds.signal]) }
+}
+
+/** Returns the value of a call, `undefined` when it throws, or `late` when it does not settle before the time-out. */
+async function settled<T>(
+  { bounds }: Run,
+  work: () => PromiseLike<T>,
+): Promise<{ readonly value: T } | 'late' | undefined> {
+  try {
+    const value = await within(bounds, work)
+    return value === late ? 'late' : { value }
+  } catch {
+    bounds.signal.throwIfAborted()
+    return undefined
+  }
 }

@@ -1,5 +1,5 @@
 import { type ErrorDetail, isResourceError } from '../core/errors.ts'
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import { metaKeys } from '../core/meta.ts'
 import { isPath, parentOf } from '../core/path.ts'
 import type { ByteRange, Content, Context, Entry } from '../core/provider.ts'

@@ -1,5 +1,5 @@
 import { isResourceError, type ResourceError } from '../core/errors.ts'
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import { isPath } from '../core/path.ts'
 import type { ContentFacts, Context, Description, Entry, ListQuery, Principal, Provider } from '../core/provider.ts'
 

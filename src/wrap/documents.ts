@@ -1,4 +1,4 @@
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import type { Completion, CompletionRequest, Content, Provider, Template } from '../core/provider.ts'
 import { formatOf, formsOf } from '../readings/formats.ts'
 import type { EncodingRule } from '../text/encoding/detect.ts'

@@ -3,7 +3,7 @@ import { type ErrorKind, isResourceError, ResourceError } from '../core/errors.t
 import { followAbort } from '../core/kit/abort.ts'
 import { attempt, chain, finish, promising, type Soon, soonOf } from '../core/kit/chain.ts'
 import { groupsOf, inGroups } from '../core/kit/groups.ts'
-import { requireProvider } from '../core/kit/required.ts'
+import { requireProvider } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { Content, Context, Entry, ListQuery, Provider, ReadRequest } from '../core/provider.ts'
 import { createAsked, createBreaker, createSemaphore } from './slots.ts'

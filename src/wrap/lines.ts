@@ -1,5 +1,5 @@
 import { isResourceError } from '../core/errors.ts'
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import { wholeCharacters } from '../core/kit/utf8.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
 import { ChangedError, type Chunk, chunksOf, isTextPart } from './chunks.ts'

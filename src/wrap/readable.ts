@@ -1,10 +1,9 @@
 import { extname, join } from 'node:path'
 import { invalid, ResourceError } from '../core/errors.ts'
 import { chain, promising, soonOf } from '../core/kit/chain.ts'
-import { workerLimits } from '../core/kit/child-limits.ts'
-import { defined } from '../core/kit/defined.ts'
 import { createRecent } from '../core/kit/lru.ts'
-import { createHost, type Failure, type Outcome } from '../core/kit/worker-host.ts'
+import { defined } from '../core/kit/object.ts'
+import { createHost, type Failure, type Outcome, workerLimits } from '../core/kit/workers.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
 import {

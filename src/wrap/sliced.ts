@@ -1,7 +1,6 @@
 import { ResourceError } from '../core/errors.ts'
 import { promising, soonOf } from '../core/kit/chain.ts'
-import { defined } from '../core/kit/defined.ts'
-import { requireProvider } from '../core/kit/required.ts'
+import { defined, requireProvider } from '../core/kit/object.ts'
 import { isContinuation } from '../core/kit/utf8.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
 import { ChangedError, chunksOf, isTextPart } from './chunks.ts'

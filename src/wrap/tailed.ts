@@ -1,6 +1,6 @@
 import { isResourceError, ResourceError } from '../core/errors.ts'
 import { promising, soonOf } from '../core/kit/chain.ts'
-import { defined } from '../core/kit/defined.ts'
+import { defined } from '../core/kit/object.ts'
 import { wholeCharacters } from '../core/kit/utf8.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
 import { isMedia, markOf } from '../text/encoding/unicode.ts'

@@ -1,5 +1,5 @@
 import { describe, test } from 'vitest'
-import { createMeasurements } from '../../src/core/measurements.ts'
+import { createMeasurements } from '../../src/core/log.ts'
 import { metrics } from '../../src/providers/metrics/index.ts'
 import { describeProvider } from '../../src/testing/index.ts'
 import { hasPrometheus, noPrometheus, openMetrics, startPrometheus } from '../support/prometheus.ts'

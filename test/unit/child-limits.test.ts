@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { childLimits, pdfiumMemoryBytes, workerLimits } from '../../src/core/kit/child-limits.ts'
+import { childLimits, pdfiumMemoryBytes, workerLimits } from '../../src/core/kit/workers.ts'
 
 const root = join(import.meta.dirname, '../..')
 const page = readFileSync(join(root, 'docs/limits.md'), 'utf8')
@@ -39,7 +39,7 @@ test.each([
 test('no other file has a number of its own for the memory of a child or worker', () => {
   const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
   const found = files
-    .filter((file) => file.endsWith('.ts') && file !== join('core', 'kit', 'child-limits.ts'))
+    .filter((file) => file.endsWith('.ts') && file !== join('core', 'kit', 'workers.ts'))
     .filter((file) => {
       const code = readFileSync(join(root, 'src', file), 'utf8')
       return /\b(?:memoryMb|memoryBytes|maxOldGenerationSizeMb)\s*[:=]\s*\d|maxMemory\s*=/.test(code)

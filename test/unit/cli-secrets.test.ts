@@ -6,7 +6,7 @@ import {
   secretsInEnvironment,
 } from '../../src/cli/operations/secrets.ts'
 import { createLog } from '../../src/cli/terminal/log.ts'
-import { secretSourcesIn } from '../../src/schema/secret.ts'
+import { secretSourcesIn } from '../../src/schema/values.ts'
 
 describe('the secrets in an environment', () => {
   test.each([

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { nearestUri } from '../../src/cli/operations/nearest-uri.ts'
-import { asked } from '../../src/cli/operations/source.ts'
+import { asked, nearestUri } from '../../src/cli/operations/source.ts'
 import { meantBy } from '../../src/cli/program.ts'
 import { compileAccess } from '../../src/core/access.ts'
 import { createCatalog } from '../../src/core/catalog.ts'

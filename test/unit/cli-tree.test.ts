@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { formatAge } from '../../src/cli/commands/stat.ts'
+import { formatAge } from '../../src/cli/commands/facts.ts'
 import { findFacts } from '../../src/cli/operations/stat-find.ts'
 import { createTreeJson, createTreePrinter, type PrintOptions } from '../../src/cli/operations/tree-print.ts'
 import { estimateTokens, tokenCounter } from '../../src/cli/operations/tree-tokens.ts'

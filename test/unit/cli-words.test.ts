@@ -9,7 +9,7 @@ import { uriOf } from '../../src/cli/operations/source.ts'
 import { CommandError, explain, failed, misused } from '../../src/cli/terminal/exit.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { type ErrorKind, ResourceError } from '../../src/core/errors.ts'
-import { pagesOf } from '../../src/core/kit/pages.ts'
+import { pagesOf } from '../../src/core/kit/groups.ts'
 
 describe('a command line', () => {
   test.each([

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { childrenOf, rootsOf } from '../../src/client/flat.ts'
+import { childrenOf, rootsOf } from '../../src/client/requests.ts'
 import { nextCursor, openCursor } from '../../src/client/view.ts'
 import { isResourceError } from '../../src/core/errors.ts'
 import type { Resource } from '../../src/core/view.ts'

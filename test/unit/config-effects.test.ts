@@ -2,11 +2,11 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { loadMountSchemas } from '../../src/config/mount-schema.ts'
 import { settingsShape } from '../../src/config/schema.ts'
+import { loadMountSchemas } from '../../src/config/schema-parts.ts'
 import { settingEffects, withheldParts, withoutParts } from '../../src/config/untrusted.ts'
 import { type SourceName, sources } from '../../src/providers/index.ts'
-import { effectsBy, leadsOut, type Rules } from '../../src/schema/effects.ts'
+import { effectsBy, leadsOut, type Rules } from '../../src/schema/shapes.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'hikidashi-effects-'))
 afterAll(() => rmSync(base, { recursive: true, force: true }))

@@ -1,5 +1,5 @@
 import { expect, expectTypeOf, test } from 'vitest'
-import { defined } from '../../src/core/kit/defined.ts'
+import { defined } from '../../src/core/kit/object.ts'
 
 test('members that are undefined are left out, every other value stays', () => {
   const given: { a: string | undefined; b: number; c: null; d: string | undefined; e: boolean } = {

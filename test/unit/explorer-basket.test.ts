@@ -4,7 +4,7 @@ import { type BasketItem, type BasketLevel, type Cost, planOf, savingsFor, usabl
 import { measure } from '../../src/explorer/web/basket/ask.ts'
 import { add, basket, mostPicked, move, toggle } from '../../src/explorer/web/basket/picked.ts'
 import { itemsOfPicks, itemsOfStored, picksOf, storedOf } from '../../src/explorer/web/basket/store.ts'
-import { fileNameOf } from '../../src/explorer/web/state/content-link.ts'
+import { fileNameOf } from '../../src/explorer/web/state/session.ts'
 
 const item = (uri: string, level: BasketLevel = 'auto'): BasketItem => ({ resource: { uri, name: uri }, level })
 const cost = (full: number, outline?: number, link = 10): Cost => ({

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type FormulaNode, formulaOf } from '../../src/explorer/web/preview/model/formula.ts'
 import { htmlOf } from '../../src/explorer/web/preview/model/markdown-html.ts'
-import { drawnMermaid } from '../../src/explorer/web/preview/model/mermaid.ts'
-import { plainFlowchart } from '../../src/explorer/web/preview/model/mermaid-flowchart.ts'
+import { drawnMermaid, plainFlowchart } from '../../src/explorer/web/preview/model/mermaid.ts'
 
 describe('formulas in Markdown', () => {
   const tex = (text: string) =>

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { delimiterOf, numberOf, parseCsv, sortedBy } from '../../src/explorer/web/preview/model/csv.ts'
+import { delimiterOf, numberOf, parseCsv, sortedBy } from '../../src/explorer/web/preview/model/rows.ts'
 
 const formatCsv = (rows: readonly (readonly string[])[]) =>
   rows.map((row) => `${row.map(quoted).join(',')}\r\n`).join('')

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import hljs from 'highlight.js/lib/common'
 import { describe, expect, test } from 'vitest'
-import { hexRow } from '../../src/explorer/web/preview/binary.tsx'
-import { gitLogOf } from '../../src/explorer/web/preview/log.tsx'
 import { overviewOf, siblingTableUri, tableUri } from '../../src/explorer/web/preview/model/documents.ts'
-import { isOpenAtFirst, jsonRows, parseLines, tableOf } from '../../src/explorer/web/preview/model/json-rows.ts'
 import { shapeOf } from '../../src/explorer/web/preview/model/kind.ts'
 import { layoutOf } from '../../src/explorer/web/preview/model/layout.ts'
 import { around, differenceOf, linesOf, partOf, tokenLines } from '../../src/explorer/web/preview/model/lines.ts'
+import { isOpenAtFirst, jsonRows, parseLines, tableOf } from '../../src/explorer/web/preview/model/rows.ts'
+import { hexRow } from '../../src/explorer/web/preview/notes.tsx'
+import { gitLogOf } from '../../src/explorer/web/preview/records.tsx'
 
 describe('the rows of a JSON document', () => {
   test('stand in their order, with pointers that lead to them', () => {

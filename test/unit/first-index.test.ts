@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { firstIndex } from '../../src/core/kit/first-index.ts'
+import { firstIndex } from '../../src/core/kit/sorted.ts'
 
 describe('firstIndex', () => {
   const numbers = [1, 3, 3, 3, 7]

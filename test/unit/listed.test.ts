@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createScrubber } from '../../src/core/scrub.ts'
 import type { Resource } from '../../src/core/view.ts'
-import { resourcesToText } from '../../src/server/listed.ts'
 import { createEgress } from '../../src/server/protocol/egress.ts'
 import { encodeMessage, formatMessage } from '../../src/server/protocol/messages.ts'
 import { revisions } from '../../src/server/protocol/revisions.ts'
 import { resourcesToWire } from '../../src/server/protocol/wire.ts'
+import { resourcesToText } from '../../src/server/tools/shown.ts'
 
 const text = fc.oneof(
   fc.string(),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createMeasurements, type Measured } from '../../src/core/measurements.ts'
+import { createMeasurements, type Measured } from '../../src/core/log.ts'
 import type { Provider } from '../../src/core/provider.ts'
 import { overTime, parseExpression, pointsIn } from '../../src/providers/metrics/evaluate.ts'
 import { measureProcess, metrics, type SelfMount } from '../../src/providers/metrics/index.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import { createRefusalAudit } from '../../src/server/admission/refused.ts'
+import { createRefusalAudit } from '../../src/server/admission/limits.ts'
 import type { AuditRecord } from '../../src/server/telemetry/audit.ts'
 
 function create() {

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import { isPath } from '../../src/core/path.ts'
-import { createBatcher } from '../../src/providers/relational/batch.ts'
 import { diagramOf } from '../../src/providers/relational/documents.ts'
 import { type ObjectName, type Relation, roundEstimate } from '../../src/providers/relational/model.ts'
 import {
+  createBatcher,
   nameOf,
   placeOf,
   rowKeyOf,

@@ -1,17 +1,178 @@
+import { isAbsolute } from 'node:path'
 import { type Command, Option } from 'commander'
-import { type FileReport, type HostReport, type OwnServer, reportHost } from '../hosts/change.ts'
-import { hosts as table } from '../hosts/known.ts'
-import { placeHere } from '../hosts/types.ts'
-import { exitCodeHelp } from '../terminal/exit.ts'
+import { type LaunchWords, launchFor } from '../hosts/add-launch.ts'
+import {
+  type FileReport,
+  fileOf,
+  type HostReport,
+  isFound,
+  isOurs,
+  type Opened,
+  type OwnServer,
+  openHostFile,
+  reportHost,
+  serversOf,
+  showDiff,
+  unifiedDiff,
+  withEntry,
+  withoutEntry,
+} from '../hosts/change.ts'
+import { backupOf, writeHostFile } from '../hosts/files.ts'
+import { formatOf } from '../hosts/format.ts'
+import { strayIn } from '../hosts/json.ts'
+import { addWord, entryName, hostArgument, hostNamed, scopeOption, hosts as table } from '../hosts/known.ts'
+import {
+  type Entry,
+  type EntryContext,
+  type Host,
+  type Launch,
+  placeHere,
+  type Scope,
+  strings,
+  valueAt,
+} from '../hosts/types.ts'
+import { keepTrust, untrustedNote } from '../operations/withheld.ts'
+import { CommandError, exitCodeHelp, exitCodes, failed } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
+
+interface AddOptions extends LaunchWords {
+  readonly scope: Scope
+  readonly name: string
+  readonly force?: true
+  readonly dryRun?: true
+  readonly print?: true
+  readonly json?: true
+}
+
+export function defineAdd(command: Command, io: Io): void {
+  command
+    .description(
+      `Adds hikidashi to a host: writes an entry into the settings file of the host, and changes nothing else in it. The host then
+starts hikidashi for the given folders or configuration (without either: for hikidashi.json in the current folder, else the folder
+itself), or connects to the server at --url. The old file is kept beside the new one as FILE.hikidashi.bak.`,
+    )
+    .addArgument(hostArgument())
+    .argument('[dir...]', 'folders to serve')
+    .option('--config <file>', 'serve the mounts of this configuration')
+    .option('--name <name>', 'the name of the server in the host', 'hikidashi')
+    .addOption(scopeOption())
+    .option('--npx', 'start with npx instead of the path of this installation (once hikidashi is in the npm registry)')
+    .option('--env <name>', 'an environment variable that the host passes on (repeatable)', addWord)
+    .addOption(new Option('--url <url>', 'connect to this running server instead').conflicts(['config', 'npx', 'env']))
+    .option('--token-env <name>', 'with --url: the environment variable that holds the bearer token')
+    .addOption(
+      new Option('--token-prompt', 'with --url: the host asks for the bearer token (vscode)').conflicts('tokenEnv'),
+    )
+    .option('--header <header>', `with --url: a header, 'Name: value' or 'Name: \${VARIABLE}' (repeatable)`, addWord)
+    .option('--force', 'replace another entry of that name')
+    .option('--dry-run', 'print the change as a diff, and write nothing')
+    .option('--print', 'print the entry, and other ways to add it')
+    .option('--json', 'print the outcome as JSON')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi add claude-code                      this folder, for you
+  hikidashi add vscode docs --scope project
+  hikidashi add codex --url https://context.example.org/mcp --token-env CONTEXT_TOKEN
+  hikidashi add zed ~/notes --name notes --dry-run
+
+hikidashi never writes a token or password into a file: name the variable that holds it.
+${exitCodeHelp}`,
+    )
+    .action((id: string, folders: readonly string[], options: AddOptions) => add(id, folders, options, io))
+}
+
+async function add(id: string, folders: readonly string[], options: AddOptions, io: Io): Promise<void> {
+  const host = hostNamed(id)
+  const { scope } = options
+  const launch = await launchFor(folders, options)
+  const place = placeHere()
+  const context: EntryContext = { name: entryName(host, options.name), scope, place }
+  if (options.print) return print(host, launch, context, options, io)
+  const opened = await openHostFile(host, scope, place)
+  const entry = host.entryOf(launch, context, opened.settings)
+  const after = withEntry(opened, context.name, entry)
+  const { before } = opened
+  const isSame = before.text !== undefined && after === before.text
+  if (!isSame) refuseTaken(opened, context.name, options)
+  if (options.dryRun) {
+    await showDiff(unifiedDiff(before.file, before.text, after), io)
+    return isSame ? io.say(`${host.title} has it already: nothing would change.`) : undefined
+  }
+  // Writing the file creates its folder.
+  const notes = notesOn(host, launch, entry, context, after)
+  if (!isSame) await writeHostFile(before, after)
+  const kept = options.config === undefined || (await keepTrust(options.config))
+  const status = isSame ? 'unchanged' : 'added'
+  const backup = isSame || before.text === undefined ? undefined : backupOf(before)
+  if (options.json) await writeJson(io.out, { host: id, scope, file: before.file, name: context.name, status, backup })
+  else if (isSame) io.say(`${host.title} has it already, as ${context.name} in ${before.file}.`)
+  else
+    io.say(
+      [
+        `Added to ${host.title} as ${context.name}, in ${before.file}.`,
+        ...(backup === undefined ? [] : [`What was there: ${backup}`]),
+        host.next,
+      ].join('\n'),
+    )
+  for (const note of [...notes, ...(kept ? [] : [untrustedNote])]) io.say(`Note: ${note}`)
+}
+
+function refuseTaken({ host, before, settings }: Opened, name: string, { force }: AddOptions): void {
+  if (force || valueAt(settings, [...host.serversAt(settings), name]) === undefined) return
+  throw failed(`${before.file} has another entry named ${name}. Choose a name with --name, or replace it with --force.`)
+}
+
+function notesOn(
+  host: Host,
+  launch: Launch,
+  { value }: Entry,
+  { scope, place }: EntryContext,
+  text: string,
+): readonly string[] {
+  const words = [value.command, value.args, value.cmd].flatMap((part) =>
+    typeof part === 'string' ? [part] : strings(part),
+  )
+  const isLocal = launch.transport === 'stdio' && words.some((word) => isAbsolute(word))
+  const isStray = host.refuses !== undefined && strayIn(text, host.refuses)
+  return [
+    ...(isStray
+      ? [`there is a comment in the file, or a comma at the end of a list. ${host.title} cannot read such a file.`]
+      : []),
+    ...(isFound(host, place) ? [] : [`${host.title} was not found on this machine.`]),
+    ...(scope === 'project' && isLocal
+      ? ['the file names paths of this machine. Who shares the project needs the same ones.']
+      : []),
+  ]
+}
+
+async function print(host: Host, launch: Launch, context: EntryContext, { json }: AddOptions, io: Io): Promise<void> {
+  // If the file cannot be edited, the caller still prints the entry to put into it.
+  const settings = await openHostFile(host, context.scope, context.place).then(
+    (opened) => opened.settings,
+    () => undefined,
+  )
+  const file = fileOf(host, context.scope, context.place)
+  const entry = host.entryOf(launch, context, settings)
+  const format = formatOf(host, file)
+  const snippet = [
+    format.show([...host.serversAt(settings), context.name], entry.value),
+    ...(entry.inputs === undefined ? [] : [format.show(['inputs'], entry.inputs)]),
+  ].join('\n')
+  const ways = host.waysOf?.(launch, entry, context) ?? []
+  if (json) return writeJson(io.out, { host: host.id, scope: context.scope, file, name: context.name, snippet, ways })
+  io.say(`For ${host.title}, in ${file}:`)
+  await io.out.write([snippet, ...ways.map(({ label, text }) => `\n${label}:\n${escapeText(text)}\n`)].join(''))
+}
 
 interface HostsOptions {
   readonly json?: true
   readonly resources?: true
 }
 
-export function define(command: Command, io: Io): void {
+export function defineHosts(command: Command, io: Io): void {
   command
     .description(
       'Lists the hosts on this machine, the settings files of each (for you, and for the current folder as a project), whether hikidashi is in them, and the support of the host for resources. It only reads.',
@@ -64,4 +225,67 @@ function faultsOf({ file, servers, problem }: FileReport): readonly string[] {
   return broken.map(
     ({ name, missing }) => `${file}: ${name} is started by ${missing}, which is not there. Add it again with --force.`,
   )
+}
+
+interface RemoveOptions {
+  readonly scope: Scope
+  readonly name: string
+  readonly force?: true
+  readonly dryRun?: true
+  readonly json?: true
+}
+
+export function defineRemove(command: Command, io: Io): void {
+  command
+    .description(
+      'Removes hikidashi from a host: deletes its entry in the settings file of the host, and changes nothing else. The old file is kept beside the new one as FILE.hikidashi.bak.',
+    )
+    .addArgument(hostArgument())
+    .option('--name <name>', 'the name of the server in the host', 'hikidashi')
+    .addOption(scopeOption())
+    .option('--force', 'remove the entry even if it starts another program')
+    .option('--dry-run', 'print the change as a diff, and write nothing')
+    .option('--json', 'print the outcome as JSON')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi remove claude-code
+  hikidashi remove vscode --scope project --name notes --dry-run
+${exitCodeHelp}`,
+    )
+    .action((id: string, options: RemoveOptions) => remove(id, options, io))
+}
+
+async function remove(id: string, options: RemoveOptions, io: Io): Promise<void> {
+  const host = hostNamed(id)
+  const name = entryName(host, options.name)
+  const opened = await openHostFile(host, options.scope, placeHere())
+  refuseOthers(opened, name, options)
+  const { before } = opened
+  const after = await withoutEntry(opened, name)
+  if (options.dryRun) return showDiff(unifiedDiff(before.file, before.text, after), io)
+  await writeHostFile(before, after)
+  const backup = backupOf(before)
+  if (options.json)
+    return writeJson(io.out, { host: id, scope: options.scope, file: before.file, name, status: 'removed', backup })
+  const gone = after === undefined ? ' Nothing else was in that file: it is gone.' : ''
+  io.say(`Took ${name} out of ${host.title}, from ${before.file}.${gone}\nWhat was there: ${backup}`)
+}
+
+function refuseOthers(opened: Opened, name: string, { force }: RemoveOptions): void {
+  const { host, before } = opened
+  const servers = serversOf(opened)
+  const value = servers[name]
+  if (value === undefined) {
+    const ours = Object.entries(servers).filter(([other, entry]) => isOurs(other, host.foundIn(entry)))
+    const names = ours.map(([other]) => other)
+    const hint =
+      names.length === 0 ? 'hikidashi hosts shows where it is.' : `There is ${names.join(', ')}: give --name.`
+    throw new CommandError(exitCodes.notFound, `${before.file} has no entry named ${name}. ${hint}`)
+  }
+  const found = host.foundIn(value)
+  // The URL of an entry does not show which program answers there.
+  if (force || found.command === undefined || isOurs(name, found)) return
+  throw failed(`${name} in ${before.file} does not start hikidashi. To remove it nevertheless: --force.`)
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { pagesOf } from '../../core/kit/pages.ts'
+import { pagesOf } from '../../core/kit/groups.ts'
 import { overviewUri } from '../../core/meta.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
 import { addSourceOptions, type Source, type SourceOptions, withSource } from '../operations/source.ts'

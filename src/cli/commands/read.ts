@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { isResourceError, type ResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { directoryMimeType, type ResourceContent, type View } from '../../core/view.ts'
 import { lengthOf, writeContent, writeContentsJson } from '../operations/contents.ts'
 import { addSourceOptions, asked, type SourceOptions, withSource } from '../operations/source.ts'
@@ -105,7 +105,7 @@ async function readLarge(
       exitCodes.failed,
       `${error.message}\nTo read a part of it: --lines 1-200, --tail 200, or --bytes 0-65535.${isPart ? '' : ' To keep all of it: --output FILE.'}`,
     )
-  const { openWhole } = await import('../operations/read-whole.ts')
+  const { openWhole } = await import('../operations/contents.ts')
   const whole = await openWhole(view, uri, error, options.url)
   const write = async (out: Output): Promise<void> => {
     const progress = createProgress(

@@ -11,7 +11,7 @@ import {
   type SearchPlace,
   searchPlaces,
 } from '../../core/found.ts'
-import { pagesOf } from '../../core/kit/pages.ts'
+import { pagesOf } from '../../core/kit/groups.ts'
 import type { View } from '../../core/view.ts'
 import type { Search } from '../../providers/search/index.ts'
 import { createIndexing } from '../operations/indexing.ts'

@@ -55,7 +55,7 @@ async function trust(file: string, { json }: TrustOptions, io: Io): Promise<void
   const [{ loadConfig }, { formatConfigProblem }, { recordTrust }] = await Promise.all([
     import('../../config/load.ts'),
     import('../../config/problem.ts'),
-    import('../../config/trust.ts'),
+    import('../../config/untrusted.ts'),
   ])
   // Trust the same bytes that were judged, even if the file changes meanwhile.
   let content: Uint8Array = new Uint8Array()
@@ -86,7 +86,7 @@ function formatAllowed(withheld: readonly Withheld[]): string {
 }
 
 async function revoke(file: string, { json }: TrustOptions, io: Io): Promise<void> {
-  const { revokeTrust } = await import('../../config/trust.ts')
+  const { revokeTrust } = await import('../../config/untrusted.ts')
   const revoked = await revokeTrust(file).catch((error: unknown) => {
     throw failed(`The trust cannot be removed from the state folder (${errorCodeOf(error) ?? 'unknown'}).`)
   })
@@ -96,7 +96,7 @@ async function revoke(file: string, { json }: TrustOptions, io: Io): Promise<voi
 }
 
 async function list({ json }: TrustOptions, io: Io): Promise<void> {
-  const { listTrust, trustState } = await import('../../config/trust.ts')
+  const { listTrust, trustState } = await import('../../config/untrusted.ts')
   const records = await Promise.all(
     (await listTrust()).map(async (record) => ({ ...record, state: await trustState(record) })),
   )

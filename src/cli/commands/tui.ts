@@ -1,6 +1,6 @@
 import { ReadStream, WriteStream } from 'node:tty'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { addSourceOptions, openSource, type SourceOptions } from '../operations/source.ts'
 import { exitCodeHelp, failed } from '../terminal/exit.ts'
 import { type Io, writeError } from '../terminal/io.ts'

@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import type { Subscription, ViewChange } from '../../core/view.ts'
-import { nearestUri } from '../operations/nearest-uri.ts'
-import { addSourceOptions, type Source, type SourceOptions, withSource } from '../operations/source.ts'
+import { addSourceOptions, nearestUri, type Source, type SourceOptions, withSource } from '../operations/source.ts'
 import { isThere } from '../operations/stat-find.ts'
 import { CommandError, createStop, exitCodeHelp, exitCodes, failed } from '../terminal/exit.ts'
 import { count, type Io } from '../terminal/io.ts'

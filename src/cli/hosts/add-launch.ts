@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { parse, relative, resolve } from 'node:path'
 import { checkFile, checkFolder, defaultConfig } from '../../config/folder.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { findOwn } from '../../secrets/find.ts'
 import { kindOfKey } from '../../secrets/keys.ts'
 import { isPublished } from '../operations/command-line.ts'
@@ -51,7 +51,7 @@ export async function launchFor(folders: readonly string[], options: LaunchWords
 
 /** The host would start it with --config, as a configuration that the user named: it must be one that the user trusts. */
 async function refuseUntrusted(file: string): Promise<void> {
-  const { isTrusted } = await import('../../config/trust.ts')
+  const { isTrusted } = await import('../../config/untrusted.ts')
   if (await isTrusted(file, await readFile(file))) return
   const loaded = await loadFound(file, false)
   if ('problems' in loaded) throw failed(`${file} has problems. To see them: hikidashi check`)

@@ -1,8 +1,7 @@
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { joinCommand } from '../operations/command-line.ts'
 import { misused } from '../terminal/exit.ts'
-import { claudeCode } from './claude.ts'
-import { type Spelling, spell, spellAll, spellCommand, unlessEmpty } from './spell.ts'
+import { claudeCode } from './editors.ts'
 import {
   applicationFolder,
   configFolder,
@@ -13,8 +12,13 @@ import {
   joined,
   type Launch,
   type Place,
+  type Spelling,
   saying,
+  spell,
+  spellAll,
+  spellCommand,
   strings,
+  unlessEmpty,
   type Value,
   valueAt,
 } from './types.ts'

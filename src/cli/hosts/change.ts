@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { redactPhrase } from '../../secrets/find.ts'
 import { CommandError, misused } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'

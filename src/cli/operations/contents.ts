@@ -1,4 +1,6 @@
-import type { ResourceContent } from '../../core/view.ts'
+import { type Body, openBody } from '../../core/body.ts'
+import type { ResourceError } from '../../core/errors.ts'
+import type { ResourceContent, View } from '../../core/view.ts'
 import type { Output } from '../terminal/io.ts'
 
 /** Writes one content: its text in UTF-8, or its bytes. */
@@ -48,4 +50,39 @@ function base64(bytes: Uint8Array): string {
 export function lengthOf(content: ResourceContent): number {
   if ('text' in content) return Buffer.byteLength(content.text)
   return 'bytes' in content ? content.bytes.length : content.length
+}
+
+/** A content that is too large for an answer, as a stream of bytes. */
+type Whole = Pick<Body, 'length'> & { readonly bytes: AsyncIterable<Uint8Array> }
+
+/**
+ * Opens a content that is too large for an answer: by the link in the error, when the server at `url` gave one, otherwise in parts.
+ *
+ * @throws the error itself for a resource without parts.
+ */
+export async function openWhole(
+  view: View,
+  uri: string,
+  error: ResourceError,
+  url: string | undefined,
+): Promise<Whole> {
+  if (url !== undefined) {
+    const { contentLinkOf } = await import('../../client/errors.ts')
+    const link = contentLinkOf(error, url)
+    const linked = link === undefined ? undefined : await openLink(link)
+    if (linked !== undefined) return linked
+  }
+  const body = await openBody((place, options) => view.read(place, options), uri, {}, error)
+  return { length: body.length, bytes: body.bytes() }
+}
+
+/** Undefined if the link no longer works: the content is then read in parts. */
+async function openLink(link: URL): Promise<Whole | undefined> {
+  const response = await fetch(link, { redirect: 'error' }).catch(() => undefined)
+  if (response === undefined || !response.ok || response.body === null) {
+    await response?.body?.cancel()
+    return undefined
+  }
+  const length = response.headers.get('content-length')
+  return { length: length === null ? undefined : Number(length), bytes: response.body }
 }

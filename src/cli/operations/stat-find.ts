@@ -1,6 +1,6 @@
 import { isResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
-import { pagesOf } from '../../core/kit/pages.ts'
+import { pagesOf } from '../../core/kit/groups.ts'
+import { defined } from '../../core/kit/object.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { decodeComponent } from '../../core/uri.ts'
 import { directoryMimeType, type Resource, type ResourceTemplate, type View } from '../../core/view.ts'

@@ -2,8 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ParseError, parse } from 'jsonc-parser'
 import { type Survey, surveyFolder } from '../../config/survey.ts'
-import { defined } from '../../core/kit/defined.ts'
-import { memberOf, objectOf } from '../../core/kit/object.ts'
+import { defined, memberOf, objectOf } from '../../core/kit/object.ts'
 import { redactPhrase } from '../../secrets/find.ts'
 
 /** Findings of `init` in a folder. */

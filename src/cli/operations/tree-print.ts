@@ -1,7 +1,7 @@
 import type { Resource } from '../../core/view.ts'
 import { formatSize, formatTime, type Output, resourceToJson } from '../terminal/io.ts'
 import { type Colours, coloursFor, displayWidth, escapeText, padDisplay, readableUri } from '../terminal/text.ts'
-import { nameOf } from './nearest-uri.ts'
+import { nameOf } from './source.ts'
 import type { Measured, Place, Totals, TreeVisitor } from './tree-walk.ts'
 
 interface TreePrinter extends TreeVisitor {

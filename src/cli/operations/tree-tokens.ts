@@ -1,7 +1,7 @@
 import { maxCounted, openCounter } from '../../context/index.ts'
 import type { Encoding } from '../../context/tokens.ts'
 import { isResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { isText } from '../../core/kit/utf8.ts'
 import type { Resource, ResourceContent, View } from '../../core/view.ts'
 import { lengthOf } from './contents.ts'

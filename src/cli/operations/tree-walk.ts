@@ -1,5 +1,5 @@
 import { isResourceError, ResourceError } from '../../core/errors.ts'
-import { pagesOf } from '../../core/kit/pages.ts'
+import { pagesOf } from '../../core/kit/groups.ts'
 import { parseAddress } from '../../core/uri.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
 import { CommandError, exitCodes, misused } from '../terminal/exit.ts'

@@ -13,7 +13,7 @@ export async function loadFound(file: string, isNamed: boolean): Promise<LoadRes
   // Serving a folder does not load the code that reads configurations.
   const [{ loadConfig }, { isTrusted }] = await Promise.all([
     import('../../config/load.ts'),
-    import('../../config/trust.ts'),
+    import('../../config/untrusted.ts'),
   ])
   const trust = isNamed ? {} : { isTrusted: (content: Uint8Array) => isTrusted(file, content) }
   return loadConfig(file, { ...trust, admitsAbsent: true })
@@ -67,7 +67,7 @@ export const untrustedNote =
  * @param content The bytes that are trusted; by default those in the file.
  */
 export async function keepTrust(file: string, content?: Uint8Array): Promise<boolean> {
-  const { recordTrust } = await import('../../config/trust.ts')
+  const { recordTrust } = await import('../../config/untrusted.ts')
   return Promise.resolve(content ?? readFile(file))
     .then((bytes) => recordTrust(file, bytes))
     .then(

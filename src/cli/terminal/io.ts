@@ -1,6 +1,8 @@
+import { createWriteStream, openSync } from 'node:fs'
 import type { Writable } from 'node:stream'
 import type { Resource } from '../../core/view.ts'
 import type { Secrets } from '../operations/secrets.ts'
+import { failed } from './exit.ts'
 import { coloursFor, displayWidth, escapeLines } from './text.ts'
 
 /** Input and output of a command: data goes to `out`, everything else to `say`. */
@@ -221,4 +223,24 @@ export function count(number: number, word: string): string {
 /** A number with a word, for large numbers and irregular plurals: `1 entry`, `1,203 entries`. */
 export function counted(number: number, one: string, many: string = `${one}s`): string {
   return `${number.toLocaleString('en')} ${number === 1 ? one : many}`
+}
+
+/** Opens a file for data and empties it. @throws CommandError when that fails. */
+export function openFile(file: string): Output {
+  const cannot = (error: unknown) =>
+    failed(`The file ${file} cannot be written: ${error instanceof Error ? error.message : String(error)}`)
+  let descriptor: number
+  try {
+    descriptor = openSync(file, 'w')
+  } catch (error) {
+    throw cannot(error)
+  }
+  const output = createOutput(createWriteStream(file, { fd: descriptor }))
+  return {
+    isTerminal: false,
+    write: (data) =>
+      output.write(data).catch((error: unknown) => {
+        throw error === outputClosed ? error : cannot(error)
+      }),
+  }
 }

@@ -1,4 +1,4 @@
-import { patternOf } from '../../core/pattern.ts'
+import { patternOf } from '../../core/kit/matching.ts'
 import { decodeComponent } from '../../core/uri.ts'
 
 /**

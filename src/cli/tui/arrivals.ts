@@ -1,5 +1,5 @@
 import { bare, folderAt, withFolder, withListed, withOpen, withPage, withStale } from '../../browse/tree.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { Resource } from '../../core/view.ts'
 import { matches, needleOf } from './cells.ts'
 import { edit, editorOf, escapedless, type Input, insert } from './input.ts'

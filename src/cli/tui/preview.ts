@@ -1,4 +1,4 @@
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { cellsOf, marked, type Row, type Span, type Style, span, wrap } from './cells.ts'
 
 /** A line of the preview. A line without a number continues the line before, or is no part of a text. */

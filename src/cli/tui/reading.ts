@@ -1,5 +1,5 @@
 import { isResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { isText } from '../../core/kit/utf8.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { directoryMimeType, type Resource, type ResourceContent, type View } from '../../core/view.ts'

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { constants } from 'node:os'
 import type { ReadStream, WriteStream } from 'node:tty'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { Source } from '../operations/source.ts'
 import { CommandError, exitCodes, explain } from '../terminal/exit.ts'
 import { type Io, standardError } from '../terminal/io.ts'

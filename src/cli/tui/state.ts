@@ -13,7 +13,7 @@ import {
 import { emptyTree, type Tree } from '../../browse/tree.ts'
 import type { Format } from '../../context/index.ts'
 import type { FoundHit } from '../../core/found.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { directoryMimeType, type Page, type Resource } from '../../core/view.ts'
 import type { Editor, Input } from './input.ts'
 import type { Preview, Shown } from './preview.ts'

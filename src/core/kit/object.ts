@@ -1,3 +1,21 @@
+import { invalid } from '../errors.ts'
+
+/** Keys whose values may be `undefined`. */
+type MaybeKeys<T> = { [Key in keyof T]-?: undefined extends T[Key] ? Key : never }[keyof T]
+
+/** The same members, of which those that may be `undefined` may be missing instead. */
+type Defined<T> = Omit<T, MaybeKeys<T>> & { [Key in MaybeKeys<T>]?: Exclude<T[Key], undefined> }
+
+/**
+ * Returns the members of an object that are not `undefined`. With `exactOptionalPropertyTypes`, an optional member may be missing,
+ * but not `undefined`: `{ root, ...defined({ title, limit }) }`.
+ */
+export function defined<const T extends object>(members: T): Defined<T> {
+  const kept: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(members)) if (value !== undefined) kept[key] = value
+  return kept as Defined<T>
+}
+
 /** Members of a value that came from outside, such as parsed JSON. */
 type Members = Readonly<Record<string, unknown>>
 
@@ -14,4 +32,52 @@ export function objectOf(value: unknown): Members {
 /** Returns an own member of an object. For any other value: undefined. */
 export function memberOf(value: unknown, key: string): unknown {
   return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
+}
+
+/** The required type of a value, in the words of the message. */
+type Wanted = 'a text' | 'a number' | 'a function' | 'an array' | 'an object'
+
+const fits: Readonly<Record<Wanted, (value: unknown) => boolean>> = {
+  'a text': (value) => typeof value === 'string',
+  'a number': (value) => typeof value === 'number',
+  'a function': (value) => typeof value === 'function',
+  'an array': Array.isArray,
+  'an object': (value) => typeof value === 'object' && value !== null,
+}
+
+/**
+ * Checks that an argument of a public function has the keys that the function requires. TypeScript checks the same, but not for a
+ * program in JavaScript.
+ *
+ * @param what Name of the argument in the message: `files({ root })`.
+ * @throws ResourceError `invalid` (reason `argument`); the message names the key and its required type.
+ */
+export function requireKeys(what: string, given: unknown, keys: Readonly<Record<string, Wanted>>): void {
+  for (const [key, wanted] of Object.entries(keys)) {
+    const value = typeof given === 'object' && given !== null ? Reflect.get(given, key) : undefined
+    if (fits[wanted](value)) continue
+    const found =
+      value === undefined ? 'it is missing' : `it is ${value === null ? 'null' : `of the type ${typeof value}`}`
+    throw invalid(`${what} needs "${key}", ${wanted}: ${found}.`, 'argument')
+  }
+}
+
+/**
+ * Checks that a value is a provider: an object with `list` and `read`.
+ *
+ * @param call The call, as the message names it: `sliced(provider, options)`.
+ * @throws ResourceError `invalid` (reason `argument`).
+ */
+export function requireProvider(call: string, provider: unknown): void {
+  requireKeys(`The provider of ${call}`, provider, { list: 'a function', read: 'a function' })
+}
+
+/**
+ * Checks that an argument is of a type.
+ *
+ * @param call The call, as the message names it: `compileTemplate(text)`.
+ * @throws ResourceError `invalid` (reason `argument`).
+ */
+export function requireArgument(call: string, name: string, value: unknown, wanted: Wanted): void {
+  requireKeys(call, { [name]: value }, { [name]: wanted })
 }

@@ -24,7 +24,7 @@ import { BrowsePane } from './tree/pane.tsx'
 import { shown } from './words/texts.ts'
 
 // Parts that the first screen does not need are loaded when they are opened.
-const AddingDialog = lazily(async () => (await import('./basket/adding-dialog.tsx')).AddingDialog)
+const AddingDialog = lazily(async () => (await import('./basket/parts.tsx')).AddingDialog)
 const BasketPane = lazily(async () => (await import('./basket/pane.tsx')).BasketPane)
 const FindPane = lazily(async () => (await import('./find/pane.tsx')).FindPane)
 const Overview = lazily(async () => (await import('./home/overview.tsx')).Overview)

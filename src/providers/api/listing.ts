@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { formatHttpUrl, type HttpUrl, httpUrlBelow, originOf, resolveHttpUrl } from '../../core/http-url.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Entry } from '../../core/provider.ts'
 import { unreachable } from '../http/client.ts'

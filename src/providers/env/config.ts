@@ -1,7 +1,7 @@
 import * as z from '../../schema/builder.ts'
-import { path } from '../../schema/effects.ts'
 import { glob, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
+import { path } from '../../schema/shapes.ts'
 import { defineSource } from '../source.ts'
 
 /** The options of a mount whose provider is `env`. */

@@ -1,8 +1,7 @@
 import * as z from '../../schema/builder.ts'
-import { opens, path } from '../../schema/effects.ts'
 import { glob, globs, interval, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { documentEffects, documentsShape } from '../../schema/shapes.ts'
+import { documentEffects, documentsShape, opens, path } from '../../schema/shapes.ts'
 import { defineSource } from '../source.ts'
 
 const rule = z.strictObject({

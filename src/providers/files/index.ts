@@ -1,7 +1,7 @@
 import { MessageChannel } from 'node:worker_threads'
 import { notFound, ResourceError } from '../../core/errors.ts'
 import { promising } from '../../core/kit/chain.ts'
-import { requireKeys } from '../../core/kit/required.ts'
+import { requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { baseName } from '../../core/path.ts'
 import type {
@@ -27,8 +27,8 @@ import { readStable, textOf } from './read.ts'
 import { openRoot } from './root.ts'
 import { lookAt, lookNow, stampOf } from './stats.ts'
 import { createVisibility } from './visibility.ts'
-import { createVouching, type Vouched, type Vouching } from './vouching.ts'
 import { createSpelling, createWalk, type Look } from './walk.ts'
+import { type Confirmations, type Confirmed, createConfirmations } from './watch-confirm.ts'
 import type { WatchOptions } from './watch-run.ts'
 import { beginInThread, type FromThread, type Request } from './watch-thread.ts'
 
@@ -99,14 +99,14 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     dotenv: chosen.dotenv,
     ...{ symlinks, hardlinks, allowMounts, portable, reconcile, watches },
   }
-  const { vouch, ...watching } = watch ? createWatch(places, watched, log, closing.signal) : { vouch: undefined }
+  const { confirm, ...watching } = watch ? createWatch(places, watched, log, closing.signal) : { confirm: undefined }
   const check = (signal: AbortSignal): void => {
     signal.throwIfAborted()
     if (closing.signal.aborted) throw new ResourceError('unavailable', 'The files provider is closed.')
   }
   const lister = createLister({
     ...{ walk, names, permit, rules, headings: createHeadings(places), pool, check, keptMs: reconcile },
-    ...(vouch === undefined ? {} : { vouch }),
+    ...(confirm === undefined ? {} : { confirm }),
   })
 
   const read = async ({ path, range }: ReadRequest, context: Context, route?: Route): Promise<readonly Content[]> => {
@@ -162,8 +162,8 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
 }
 
 interface FilesWatch extends Required<Pick<Provider, 'watch' | 'degraded'>> {
-  /** Asks a running watch for what it vouches for; see {@link Vouched}. Resolves to undefined without one. */
-  vouch(files: number): Promise<Vouched | undefined>
+  /** Asks a running watch which directories are unchanged; see {@link Confirmed}. Resolves to undefined without one. */
+  confirm(files: number): Promise<Confirmed | undefined>
 }
 
 /**
@@ -173,7 +173,7 @@ interface FilesWatch extends Required<Pick<Provider, 'watch' | 'degraded'>> {
  */
 function createWatch(places: Places, options: Omit<WatchOptions, 'root'>, log: Log, closing: AbortSignal): FilesWatch {
   /** The knowledge of the running watches. */
-  const vouching = new Set<Vouching>()
+  const confirmations = new Set<Confirmations>()
   /** Running watches that are degraded. */
   const degraded = new Map<AbortSignal, Degradation>()
   const watch = async (caller: AbortSignal): Promise<AsyncIterable<Change>> => {
@@ -187,7 +187,7 @@ function createWatch(places: Places, options: Omit<WatchOptions, 'root'>, log: L
     try {
       const inbox = openInbox(
         { ...options, root: { real: places.real, at: root.at } },
-        { log, report, vouching, signal },
+        { log, report, confirmations, signal },
       )
       await inbox.next()
       signal.throwIfAborted()
@@ -196,11 +196,11 @@ function createWatch(places: Places, options: Omit<WatchOptions, 'root'>, log: L
       root.close()
     }
   }
-  const vouch: FilesWatch['vouch'] = async (files) => {
-    const [running] = vouching
+  const confirm: FilesWatch['confirm'] = async (files) => {
+    const [running] = confirmations
     return running?.ask(files)
   }
-  return { watch, degraded: () => degraded.values().next().value, vouch }
+  return { watch, degraded: () => degraded.values().next().value, confirm }
 }
 
 interface Inbox {
@@ -212,23 +212,23 @@ interface Inbox {
 interface Surroundings {
   readonly log: Log
   readonly report: (degraded: Degradation | undefined) => void
-  readonly vouching: Set<Vouching>
+  readonly confirmations: Set<Confirmations>
   readonly signal: AbortSignal
 }
 
-function openInbox(options: WatchOptions, { log, report, vouching, signal }: Surroundings): Inbox {
+function openInbox(options: WatchOptions, { log, report, confirmations, signal }: Surroundings): Inbox {
   const { port1: port, port2 } = new MessageChannel()
   const messages: Exclude<FromThread, { log: unknown } | { degraded: unknown } | { dues: unknown }>[] = []
   let wake = () => {}
   let closed = false
   let failure: unknown
 
-  const mine = createVouching(() => port.postMessage('dues' satisfies Request))
+  const mine = createConfirmations(() => port.postMessage('dues' satisfies Request))
   const close = () => {
     if (closed) return
     closed = true
     signal.removeEventListener('abort', close)
-    vouching.delete(mine)
+    confirmations.delete(mine)
     mine.close()
     port.close()
     release()
@@ -260,7 +260,7 @@ function openInbox(options: WatchOptions, { log, report, vouching, signal }: Sur
       if (message !== undefined && 'armed' in message) {
         // A watch alone must not keep the process alive.
         port.unref()
-        vouching.add(mine)
+        confirmations.add(mine)
         return []
       }
       if (message !== undefined && 'changes' in message) {

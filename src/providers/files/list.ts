@@ -3,17 +3,15 @@ import { inGroups } from '../../core/kit/groups.ts'
 import { comparePaths, resumeIn } from '../../core/path.ts'
 import type { Entry, ListQuery } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
-import { breath } from './breath.ts'
+import { breath, indexAfter } from './breath.ts'
 import { createEntries, describeDirectory, type Headings } from './entries.ts'
 import type { Route } from './kept.ts'
-import { createLookedCache, type Looked, type LookedCache } from './looked.ts'
 import type { Rules } from './media.ts'
-import type { NameCache, Names } from './names.ts'
-import { indexAfter } from './order.ts'
+import { createLookedCache, type Looked, type LookedCache, type NameCache, type Names } from './names.ts'
 import type { Pool } from './pool.ts'
 import type { PermitOptions } from './stats.ts'
-import type { Vouched } from './vouching.ts'
 import { type Allows, identityOf, maxDepth, type Position, type Walk } from './walk.ts'
+import type { Confirmed } from './watch-confirm.ts'
 
 /** Lists files, and describes one file or directory. Both return the same entry for a file. */
 interface Lister {
@@ -29,9 +27,9 @@ interface ListerOptions {
   readonly rules: Rules
   readonly headings: Headings
   readonly pool: Pool
-  /** Asks a running watch which facts it vouches for: these are not read from the disk again. */
-  readonly vouch?: (files: number) => Promise<Vouched | undefined>
-  /** How long vouched facts are kept, in milliseconds. */
+  /** Asks a running watch which directories are unchanged: the facts in them are not read from the disk again. */
+  readonly confirm?: (files: number) => Promise<Confirmed | undefined>
+  /** How long confirmed facts are kept, in milliseconds. */
   readonly keptMs: number
   /** Throws when the provider is closed, or the signal has aborted. */
   readonly check: (signal: AbortSignal) => void
@@ -59,7 +57,7 @@ const maxTried = 1000
  */
 const [unasked, unaskedAgain] = [64, 8]
 /** How long the answer of the watch is used, in milliseconds: a list shows no state older than that. */
-const vouchedMs = 20
+const confirmedMs = 20
 
 export function createLister({
   walk,
@@ -68,7 +66,7 @@ export function createLister({
   rules,
   headings,
   pool,
-  vouch,
+  confirm,
   keptMs,
   check,
 }: ListerOptions): Lister {
@@ -121,7 +119,7 @@ export function createLister({
       for (const { position } of frames.splice(1)) position.place.close()
     }
     let size = firstGroup
-    const lookedIn = createKnown(vouch, cache)
+    const lookedIn = createKnown(confirm, cache)
     try {
       const start = await walk.to(prefix, signal, allows)
       try {
@@ -174,20 +172,20 @@ export function createLister({
   }
 }
 
-/** Creates a function for one list that returns the known facts of a directory, if a watch vouches for them. */
-function createKnown(vouch: ListerOptions['vouch'], cache: LookedCache) {
+/** Creates a function for one list that returns the known facts of a directory, if a watch confirms that they are unchanged. */
+function createKnown(confirm: ListerOptions['confirm'], cache: LookedCache) {
   let count = 0
-  let vouched: Vouched | undefined
+  let confirmed: Confirmed | undefined
   let askedAt = Number.NEGATIVE_INFINITY
   return async ({ identity, names, index }: Frame, more: number): Promise<Looked | undefined> => {
     count += more
-    if (vouch === undefined) return undefined
+    if (confirm === undefined) return undefined
     if (count < (cache.knows(names) ? unaskedAgain : unasked)) return cache.comparing(names)
-    if (performance.now() - askedAt > vouchedMs) {
+    if (performance.now() - askedAt > confirmedMs) {
       askedAt = performance.now()
-      vouched = await vouch(names.names.length - index)
+      confirmed = await confirm(names.names.length - index)
     }
-    const state = vouched?.(identity)
+    const state = confirmed?.(identity)
     return state === undefined ? cache.comparing(names) : cache.of(names, state)
   }
 }

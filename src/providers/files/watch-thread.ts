@@ -2,7 +2,7 @@ import { type MessagePort, Worker } from 'node:worker_threads'
 import type { ErrorKind } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
-import type { Dues } from './vouching.ts'
+import type { Dues } from './watch-confirm.ts'
 import type { WatchOptions } from './watch-run.ts'
 
 /** Begins a watch. Messages on its port are {@link Request}s, and closing it ends the watch. */

@@ -1,14 +1,13 @@
 import type { BigIntStats } from 'node:fs'
 import { isResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { indexAfter } from './breath.ts'
 import { type NameCache, sameAliases } from './names.ts'
-import { indexAfter } from './order.ts'
 import type { Pool } from './pool.ts'
 import { kindOf, lookAtAll, modeAllows, type PermitOptions } from './stats.ts'
 import { identityOf, maxDepth, mayRead, type Position, type Walk } from './walk.ts'
-import type { Directories, Directory } from './watch-directories.ts'
+import { createSnapshot, type Directories, type Directory } from './watch-directories.ts'
 import type { Schedule } from './watch-schedule.ts'
-import { createSnapshot } from './watch-snapshot.ts'
 
 /** Finds the directories that are served, and compares them with their known state. */
 export interface Tree {

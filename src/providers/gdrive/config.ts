@@ -1,11 +1,9 @@
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
-import { path, secrets, service } from '../../schema/effects.ts'
 import { duration, interval, secret, size, text } from '../../schema/fields.ts'
 import { type Finding, refusal } from '../../schema/refusals.ts'
-import { namedSecret, requireSecret } from '../../schema/secret.ts'
-import { documentEffects, documentsShape } from '../../schema/shapes.ts'
-import { resolveFolder } from '../../schema/values.ts'
+import { documentEffects, documentsShape, path, secrets, service } from '../../schema/shapes.ts'
+import { namedSecret, requireSecret, resolveFolder } from '../../schema/values.ts'
 import { defineSource, type FindingContext, type OpenSource, type OptionsOf } from '../source.ts'
 
 const id = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, {

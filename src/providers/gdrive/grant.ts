@@ -3,9 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { ResourceError } from '../../core/errors.ts'
 import { followFor } from '../../core/kit/abort.ts'
-import { defined } from '../../core/kit/defined.ts'
-import { type Authorization, createOAuth, type RefreshToken, scope } from './credentials.ts'
-import type { OAuthClient } from './options.ts'
+import { defined } from '../../core/kit/object.ts'
+import { type Authorization, createOAuth, type OAuthClient, type RefreshToken, scope } from './options.ts'
 import { createTransport, faultOf, standInEndpoint } from './transport.ts'
 
 interface GrantOptions {

@@ -1,7 +1,6 @@
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
 import { createRecent } from '../../core/kit/lru.ts'
-import { requireKeys } from '../../core/kit/required.ts'
+import { defined, requireKeys } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { comparePaths, isPath } from '../../core/path.ts'
 import type {
@@ -17,7 +16,7 @@ import type {
   Template,
 } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
-import { createLooking } from '../looking.ts'
+import { createLooking } from '../../wrap/polled.ts'
 import { createClient } from './client.ts'
 import { isServed, mayRead, shownType, titleOf } from './model.ts'
 import { completeOptions, type GdriveOptions } from './options.ts'

@@ -1,5 +1,5 @@
 import type { drive_v3 } from '@googleapis/drive'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { indexer } from '../../core/mount-reader.ts'
 import type { Principal } from '../../core/provider.ts'
 import { mimeTypeOf } from '../files/media.ts'

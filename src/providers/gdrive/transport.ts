@@ -1,6 +1,6 @@
 import { invalid, notFound, ResourceError } from '../../core/errors.ts'
 import { followFor } from '../../core/kit/abort.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { traceContext } from '../../core/trace.ts'
 import { isLoopback } from '../../core/uri.ts'
 import { parseEndpoint } from '../objects/endpoint.ts'

@@ -1,4 +1,4 @@
-import { firstIndex } from '../../core/kit/first-index.ts'
+import { firstIndex } from '../../core/kit/sorted.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Change } from '../../core/provider.ts'
 import { breath } from '../files/breath.ts'

@@ -1,6 +1,6 @@
 import { isResourceError } from '../../core/errors.ts'
 import { followFor } from '../../core/kit/abort.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { completeOptions } from './options.ts'
 import { openRepository } from './repository.ts'

@@ -1,6 +1,6 @@
 import { invalid } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
 import { createRecent } from '../../core/kit/lru.ts'
+import { defined } from '../../core/kit/object.ts'
 import { isPath } from '../../core/path.ts'
 import type { Params } from '../../core/provider.ts'
 import type { Launcher } from './launch.ts'

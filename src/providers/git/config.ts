@@ -1,7 +1,6 @@
 import * as z from '../../schema/builder.ts'
-import { path, paths, program } from '../../schema/effects.ts'
 import { duration, glob, size, text } from '../../schema/fields.ts'
-import { documentEffects, documentsShape } from '../../schema/shapes.ts'
+import { documentEffects, documentsShape, path, paths, program } from '../../schema/shapes.ts'
 import { filesShape } from '../files/config.ts'
 import { defineSource } from '../source.ts'
 

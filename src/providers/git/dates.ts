@@ -1,8 +1,208 @@
 import { isResourceError } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
-import { createAssignment, createChangeReader, type FileDates, type Step } from './dates-walk.ts'
 import type { Launcher } from './launch.ts'
-import { createSlices } from './slices.ts'
+import { createSlices, type Slices } from './slices.ts'
+
+/** Dates of the last change of the files at a commit, by path, in milliseconds since 1970. Files without a known date are missing. */
+export type FileDates = Pick<PathMap<number>, 'get' | 'has' | 'size' | typeof Symbol.iterator>
+
+/** One commit of a walk through the history. `time` is the commit time, in milliseconds. */
+interface Step {
+  readonly commit: string
+  readonly parents: readonly string[]
+  readonly time: number
+}
+
+/** Finds for every path the commit that last changed it. */
+interface Assignment {
+  readonly dates: FileDates
+  /** Takes the next commit and its changed paths, compared with each parent (for a root commit: with the empty tree). */
+  take(step: Step, changes: readonly ChangedPaths[]): Promise<void>
+  /** Whether the commit of every path was found. */
+  isDone(): boolean
+}
+
+/** The paths that a commit changed compared with a parent; a `Set` also satisfies it. */
+interface ChangedPaths {
+  has(path: string): boolean
+  keys(): Iterable<string>
+}
+
+/** Some paths, or all except some. */
+interface Paths {
+  readonly all: boolean
+  readonly named: PathMap<true>
+}
+
+/**
+ * Follows paths through the history as `git log -- PATH` does: a commit that differs from every parent in a path is its last one, otherwise
+ * the path continues at the first parent with the same content. So every path belongs to one commit at a time, and all paths that are
+ * unchanged so far move together, without being enumerated.
+ *
+ * Commits come newest first. A commit whose child comes later (clocks differ) is skipped: its paths have no date.
+ */
+export function createAssignment(start: string, known: (commit: string) => FileDates | undefined): Assignment {
+  const slices = createSlices()
+  const dates = createPathMap<number>()
+  const pending = new Map<string, Paths>([[start, { all: true, named: createPathMap() }]])
+  const passed = new Set<string>()
+  let lost = false
+
+  const handOn = async (paths: Paths, parent: string) => {
+    if (!paths.all && paths.named.size === 0) return
+    const there = known(parent)
+    if (there !== undefined) {
+      for (const [path, time] of there) {
+        if (holds(paths, path)) dates.set(path, time)
+        if (slices.due()) await slices.rest()
+      }
+    } else if (passed.has(parent)) lost = true
+    else pending.set(parent, await union(pending.get(parent), paths, slices))
+  }
+
+  return {
+    dates,
+    isDone: () => pending.size === 0 && !lost,
+    take: async ({ commit, parents, time }, changes) => {
+      passed.add(commit)
+      const paths = pending.get(commit)
+      if (paths === undefined) return
+      pending.delete(commit)
+      const [first = createPathMap<true>(), ...others] = changes
+      const moved = others.map((): Paths => ({ all: false, named: createPathMap() }))
+      for (const path of first.keys()) {
+        if (slices.due()) await slices.rest()
+        if (!holds(paths, path)) continue
+        drop(paths, path)
+        const same = others.findIndex((other) => !other.has(path))
+        if (same === -1) dates.set(path, time)
+        else moved[same]?.named.set(path, true)
+      }
+      const [parent, ...rest] = parents
+      if (parent !== undefined) await handOn(paths, parent)
+      for (const [index, other] of rest.entries())
+        await handOn(moved[index] ?? { all: false, named: createPathMap() }, other)
+    },
+  }
+}
+
+function holds({ all, named }: Paths, path: string): boolean {
+  return named.has(path) !== all
+}
+
+function drop({ all, named }: Paths, path: string): void {
+  if (all) named.set(path, true)
+  else named.delete(path)
+}
+
+async function union(a: Paths | undefined, b: Paths, slices: Slices): Promise<Paths> {
+  if (a === undefined) return b
+  const [whole, part] = a.all ? [a, b] : [b, a]
+  for (const path of part.named.keys()) {
+    if (whole.all) whole.named.delete(path)
+    else whole.named.set(path, true)
+    if (slices.due()) await slices.rest()
+  }
+  return whole
+}
+
+/** Parses `git diff-tree --stdin --raw -z --always`: an id for each comparison, then metadata and a path for each change. */
+function createChangeReader(steps: readonly Step[], take: Assignment['take']) {
+  let index = -1
+  let changes: PathMap<true>[] = []
+  let rest: Buffer = Buffer.alloc(0)
+  let isPath = false
+
+  const expected = (step: Step | undefined) => Math.max(1, step?.parents.length ?? 1)
+
+  /** Passes a commit on once all its comparisons are complete. */
+  const finish = async () => {
+    const step = steps[index]
+    if (step !== undefined && changes.length === expected(step)) {
+      await take(step, changes)
+      changes = []
+      index++
+    } else if (index === -1) index = 0
+    changes.push(createPathMap())
+  }
+
+  return {
+    read: async (chunk: Buffer): Promise<void> => {
+      const all = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
+      let start = 0
+      for (let end = all.indexOf(0); end !== -1; end = all.indexOf(0, start)) {
+        if (isPath) changes.at(-1)?.set(all.toString('utf8', start, end), true)
+        else if (all[start] !== 0x3a) await finish()
+        // A change begins with a colon; its path follows.
+        isPath = !isPath && all[start] === 0x3a
+        start = end + 1
+      }
+      rest = all.subarray(start)
+    },
+    end: async (): Promise<void> => {
+      const step = steps[index]
+      if (step !== undefined && changes.length === expected(step)) await take(step, changes)
+    },
+  }
+}
+
+/**
+ * A map of paths that never blocks the event loop for long as it grows: it is split into several maps. A single map of a million keys is
+ * rehashed in one step when it is full, which takes 80 ms.
+ */
+interface PathMap<V> {
+  readonly size: number
+  get(path: string): V | undefined
+  has(path: string): boolean
+  set(path: string, value: V): void
+  delete(path: string): void
+  keys(): IterableIterator<string>
+  [Symbol.iterator](): IterableIterator<readonly [path: string, value: V]>
+}
+
+const maxParts = 256
+/** Maximum number of paths in a single map. */
+const maxUndivided = 16_384
+
+function createPathMap<V>(): PathMap<V> {
+  let maps: readonly Map<string, V>[] = [new Map()]
+  let size = 0
+  const mapFor = (path: string) => maps[hash(path) % maps.length] as Map<string, V>
+  const divide = () => {
+    const [all] = maps
+    maps = Array.from({ length: maxParts }, () => new Map())
+    for (const [path, value] of all ?? []) mapFor(path).set(path, value)
+  }
+  return {
+    get size() {
+      return size
+    },
+    get: (path) => mapFor(path).get(path),
+    has: (path) => mapFor(path).has(path),
+    set: (path, value) => {
+      if (size === maxUndivided && maps.length === 1) divide()
+      const map = mapFor(path)
+      if (!map.has(path)) size++
+      map.set(path, value)
+    },
+    delete: (path) => {
+      if (mapFor(path).delete(path)) size--
+    },
+    keys: function* () {
+      for (const map of maps) yield* map.keys()
+    },
+    *[Symbol.iterator]() {
+      for (const map of maps) yield* map
+    },
+  }
+}
+
+/** Hashes the last characters, because the first ones are often the same. Not negative. */
+function hash(path: string): number {
+  let value = 0
+  for (let i = Math.max(0, path.length - 32); i < path.length; i++) value = (value * 31 + path.charCodeAt(i)) | 0
+  return (value ^ (value >>> 8) ^ (value >>> 16)) >>> 0
+}
 
 export interface Dates {
   /** Returns the dates of the last commits of all files at a commit, as `git log -1 -- PATH` prints for each of them. */
@@ -23,10 +223,7 @@ interface DatesOptions {
 const maxRememberedDates = 500_000
 const maxSteps = 512 * 1024 * 1024
 
-/**
- * Finds the dates of all files in one walk: two processes, whatever the number of files. The walk first goes back only to the previously
- * requested commit, whose dates are known.
- */
+/** Finds the dates of all files in one walk of two processes. It first goes back only to the last requested commit, whose dates are known. */
 export function createDates({ launcher, maxCommits, budgetMs, shallow }: DatesOptions): Dates {
   const known = createRecent<FileDates>(maxRememberedDates, ({ size }) => size + 1000)
   const walking = new Map<string, Promise<FileDates>>()
@@ -93,11 +290,8 @@ export function createDates({ launcher, maxCommits, budgetMs, shallow }: DatesOp
       }
       const found = known.get(commit)
       if (found !== undefined) return Promise.resolve(found)
-      let walked = walking.get(commit)
-      if (walked === undefined) {
-        walked = find(commit).finally(() => walking.delete(commit))
-        walking.set(commit, walked)
-      }
+      const walked = walking.get(commit) ?? find(commit).finally(() => walking.delete(commit))
+      walking.set(commit, walked)
       return walked
     },
   }

@@ -1,6 +1,5 @@
 import { notFound, ResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
-import { requireKeys } from '../../core/kit/required.ts'
+import { defined, requireKeys } from '../../core/kit/object.ts'
 import type { Content, Context, Entry, Provider, ReadRequest, Template } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { untilAbort } from '../files/pool.ts'

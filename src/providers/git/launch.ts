@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { lstatSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type ChildLimits, childLimits } from '../../core/kit/child-limits.ts'
+import { type ChildLimits, childLimits } from '../../core/kit/workers.ts'
 import type { Log } from '../../core/log.ts'
 import { createPool } from '../files/pool.ts'
 import { spawnLimited } from '../program.ts'

@@ -1,5 +1,5 @@
 import { invalid, notFound } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { isPath } from '../../core/path.ts'
 import type { Content, Entry, Params } from '../../core/provider.ts'
 import { type Commits, formatLog, type Named, parseLogQuery, readLog } from './commits.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { ResourceError } from '../../core/errors.ts'
 import type { PathTest } from '../../core/glob.ts'
-import { firstIndex } from '../../core/kit/first-index.ts'
+import { firstIndex } from '../../core/kit/sorted.ts'
 import { comparePaths } from '../../core/path.ts'
 import { linked } from './anchors.ts'
 import { entriesOf, type Folder, holdIn, LinkError, lookIn, openIn } from './folder.ts'

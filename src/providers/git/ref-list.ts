@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { ResourceError } from '../../core/errors.ts'
 import type { PathTest } from '../../core/glob.ts'
-import { firstIndex } from '../../core/kit/first-index.ts'
+import { firstIndex } from '../../core/kit/sorted.ts'
 import { isPath } from '../../core/path.ts'
 import type { HeldFile } from './folder.ts'
 import { type Slices, sortInSlices } from './slices.ts'

@@ -1,7 +1,7 @@
 import { createHash, type Hash, randomUUID } from 'node:crypto'
 import { open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { Anchors } from './anchors.ts'
 import { type Folder, readIn } from './folder.ts'
 import type { Launcher } from './launch.ts'

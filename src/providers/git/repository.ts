@@ -1,7 +1,7 @@
 import { rm, stat, writeFile } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import { invalid, type ResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { findProgram, isProgram } from '../program.ts'
 import { type Anchored, anchor } from './anchors.ts'
 import { type Folder, openFolder, readIn } from './folder.ts'

@@ -5,7 +5,7 @@ import { type Guard, refusedHost, sendGuarded } from '../../core/address-guard.t
 import { isResourceError, ResourceError } from '../../core/errors.ts'
 import { type HttpUrl, originOf, resolveHttpUrl } from '../../core/http-url.ts'
 import { followFor } from '../../core/kit/abort.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 
 interface ClientOptions {
   readonly guard: Guard

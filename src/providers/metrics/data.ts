@@ -1,4 +1,4 @@
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { type At, distinctLabels, formatLabels, type Gap, type Shown, type ShownSeries, type Summary } from './shown.ts'
 import { formatDuration, formatOf, formatTime, type ValueFormat } from './units.ts'
 

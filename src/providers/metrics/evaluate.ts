@@ -1,5 +1,5 @@
 import { invalid } from '../../core/errors.ts'
-import { firstIndex } from '../../core/kit/first-index.ts'
+import { firstIndex } from '../../core/kit/sorted.ts'
 import { createReader, type Matcher, parseMatchers, type Series } from './source.ts'
 import { parseDuration, type Span } from './units.ts'
 

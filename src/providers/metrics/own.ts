@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { defined } from '../../core/kit/defined.ts'
-import type { Measured } from '../../core/measurements.ts'
+import { defined } from '../../core/kit/object.ts'
+import type { Measured } from '../../core/log.ts'
 import type { Labels, Metric, Series } from './source.ts'
 import { unitIn } from './units.ts'
 

@@ -1,5 +1,4 @@
-import { defined } from '../../core/kit/defined.ts'
-import { isObject } from '../../core/kit/object.ts'
+import { defined, isObject } from '../../core/kit/object.ts'
 import { noAnswer } from './request.ts'
 import type { PageName } from './source.ts'
 

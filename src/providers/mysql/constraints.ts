@@ -1,5 +1,5 @@
-import { identityOf } from '../relational/batch.ts'
 import type { ObjectName } from '../relational/model.ts'
+import { identityOf } from '../relational/names.ts'
 import type { Session } from './session.ts'
 import { type Cells, listed, readableColumn, servedSchema } from './sql.ts'
 

@@ -1,5 +1,4 @@
-import { defined } from '../../core/kit/defined.ts'
-import { identityOf } from '../relational/batch.ts'
+import { defined } from '../../core/kit/object.ts'
 import {
   type Column,
   type ForeignKey,
@@ -10,6 +9,7 @@ import {
   type RelationKind,
   roundEstimate,
 } from '../relational/model.ts'
+import { identityOf } from '../relational/names.ts'
 import type { Constraint } from './constraints.ts'
 import { hasRows, tableFacts } from './page.ts'
 import { type RawColumn, type RawIndex, type RawTable, readRaw } from './raw.ts'

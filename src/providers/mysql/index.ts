@@ -1,4 +1,4 @@
-import { requireKeys } from '../../core/kit/required.ts'
+import { requireKeys } from '../../core/kit/object.ts'
 import type { Provider } from '../../core/provider.ts'
 import type { RowOptions } from '../relational/index.ts'
 import type { ObjectName, PageOptions, Source, SourceContext } from '../relational/model.ts'

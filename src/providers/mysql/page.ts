@@ -1,6 +1,5 @@
 import { invalid, notFound } from '../../core/errors.ts'
 import { comparePaths } from '../../core/path.ts'
-import { identityOf } from '../relational/batch.ts'
 import type {
   KeyQuery,
   Listed,
@@ -11,7 +10,7 @@ import type {
   RowPage,
   RowQuery,
 } from '../relational/model.ts'
-import { nameOf as objectOf, keyOf as pathKeyOf, segmentOf } from '../relational/names.ts'
+import { identityOf, nameOf as objectOf, keyOf as pathKeyOf, segmentOf } from '../relational/names.ts'
 import { isUnusableValue } from './errors.ts'
 import { servedRoutine } from './routines.ts'
 import type { Session } from './session.ts'

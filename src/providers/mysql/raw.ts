@@ -1,5 +1,5 @@
-import { identityOf } from '../relational/batch.ts'
 import type { Check, ObjectName, Trigger } from '../relational/model.ts'
+import { identityOf } from '../relational/names.ts'
 import { type Constraint, readConstraints } from './constraints.ts'
 import type { Session } from './session.ts'
 import { type Cells, listed, nameOf, quoteName, readableColumn } from './sql.ts'

@@ -1,5 +1,5 @@
-import { identityOf } from '../relational/batch.ts'
 import type { ObjectName, Overload, Routine } from '../relational/model.ts'
+import { identityOf } from '../relational/names.ts'
 import { grouped } from './raw.ts'
 import type { Session } from './session.ts'
 import { type Cells, ended, listed, nameOf, quoteName, quoteText } from './sql.ts'

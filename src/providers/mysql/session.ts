@@ -1,7 +1,7 @@
 import { connect, isIP, type Socket } from 'node:net'
 import { type Connection, type ConnectionOptions, createConnection } from 'mysql2'
 import { invalid } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { decodeComponent, isLoopback } from '../../core/uri.ts'
 import type { ServerSettings, TlsOptions } from '../relational/open.ts'
 import { type Facts, readFacts, requireHarmless } from './account.ts'

@@ -1,5 +1,5 @@
 import { invalid } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { duration, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
 import { documentEffects, documentsShape } from '../../schema/shapes.ts'

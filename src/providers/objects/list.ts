@@ -1,14 +1,13 @@
 import { ResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
 import { afterSubtree, baseName, comparePaths } from '../../core/path.ts'
 import type { Entry, ListQuery } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { mimeTypeOf } from '../files/media.ts'
 import { untilAbort } from '../files/pool.ts'
-import type { OddKeys } from './odd-keys.ts'
 import { storedType } from './read.ts'
-import type { ObjectFacts, ObjectPage, ObjectStore, PageQuery } from './store.ts'
+import type { ObjectFacts, ObjectPage, ObjectStore, OddKeys, PageQuery } from './store.ts'
 
 /** Maximum number of keys in one answer. */
 const wholePage = 1000

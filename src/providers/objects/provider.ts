@@ -7,9 +7,8 @@ import { directoryMimeType } from '../../core/view.ts'
 import { untilAbort } from '../files/pool.ts'
 import { silent } from './endpoint.ts'
 import { createLister, createRemainders, entryOf } from './list.ts'
-import { createOddKeys } from './odd-keys.ts'
 import { createReader } from './read.ts'
-import { ObjectFault, type ObjectStore } from './store.ts'
+import { createOddKeys, ObjectFault, type ObjectStore } from './store.ts'
 
 interface ObjectsOptions {
   /** Prefix of all served keys, which paths do not contain. Empty, or ending in `/`. */

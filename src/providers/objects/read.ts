@@ -1,6 +1,6 @@
 import { isLater, isResourceError, later, ResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
 import { createRecent } from '../../core/kit/lru.ts'
+import { defined } from '../../core/kit/object.ts'
 import { isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { baseName } from '../../core/path.ts'

@@ -1,7 +1,6 @@
 import * as z from '../../schema/builder.ts'
-import { path } from '../../schema/effects.ts'
 import { glob, text } from '../../schema/fields.ts'
-import { documentEffects, documentsShape } from '../../schema/shapes.ts'
+import { documentEffects, documentsShape, path } from '../../schema/shapes.ts'
 import { resolveFolder } from '../../schema/values.ts'
 import { defineSource, type OpenSource } from '../source.ts'
 

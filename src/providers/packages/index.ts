@@ -1,6 +1,6 @@
 import { invalid, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
-import { requireKeys } from '../../core/kit/required.ts'
+import { requireKeys } from '../../core/kit/object.ts'
 import { afterSubtree, comparePaths } from '../../core/path.ts'
 import type { Context, Provider, Template } from '../../core/provider.ts'
 import { breath } from '../files/breath.ts'

@@ -1,7 +1,7 @@
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls'
 import pg from 'pg'
 import { errorCodeOf, invalid, isResourceError, ResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { isLoopback } from '../../core/uri.ts'
 import type { RowOptions } from '../relational/index.ts'
 import type { ServerOptions, TlsOptions } from '../relational/open.ts'

@@ -1,6 +1,5 @@
 import type { Column, EnumType, Extension, ObjectName, Overload, RelationKind, Routine } from '../relational/model.ts'
-import { ownRoutine } from './page.ts'
-import { openSchema, quoteName, quoteText, type Session, servedSchema } from './sql.ts'
+import { openSchema, ownRoutine, quoteName, quoteText, type Session, servedSchema } from './sql.ts'
 
 /** Input of a generated definition. It holds only parts that the role may see. */
 export interface ForDefinition extends ObjectName {

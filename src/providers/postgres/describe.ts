@@ -1,4 +1,4 @@
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import {
   type Column,
   type ForeignKey,
@@ -11,8 +11,7 @@ import {
   type Trigger,
 } from '../relational/model.ts'
 import { definitionOf, type ForDefinition } from './ddl.ts'
-import { kindOf } from './page.ts'
-import { openSchema, readableRows, type Session, type Statement, servedSchema, visibleRelation } from './sql.ts'
+import { kindOf, openSchema, readableRows, type Session, type Statement, servedSchema, visibleRelation } from './sql.ts'
 
 /** A column in the result of the statement. */
 interface RawColumn {

@@ -1,4 +1,4 @@
-import { requireKeys } from '../../core/kit/required.ts'
+import { requireKeys } from '../../core/kit/object.ts'
 import type { Provider } from '../../core/provider.ts'
 import type { ObjectName, PageOptions, Source, SourceContext } from '../relational/model.ts'
 import { keyOf } from '../relational/names.ts'
@@ -13,10 +13,9 @@ import {
 import { isDisturbed, isEnded, isUnusableValue, type PostgresOptions, type Target, targetOf } from './connection.ts'
 import { describeEnums, describeRoutines, readExtensions } from './ddl.ts'
 import { describeRelations } from './describe.ts'
-import { readPage } from './page.ts'
 import { type RowSettings, readKeys, readRows, readStamps } from './rows.ts'
 import { openSession } from './session.ts'
-import { channel, type Session, servedSchema } from './sql.ts'
+import { channel, readPage, type Session, servedSchema } from './sql.ts'
 
 export type { PostgresOptions, PostgresRowOptions, TlsOptions } from './connection.ts'
 

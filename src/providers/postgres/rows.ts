@@ -1,5 +1,5 @@
 import { invalid, isResourceError, notFound } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { KeyQuery, ObjectName, PageOptions, Row, RowPage, RowQuery, SourceContext } from '../relational/model.ts'
 import { isUnusableValue } from './connection.ts'
 import { nameOf } from './ddl.ts'

@@ -1,6 +1,5 @@
 import { invalid, isResourceError, notFound } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
-import { requireKeys } from '../../core/kit/required.ts'
+import { defined, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type {
   Audience,

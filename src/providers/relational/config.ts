@@ -1,8 +1,8 @@
 import * as z from '../../schema/builder.ts'
-import { type Effect, type Context as EffectContext, path, secrets, service } from '../../schema/effects.ts'
 import { count, duration, glob, interval, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import type { SecretSource } from '../../schema/secret.ts'
+import { type Effect, type Context as EffectContext, path, secrets, service } from '../../schema/shapes.ts'
+import type { SecretSource } from '../../schema/values.ts'
 
 /** A time-out of at least 100 ms, because connections over a network take some time. */
 const patience = duration.refine((ms) => ms >= 100 && ms <= 3_600_000, {

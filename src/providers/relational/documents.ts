@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
 import { invalid } from '../../core/errors.ts'
 import { rowsMimeType } from '../../core/found.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { Content, Params } from '../../core/provider.ts'
-import { identityOf } from './batch.ts'
 import type { EnumType, Extension, ObjectName, Relation, Routine, Source, SourceContext } from './model.ts'
-import { segmentOf } from './names.ts'
+import { identityOf, segmentOf } from './names.ts'
 
 /** The MIME types of the resources. docs/providers/postgres.md describes the formats. */
 export const mimeTypes = {

@@ -1,6 +1,5 @@
 import { notFound } from '../../core/errors.ts'
 import type { Content, Context, Entry, Provider, ReadRequest, Template } from '../../core/provider.ts'
-import { createBatcher } from './batch.ts'
 import {
   enumDocument,
   extensionsDocument,
@@ -13,7 +12,7 @@ import {
 } from './documents.ts'
 import { createCompleter, createLister } from './list.ts'
 import type { ObjectName, Relation, Source, SourceContext } from './model.ts'
-import { keyOf, type Place, placeOf } from './names.ts'
+import { createBatcher, keyOf, type Place, placeOf } from './names.ts'
 import { createRowRules, type RowOptions, readRow, readRows, rowParts, type Table } from './rows.ts'
 import { createWatch } from './watch.ts'
 

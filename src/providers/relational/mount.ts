@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { invalid } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
-import { resolveSecret, type SecretSource } from '../../schema/secret.ts'
-import { resolveFolder } from '../../schema/values.ts'
+import { defined } from '../../core/kit/object.ts'
+import { resolveFolder, resolveSecret, type SecretSource } from '../../schema/values.ts'
 import type { OptionsOf } from '../source.ts'
 import type { connectionsShape, relationalShape, serverShape, timeoutShape } from './config.ts'
 

@@ -1,5 +1,5 @@
 import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Provider } from '../../core/provider.ts'
 import { type RelationalOptions, relational } from './index.ts'

@@ -1,7 +1,7 @@
 import { isAnswer, type RemoteView } from '../../client/index.ts'
 import type { RemoteTool, RemoteToolResult } from '../../client/target.ts'
 import { isResourceError, notFound, type ResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Change, ChangedKind } from '../../core/provider.ts'
 import type { ProvidedTool, ToolOutcome, ToolPart, Tools } from '../../core/tool.ts'

@@ -1,5 +1,5 @@
 import { ResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { count, duration, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'

@@ -1,8 +1,8 @@
-import type { Recording } from '../../core/abilities.ts'
 import { notFound } from '../../core/errors.ts'
-import { requireKeys } from '../../core/kit/required.ts'
+import { requireKeys } from '../../core/kit/object.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Completion, CompletionRequest, Content, Params, Provider, Template } from '../../core/provider.ts'
+import type { Recording } from '../../core/tool.ts'
 import type { Collection, Store } from '../../store/store.ts'
 import {
   createTags,

@@ -1,6 +1,6 @@
 import { ResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
 import { createRecent } from '../../core/kit/lru.ts'
+import { defined } from '../../core/kit/object.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Context, Entry, ListQuery } from '../../core/provider.ts'
 import type { Collection } from '../../store/store.ts'

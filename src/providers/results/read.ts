@@ -1,5 +1,5 @@
 import { invalid, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { Content, Params } from '../../core/provider.ts'
 import { once } from '../../store/index.ts'
 import type { Collection, Store } from '../../store/store.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { ResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { Row } from '../../store/store.ts'
 import type { Analysis, TaskType } from './record.ts'
 

@@ -1,4 +1,4 @@
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { Change } from '../../core/provider.ts'
 import type { Collection, Row, Store } from '../../store/store.ts'
 import { folders, recordPath, tagPath } from './places.ts'

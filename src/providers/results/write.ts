@@ -1,14 +1,14 @@
-import type { Stored } from '../../core/abilities.ts'
 import { invalid, ResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Scrubber } from '../../core/scrub.ts'
+import type { Stored } from '../../core/tool.ts'
 import type { Collection } from '../../store/store.ts'
 import type { Tags } from './list.ts'
 import { type Analysis, mapTexts, type NewAnalysis, parseAnalysis, timeOf } from './record.ts'
 import { digestOf, type Found, formatRow, idOf, parseRow, termsOf } from './row.ts'
 
-export type { Stored } from '../../core/abilities.ts'
+export type { Stored } from '../../core/tool.ts'
 
 /** Limits of the stored results. Eviction order: earliest expiry first, then oldest write. */
 export interface Keep {

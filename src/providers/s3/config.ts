@@ -1,9 +1,9 @@
 import { invalid } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
-import { secrets, service } from '../../schema/effects.ts'
 import { secret, text } from '../../schema/fields.ts'
-import { namedSecret, type SecretSource } from '../../schema/secret.ts'
+import { secrets, service } from '../../schema/shapes.ts'
+import { namedSecret, type SecretSource } from '../../schema/values.ts'
 import { bucketOptions, objectsEffects, objectsShape } from '../objects/config.ts'
 import { defineSource, type OpenSource } from '../source.ts'
 

@@ -1,7 +1,7 @@
 import { Transform } from 'node:stream'
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3'
 import { invalid } from '../../core/errors.ts'
-import { requireKeys } from '../../core/kit/required.ts'
+import { requireKeys } from '../../core/kit/object.ts'
 import type { Provider } from '../../core/provider.ts'
 import { traceContext } from '../../core/trace.ts'
 import { type Endpoint, guardedLookup, parseEndpoint } from '../objects/endpoint.ts'

@@ -1,8 +1,8 @@
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
-import { program } from '../../schema/effects.ts'
 import { duration, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
+import { program } from '../../schema/shapes.ts'
 import { defineSource, type OpenSource } from '../source.ts'
 
 const mostBytes = 64 * 2 ** 20

@@ -1,7 +1,7 @@
 import { isResourceError } from '../../core/errors.ts'
 import { type Found, type FoundHit, piecesOf, rowsMimeType } from '../../core/found.ts'
 import { followFor } from '../../core/kit/abort.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { MountReader } from '../../core/mount-reader.ts'
 import type { Principal } from '../../core/provider.ts'
 import { compileTemplate } from '../../core/template.ts'

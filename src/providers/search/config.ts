@@ -1,8 +1,7 @@
 import * as z from '../../schema/builder.ts'
-import { path, secrets, service } from '../../schema/effects.ts'
 import { duration, interval, secret, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { allowAddresses } from '../../schema/shapes.ts'
+import { allowAddresses, path, secrets, service } from '../../schema/shapes.ts'
 import { defineSource } from '../source.ts'
 
 /** Upper bound of the maximum size of an indexed text, in bytes. */

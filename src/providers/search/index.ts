@@ -1,4 +1,3 @@
-import type { Feeding, FeedStatus, MountProgress } from '../../core/abilities.ts'
 import { notFound } from '../../core/errors.ts'
 import {
   foundMimeType,
@@ -8,13 +7,13 @@ import {
   searchStatusMimeType,
   searchStatusPath,
 } from '../../core/found.ts'
-import { defined } from '../../core/kit/defined.ts'
-import { requireKeys } from '../../core/kit/required.ts'
+import { defined, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { MountReader } from '../../core/mount-reader.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Content, Context, Entry, Principal, Provider, ReadRequest, Template } from '../../core/provider.ts'
 import type { Scrubber } from '../../core/scrub.ts'
+import type { Feeding, FeedStatus, MountProgress } from '../../core/tool.ts'
 import { type FedMount, type Feed, readCurrent, readFeedStatus, startFeed } from '../../search/feed.ts'
 import { reads } from '../../search/feed-document.ts'
 import type { SearchHit, SearchIndex } from '../../search/search-index.ts'
@@ -22,7 +21,7 @@ import type { Store } from '../../store/index.ts'
 import { allowsFor, findHits, formatFound, formatHit, formatMarkdown, knownMounts, type Parts } from './answer.ts'
 import { type Asked, completeSearch, maxAfter, parameters, parseAsked } from './query.ts'
 
-export type { FeedStatus, MountProgress } from '../../core/abilities.ts'
+export type { FeedStatus, MountProgress } from '../../core/tool.ts'
 
 export interface SearchOptions {
   readonly index: SearchIndex

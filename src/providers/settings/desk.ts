@@ -1,7 +1,6 @@
 import { extname, join } from 'node:path'
 import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
-import { workerLimits } from '../../core/kit/child-limits.ts'
-import { createHost } from '../../core/kit/worker-host.ts'
+import { createHost, workerLimits } from '../../core/kit/workers.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../../core/provider.ts'
 import type { Layer } from '../../secrets/find.ts'
 import { createHarmless, keyOf } from '../../secrets/redactor.ts'

@@ -1,6 +1,5 @@
 import { compileGlobs } from '../../core/glob.ts'
-import { firstIndex } from '../../core/kit/first-index.ts'
-import type { Span } from '../../core/kit/spans.ts'
+import { firstIndex, type Span } from '../../core/kit/sorted.ts'
 import { redactedMark, replaceSpans } from '../../core/scrub.ts'
 import { redactPhrase } from '../../secrets/find.ts'
 import { type KeyKind, kindOfKey, looksOpaque } from '../../secrets/keys.ts'

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { invalid, isResourceError, notFound } from '../../core/errors.ts'
-import { workerLimits } from '../../core/kit/child-limits.ts'
-import { defined } from '../../core/kit/defined.ts'
-import { requireKeys } from '../../core/kit/required.ts'
+import { defined, requireKeys } from '../../core/kit/object.ts'
+import { workerLimits } from '../../core/kit/workers.ts'
 import { isPath } from '../../core/path.ts'
 import type {
   Change,

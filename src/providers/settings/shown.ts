@@ -1,4 +1,4 @@
-import { mergeSpans, type Span } from '../../core/kit/spans.ts'
+import { mergeSpans, type Span } from '../../core/kit/sorted.ts'
 import { createScrubber, redactedMark } from '../../core/scrub.ts'
 import type { Layer } from '../../secrets/find.ts'
 import { findSecrets } from '../../secrets/window.ts'

@@ -1,5 +1,5 @@
 import { invalid } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 
 /**
  * How a value is written, and so how the mark replaces it. `inside`: between quotes that stay. `quoted`: the mark needs quotes

@@ -1,5 +1,5 @@
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { comparePaths } from '../../core/path.ts'
 import { type Index, type Reference, type Relation, roundEstimate } from '../relational/model.ts'
 import { segmentOf } from '../relational/names.ts'

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { ResourceError } from '../../core/errors.ts'
-import { childLimits } from '../../core/kit/child-limits.ts'
+import { childLimits } from '../../core/kit/workers.ts'
 import { createCatalog } from './catalog.ts'
 import { failureOf, isLost, stale } from './failures.ts'
 import { openFile } from './file.ts'

@@ -1,5 +1,5 @@
-import { path } from '../../schema/effects.ts'
 import { text } from '../../schema/fields.ts'
+import { path } from '../../schema/shapes.ts'
 import {
   connectionsShape,
   databaseEffects,

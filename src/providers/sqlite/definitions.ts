@@ -1,4 +1,4 @@
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { ForeignKey, Reference, RelationKind } from '../relational/model.ts'
 
 /** Token of an SQL statement. Definitions are tokenized because SQLite keeps them as they were written. */

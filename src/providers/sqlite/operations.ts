@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { invalid, notFound } from '../../core/errors.ts'
-import { firstIndex } from '../../core/kit/first-index.ts'
+import { firstIndex } from '../../core/kit/sorted.ts'
 import type {
   KeyQuery,
   Listed,

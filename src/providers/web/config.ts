@@ -1,12 +1,11 @@
 import { invalid } from '../../core/errors.ts'
 import { isHttpUrl } from '../../core/http-url.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { parseAddress } from '../../core/uri.ts'
 import * as z from '../../schema/builder.ts'
-import { service } from '../../schema/effects.ts'
 import { globs, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { documentEffects, documentsShape, httpUrl, originEffects, originShape } from '../../schema/shapes.ts'
+import { documentEffects, documentsShape, httpUrl, originEffects, originShape, service } from '../../schema/shapes.ts'
 import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
 
 const path = z.string().regex(/^(?!\/)(?!.*\/$)[^?#]*$/, {

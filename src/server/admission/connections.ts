@@ -4,8 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { invalid } from '../../core/errors.ts'
 import type { Meter } from '../telemetry/meter.ts'
-import { burst, type ServedLimits, sustainedRate } from './limits.ts'
-import type { TurnedAway } from './refused.ts'
+import { burst, type ServedLimits, sustainedRate, type TurnedAway } from './limits.ts'
 
 /** The connections of a service, below the level of requests. */
 interface Sockets {

@@ -9,9 +9,8 @@ import { refuse, replyJson } from '../http/reply.ts'
 import type { Response } from '../protocol/messages.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import type { Addresses } from './connections.ts'
-import { createRate, type ServedLimits, sustainedRate } from './limits.ts'
+import { createRate, type ServedLimits, sustainedRate, type TurnedAway } from './limits.ts'
 import { type Overload, overloaded, statusOfOverload } from './overload.ts'
-import type { TurnedAway } from './refused.ts'
 
 /** Admission of requests: first authentication, then the rate limits. */
 export interface Entrance {

@@ -2,7 +2,7 @@ import type { Principal } from '../../core/provider.ts'
 import { codes, failure, isObject, type RequestId, type Response } from '../protocol/messages.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import type { Crowded } from './gate.ts'
-import type { TurnedAway } from './refused.ts'
+import type { TurnedAway } from './limits.ts'
 
 /** Answers that tell a client to retry later, in JSON-RPC and in HTTP. */
 

@@ -1,5 +1,5 @@
 import type { ServiceNetwork } from '../../core/address-guard.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { isObject } from '../protocol/messages.ts'
 import type { Verdict } from './caller.ts'
 

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { createServiceGuard, refusedHost, type ServiceNetwork, sendGuarded } from '../../core/address-guard.ts'
 import { ResourceError } from '../../core/errors.ts'
 import { parseHttpUrl } from '../../core/http-url.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 
 /** Time-out of a request to an issuer, in milliseconds. */
 const timeoutMs = 3000

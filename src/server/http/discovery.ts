@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { invalid } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Scrubber } from '../../core/scrub.ts'
 import type { Entrance } from '../admission/entrance.ts'
 import { canonicalResource } from '../auth/metadata.ts'
 import { revisions } from '../protocol/revisions.ts'
 import type { Audit } from '../telemetry/audit.ts'
-import { matchesTag } from './content/range.ts'
+import { matchesTag } from './content/serve.ts'
 import { refuse, replyFile, replyText } from './reply.ts'
 
 /** Public facts of a server, which anyone may know before they connect to it. */

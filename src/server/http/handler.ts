@@ -2,7 +2,7 @@ import { request as askOver, createServer, type IncomingMessage, type Server, ty
 import { type Duplex, duplexPair, Readable } from 'node:stream'
 import type { Catalog } from '../../core/catalog.ts'
 import { invalid } from '../../core/errors.ts'
-import { requireKeys } from '../../core/kit/required.ts'
+import { requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { View } from '../../core/view.ts'

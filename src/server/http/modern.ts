@@ -277,7 +277,7 @@ async function sendStreamed(
   stream: EventStream | undefined,
 ): Promise<void> {
   if (stream === undefined) return replyAnswer(response, answer)
-  const { collected } = await import('./content/streamed.ts')
+  const { collected } = await import('./content/sending.ts')
   stream.send(await collected(answer))
   stream.end()
 }

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import type { ContentLink, LinkFor } from '../auth/caller.ts'
 import { answerBuffers } from '../protocol/buffers.ts'
 import { streamedMessage } from '../protocol/json.ts'
 import {
@@ -10,7 +11,6 @@ import {
   formOf,
   type Request,
 } from '../protocol/messages.ts'
-import type { ContentLink, LinkFor } from './content/link.ts'
 
 /** Headers of every answer: no cache stores it, and no browser guesses another type. */
 const common = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' }
@@ -94,7 +94,7 @@ export function replyLong(
 /** Sends JSON with a content that is read while it is sent. */
 async function replyStreamed(response: Answer, status: number, body: unknown, headers?: Headers): Promise<void> {
   const { answer } = limitsOf(response)
-  const { writeStreamed } = await import('./content/streamed.ts')
+  const { writeStreamed } = await import('./content/sending.ts')
   const refuse = (error: Error) => replyBody(response, status, formatUnwritten(body, error, response[linkKey]), headers)
   await writeStreamed(
     response,

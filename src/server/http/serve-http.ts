@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { DegradedMount } from '../../core/changes.ts'
 import { invalid } from '../../core/errors.ts'
 import type { Soon } from '../../core/kit/chain.ts'
-import { requireKeys } from '../../core/kit/required.ts'
+import { requireKeys } from '../../core/kit/object.ts'
 import { isLoopback } from '../../core/uri.ts'
 import { createLiveness, createRoom, listen, watchSockets } from '../admission/connections.ts'
 import { deadlinesOf } from '../admission/limits.ts'

@@ -1,7 +1,7 @@
 import { withSignalOf } from '../../core/call.ts'
 import { invalid, isResourceError, notFound } from '../../core/errors.ts'
 import { attempt, soonOf } from '../../core/kit/chain.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { metaKeys } from '../../core/meta.ts'
 import {
@@ -13,7 +13,7 @@ import {
   type Subscription,
   type View,
 } from '../../core/view.ts'
-import { resourcesToText } from '../listed.ts'
+import { resourcesToText } from '../tools/shown.ts'
 import { type Toolbox, toolMethods, withApps } from '../tools/tools.ts'
 import type { Served } from './channel.ts'
 import {
@@ -132,13 +132,13 @@ const readMethod: Method = (call) => {
     (result) => {
       const isTruncated = result.contents[0]?.meta?.[metaKeys.truncated] === true
       if (linkFor === undefined || !isTruncated) return readToWire(result, revision, turn, forms)
-      return import('../http/content/with-link.ts').then(({ linkedResult }) =>
+      return import('../http/content/sending.ts').then(({ linkedResult }) =>
         readToWire(linkedResult(result, uri, linkFor), revision, turn, forms),
       )
     },
     async (error) => {
       if (linkFor === undefined) throw error
-      const { linkedError } = await import('../http/content/with-link.ts')
+      const { linkedError } = await import('../http/content/sending.ts')
       throw linkedError(error, uri, linkFor)
     },
   )

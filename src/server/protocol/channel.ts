@@ -11,7 +11,7 @@ import type { Log } from '../../core/log.ts'
 import { hasTelemetry, type TraceContext, traceContextIn } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import type { Pass } from '../admission/gate.ts'
-import type { LinkFor } from '../http/content/link.ts'
+import type { LinkFor } from '../auth/caller.ts'
 import type { Sending } from '../http/content/sending.ts'
 import type { Egress } from './egress.ts'
 import {

@@ -1,6 +1,6 @@
 import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import type { ContentLink } from '../http/content/link.ts'
+import type { ContentLink } from '../auth/caller.ts'
 import { encodeJson, encodeJsonInPieces, formatJson, formatLine } from './json.ts'
 import { base64Length, bytesOfBlob, isBlobStream } from './json-parts.ts'
 import { modern, type Revision } from './revisions.ts'

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import { attempt, chain, type Soon } from '../../core/kit/chain.ts'
-import { requireKeys } from '../../core/kit/required.ts'
+import { requireKeys } from '../../core/kit/object.ts'
 import { createGate } from '../admission/gate.ts'
 import { createConnection, type ReceiveOptions } from '../protocol/connection.ts'
 import { JsonError, parseJson } from '../protocol/json.ts'

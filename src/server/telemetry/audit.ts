@@ -1,5 +1,5 @@
 import { isResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Posting, Tool } from '../../core/tool.ts'
 import type { CallOptions, Page, ReadResult, ResourceContent, Subscription, View } from '../../core/view.ts'

@@ -1,4 +1,4 @@
-import type { Measured } from '../../core/measurements.ts'
+import type { Measured } from '../../core/log.ts'
 
 /** The counters and their meanings. They only grow, except those whose text says "just now", which are gauges. */
 export const meterNames = {

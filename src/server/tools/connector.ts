@@ -1,5 +1,5 @@
 import { isResourceError, notFound } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { originIn, originOf } from '../../core/meta.ts'
 import { argumentsIn, type JsonObject, readOnly, type Tool } from '../../core/tool.ts'
 import type { ReadResult, ResourceContent, View } from '../../core/view.ts'

@@ -1,5 +1,5 @@
 import { isResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { argumentsIn, readOnly, type Tool, type ToolApp } from '../../core/tool.ts'
 import { directoryMimeType, type Resource, type View } from '../../core/view.ts'
 import { oneLine, shorten } from '../../text/landmarks.ts'

@@ -1,5 +1,5 @@
 import { invalid, isResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { argumentsIn, type JsonObject, readOnly, type Tool, type ToolBlock } from '../../core/tool.ts'
 import type { ResourceContent, View } from '../../core/view.ts'

@@ -9,9 +9,9 @@ import {
   searchPlaces,
   withWords,
 } from '../../core/found.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { pagesOf } from '../../core/kit/groups.ts'
 import { fold, wordsOf } from '../../core/kit/matching.ts'
-import { pagesOf } from '../../core/kit/pages.ts'
+import { defined } from '../../core/kit/object.ts'
 import { argumentsIn, type JsonObject, readOnly, type Tool, type ToolAnswer } from '../../core/tool.ts'
 import { decodeComponent } from '../../core/uri.ts'
 import type { Resource, View } from '../../core/view.ts'

@@ -1,5 +1,5 @@
 import { invalid, isResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/defined.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Tool, ToolAnswer, ToolBlock, ToolLink } from '../../core/tool.ts'

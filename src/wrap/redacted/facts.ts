@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
-import { defined } from '../../core/kit/defined.ts'
-import type { Failure } from '../../core/kit/worker-host.ts'
+import { defined } from '../../core/kit/object.ts'
+import type { Failure } from '../../core/kit/workers.ts'
 import type { Completion, Content, ContentFacts, Entry } from '../../core/provider.ts'
 import { redactedMark } from '../../core/scrub.ts'
 import { redactPhrase } from '../../secrets/find.ts'

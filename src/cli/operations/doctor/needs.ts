@@ -1,14 +1,57 @@
+import { readFileSync, statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { isAbsolute, resolve } from 'node:path'
 import type { PlannedMount } from '../../../config/plan.ts'
 import type { Step } from '../../../config/problem.ts'
 import { findProgram, isProgram } from '../../../providers/program.ts'
 import { programsOf } from '../../../providers/screen/command.ts'
-import { resolveSecret, secretSourcesIn } from '../../../schema/secret.ts'
-import { resolveFolder } from '../../../schema/values.ts'
-import type { Findings } from '../../commands/doctor.ts'
-import { count } from '../../terminal/io.ts'
+import { resolveFolder, resolveSecret, secretSourcesIn } from '../../../schema/values.ts'
+import type { Findings } from '../../commands/health.ts'
+import { count, formatTime } from '../../terminal/io.ts'
+import { packageVersion } from '../command-line.ts'
 import type { Case } from './mounts.ts'
+
+/** Checks the requirements of hikidashi itself. */
+export async function checkMachine(
+  { tell }: Findings,
+  { version = process.versions.node, now = Date.now() }: { readonly version?: string; readonly now?: number } = {},
+): Promise<void> {
+  const wanted = wantedNode()
+  const found = `Node ${version}, hikidashi ${packageVersion()}, ${process.platform} ${process.arch}`
+  if (isAtLeast(version, wanted)) tell({ check: 'node', status: 'ok', found })
+  else
+    tell({
+      check: 'node',
+      status: 'failed',
+      found: `${found}: Node ${wanted} or later is needed.`,
+      fix: `Install it from https://nodejs.org, or: nvm install ${wanted.split('.')[0]}`,
+    })
+  const installed = statSync(new URL('../../../../package.json', import.meta.url)).mtimeMs
+  // One hour: tolerates file systems of other machines and a wrong summer time.
+  if (now > installed - 3_600_000) return tell({ check: 'clock', status: 'ok', found: formatTime(now) })
+  tell({
+    check: 'clock',
+    status: 'failed',
+    found: `It is ${formatTime(now)} here, before hikidashi was installed: tokens and certificates will be refused.`,
+    fix: process.platform === 'linux' ? 'sudo timedatectl set-ntp true' : 'Set the clock of this machine.',
+  })
+}
+
+/** The oldest Node that package.json allows. */
+function wantedNode(): string {
+  const text = readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8')
+  const { engines } = JSON.parse(text) as { readonly engines?: { readonly node?: string } }
+  return engines?.node?.replace(/^>=/, '') ?? '20'
+}
+
+function isAtLeast(version: string, wanted: string): boolean {
+  const [have, want] = [version, wanted].map((text) => text.split('.').map(Number))
+  for (let i = 0; i < 3; i++) {
+    const difference = (have?.[i] ?? 0) - (want?.[i] ?? 0)
+    if (difference !== 0) return difference > 0
+  }
+  return true
+}
 
 /** Checks every secret that mounts name: whether it exists, and who may read it. Resolves to the mounts that lack one. */
 export async function checkSecrets(

@@ -1,6 +1,6 @@
 import { readFileSync, realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { defined } from '../../../core/kit/defined.ts'
+import { defined } from '../../../core/kit/object.ts'
 import type { Json, JsonObject } from '../../hosts/types.ts'
 import { misused } from '../../terminal/exit.ts'
 

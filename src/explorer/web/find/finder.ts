@@ -9,7 +9,7 @@ import {
   saidOf,
   withWords,
 } from '../../../core/found.ts'
-import { defined } from '../../../core/kit/defined.ts'
+import { defined } from '../../../core/kit/object.ts'
 import type { View } from '../../../core/view.ts'
 import { type Growth, growthOf } from '../home/survey.ts'
 import { healed } from '../state/healing.ts'

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { type FoundHit, piecesOf } from '../../../core/found.ts'
-import { defined } from '../../../core/kit/defined.ts'
 import { fold } from '../../../core/kit/matching.ts'
+import { defined } from '../../../core/kit/object.ts'
 import { decodeComponent } from '../../../core/uri.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'

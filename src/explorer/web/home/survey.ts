@@ -1,5 +1,5 @@
 import { parseSearchStatus, type SearchPlace, type SearchStatus } from '../../../core/found.ts'
-import { defined } from '../../../core/kit/defined.ts'
+import { defined } from '../../../core/kit/object.ts'
 import { directoryMimeType, type Resource, type View } from '../../../core/view.ts'
 
 /** Direct children of a mount or folder. */

@@ -1,6 +1,6 @@
 import { isObject } from '../../../core/kit/object.ts'
 import { announce, reasonOf } from '../state/announce.ts'
-import { fileNameOf } from '../state/content-link.ts'
+import { fileNameOf } from '../state/session.ts'
 import { ask, hostCapabilities } from './connect.ts'
 
 /** In a host, the page keeps nothing in the browser. */

@@ -1,7 +1,7 @@
-import { Binary } from '../preview/binary.tsx'
 import { DataTable } from '../preview/data-table.tsx'
 import { plainHtml } from '../preview/model/bounds.ts'
 import { htmlOf } from '../preview/model/markdown-html.ts'
+import { Binary } from '../preview/notes.tsx'
 import { TextView } from '../preview/text.tsx'
 import { t } from '../preview/words.ts'
 

@@ -6,15 +6,14 @@ import type { ResourceContent } from '../../../core/view.ts'
 import { lazily } from '../shell/panes.tsx'
 import { go, linkTo, place } from '../state/place.ts'
 import { shown } from '../words/texts.ts'
-import { Binary } from './binary.tsx'
-import { Choice, copyText } from './controls.tsx'
+import { Choice, copyText, isFinding } from './controls.tsx'
 import { Directory } from './directory.tsx'
-import { isFinding } from './find-bar.tsx'
 import type { Reader, Reading } from './load.ts'
 import { maxNodes, tagsIn } from './model/bounds.ts'
 import { documentFormOf, isPdf, mediaTypeOf, type Shape, shapeOf } from './model/kind.ts'
 import type { Part } from './model/lines.ts'
 import { linesIn, parameterOf, withPart } from './model/reference.ts'
+import { Binary } from './notes.tsx'
 import { TextView } from './text.tsx'
 import { t } from './words.ts'
 
@@ -236,13 +235,13 @@ function bodyOf(content: ResourceContent): { readonly text?: string; readonly by
 
 const Markdown = lazily(async () => (await import('./markdown.tsx')).Markdown)
 const Json = lazily(async () => (await import('./json.tsx')).Json)
-const JsonLines = lazily(async () => (await import('./json-lines.tsx')).JsonLines)
-const Csv = lazily(async () => (await import('./csv.tsx')).Csv)
+const JsonLines = lazily(async () => (await import('./json.tsx')).JsonLines)
+const Csv = lazily(async () => (await import('./tables.tsx')).Csv)
 const Page = lazily(async () => (await import('./page.tsx')).Page)
 const Picture = lazily(async () => (await import('./media.tsx')).Picture)
 const Media = lazily(async () => (await import('./media.tsx')).Media)
 const LargeMedia = lazily(async () => (await import('./media.tsx')).LargeMedia)
-const Log = lazily(async () => (await import('./log.tsx')).Log)
+const Log = lazily(async () => (await import('./records.tsx')).Log)
 const Pdf = lazily(async () => (await import('./pdf.tsx')).Pdf)
 
 const texts = new Set<Shape['kind']>(['markdown', 'json', 'lines', 'table', 'page', 'drawing', 'log'])

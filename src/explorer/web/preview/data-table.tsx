@@ -4,7 +4,7 @@ import { useMemo, useState } from 'preact/hooks'
 import { formatNumber, langOf, shown } from '../words/texts.ts'
 import { copyText, VirtualRows } from './controls.tsx'
 import { maxColumns } from './model/bounds.ts'
-import { numberOf, type Rows, sortedBy } from './model/csv.ts'
+import { numberOf, type Rows, sortedBy } from './model/rows.ts'
 import { t } from './words.ts'
 
 interface Props {

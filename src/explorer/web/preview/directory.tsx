@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { defined } from '../../../core/kit/defined.ts'
+import { defined } from '../../../core/kit/object.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { Readme } from '../home/readme.tsx'
 import { insideOf } from '../home/survey.ts'

@@ -1,7 +1,5 @@
 import './drawn.css'
-import diagramWorkerUrl from './diagram-worker.ts?worker&url'
-import formulaWorkerUrl from './formula-worker.ts?worker&url'
-import type { FormulaElement, FormulaNode } from './model/formula.ts'
+import type { FormulaNode } from './model/formula.ts'
 import type { Drawn } from './model/mermaid.ts'
 import { t } from './words.ts'
 import { createWorkerTasks } from './workers.ts'
@@ -15,11 +13,8 @@ const maxDiagrams = 50
 /** Number of time-outs after which drawing stops for a document. */
 const maxTimeouts = 3
 
-const formulas = createWorkerTasks<
-  { readonly tex: string; readonly isDisplayed: boolean },
-  { readonly formula: FormulaElement | undefined }
->(formulaWorkerUrl, formulaTimeoutMs)
-const diagrams = createWorkerTasks<{ readonly text: string }, Drawn>(diagramWorkerUrl, diagramTimeoutMs)
+const formulas = createWorkerTasks('formula', formulaTimeoutMs)
+const diagrams = createWorkerTasks('diagram', diagramTimeoutMs)
 
 /** Draws the `drawables` of a document one after the other in a worker, so that the page never blocks. */
 export async function draw(elements: readonly HTMLElement[], signal: AbortSignal): Promise<void> {

@@ -1,23 +1,53 @@
-import { useMemo } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { parseFound } from '../../../core/found.ts'
 import { isObject } from '../../../core/kit/object.ts'
 import { lazily } from '../shell/panes.tsx'
-import { JsonTree } from './json-tree.tsx'
+import { Choice, copyText, VirtualRows } from './controls.tsx'
+import { DataTable } from './data-table.tsx'
 import { boundedValue, maxColumns } from './model/bounds.ts'
 import { analysesOf, notebookOf, overviewOf } from './model/documents.ts'
 import { endingOf } from './model/kind.ts'
+import { isOpenAtFirst, type JsonRow, jsonRows, maxShown, parseLines, tableOf } from './model/rows.ts'
 import { chartOfJson } from './model/series.ts'
 import { TextView } from './text.tsx'
 import { t } from './words.ts'
+import './data.css'
+import { langOf, shown } from '../words/texts.ts'
+
+/** JSON documents, one on each line: as a table if they have the same members, else as a tree. */
+export function JsonLines({ text }: { readonly text: string }) {
+  const values = useMemo(() => parseLines(text), [text])
+  const table = useMemo(() => tableOf(values), [values])
+  const [form, setForm] = useState<'table' | 'tree'>('table')
+  if (table === undefined) return <JsonTree value={values} />
+  const choice = (
+    <Choice
+      label={t('view')}
+      options={[
+        ['table', t('table')],
+        ['tree', t('tree')],
+      ]}
+      value={form}
+      onChoose={setForm}
+    />
+  )
+  if (form === 'table') return <DataTable rows={table}>{choice}</DataTable>
+  return (
+    <>
+      <div class="preview-bar thin">{choice}</div>
+      <JsonTree value={values} />
+    </>
+  )
+}
 
 const ChartView = lazily(async () => (await import('./chart.tsx')).ChartView)
 const Diagram = lazily(async () => (await import('./diagram.tsx')).Diagram)
-const TableSchema = lazily(async () => (await import('./table-schema.tsx')).TableSchema)
-const DatabaseRows = lazily(async () => (await import('./database-rows.tsx')).DatabaseRows)
-const FoundList = lazily(async () => (await import('./found.tsx')).FoundList)
-const Notebook = lazily(async () => (await import('./notebook.tsx')).Notebook)
-const Analyses = lazily(async () => (await import('./analyses.tsx')).Analyses)
-const Analysis = lazily(async () => (await import('./analyses.tsx')).Analysis)
+const TableSchema = lazily(async () => (await import('./tables.tsx')).TableSchema)
+const DatabaseRows = lazily(async () => (await import('./tables.tsx')).DatabaseRows)
+const FoundList = lazily(async () => (await import('./records.tsx')).FoundList)
+const Notebook = lazily(async () => (await import('./markdown.tsx')).Notebook)
+const Analyses = lazily(async () => (await import('./records.tsx')).Analyses)
+const Analysis = lazily(async () => (await import('./records.tsx')).Analysis)
 
 interface Props {
   readonly text: string
@@ -78,4 +108,159 @@ function parse(text: string): { readonly value: unknown } | { readonly reason: s
   } catch (error) {
     return { reason: error instanceof Error ? error.message : String(error) }
   }
+}
+
+type Rule = { readonly all?: boolean; readonly places: ReadonlyMap<string, boolean> }
+
+/** A JSON value as a tree (ARIA tree pattern). */
+function JsonTree({ value }: { readonly value: unknown }) {
+  const [rule, setRule] = useState<Rule>({ places: new Map() })
+  const [active, setActive] = useState(0)
+  const rows = useMemo(() => {
+    return jsonRows(value, (row, count) => rule.places.get(row.pointer) ?? rule.all ?? isOpenAtFirst(row, count))
+  }, [value, rule])
+  const row = rows[Math.min(active, rows.length - 1)]
+  const setOpen = ({ pointer }: JsonRow, isOpen: boolean) =>
+    setRule({ ...rule, places: new Map(rule.places).set(pointer, isOpen) })
+  const setAll = (all: boolean) => {
+    setActive(0)
+    setRule({ all, places: all ? new Map() : new Map([['', true]]) })
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (row === undefined || event.isComposing) return
+    const done = act(event.key, { rows, active: Math.min(active, rows.length - 1), row, setActive, setOpen })
+    if (done) event.preventDefault()
+  }
+  return (
+    <div class="json">
+      <div class="preview-bar thin" role="toolbar" aria-label={t('tree')}>
+        <button type="button" class="button" onClick={() => setAll(true)}>
+          {t('expandAll')}
+        </button>
+        <button type="button" class="button" onClick={() => setAll(false)}>
+          {t('collapseAll')}
+        </button>
+        <code class="pointer">{shown(row?.pointer ?? '')}</code>
+        <span class="spring" />
+        <button type="button" class="button" onClick={() => void copyText(row?.pointer ?? '')}>
+          {t('copyPointer')}
+        </button>
+        <button type="button" class="button" onClick={() => void copyText(textAt(value, row?.pointer ?? ''))}>
+          {t('copyValue')}
+        </button>
+      </div>
+      {rows.length >= maxShown ? <p class="preview-banner">{t('shortened')}</p> : null}
+      <VirtualRows
+        class="json-rows"
+        role="tree"
+        tabIndex={0}
+        aria-label={t('jsonLabel')}
+        aria-activedescendant={`json-${Math.min(active, rows.length - 1)}`}
+        onKeyDown={onKeyDown}
+        count={rows.length}
+        active={active}
+        row={(index) => {
+          const one = rows[index]
+          if (one === undefined) return null
+          const open = () => {
+            setActive(index)
+            if (one.count !== undefined) setOpen(one, !one.isOpen)
+          }
+          return <Row key={one.pointer} row={one} index={index} isActive={index === active} onClick={open} />
+        }}
+      />
+    </div>
+  )
+}
+
+interface RowProps {
+  readonly row: JsonRow
+  readonly index: number
+  readonly isActive: boolean
+  readonly onClick: () => void
+}
+
+function Row({ row, index, isActive, onClick }: RowProps) {
+  const { depth, name, isIndex, kind, text, count, isOpen } = row
+  const isNest = kind === 'object' || kind === 'array'
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the tree has the keys
+    <div
+      id={`json-${index}`}
+      role="treeitem"
+      tabIndex={-1}
+      aria-level={depth + 1}
+      aria-posinset={row.place}
+      aria-setsize={row.siblings}
+      aria-selected={isActive}
+      {...(count === undefined ? {} : { 'aria-expanded': isOpen })}
+      class={`json-row ${isActive ? 'active' : ''}`}
+      style={{ paddingLeft: `${8 + depth * 18}px` }}
+      onClick={onClick}
+    >
+      <span class="twist" aria-hidden="true">
+        {count === undefined ? '' : isOpen ? '▾' : '▸'}
+      </span>
+      {name === undefined ? null : (
+        <span class={isIndex ? 'quiet' : 'json-name'}>
+          <bdi>{shown(name)}</bdi>:{' '}
+        </span>
+      )}
+      {count === undefined ? null : <span class="quiet">{kind === 'array' ? `[${count}] ` : `{${count}} `}</span>}
+      {isNest && isOpen ? null : (
+        <bdi class={isNest ? 'quiet' : `json-${kind}`} lang={langOf(text)}>
+          {shown(text)}
+        </bdi>
+      )}
+    </div>
+  )
+}
+
+interface Acting {
+  readonly rows: readonly JsonRow[]
+  readonly active: number
+  readonly row: JsonRow
+  readonly setActive: (index: number) => void
+  readonly setOpen: (row: JsonRow, isOpen: boolean) => void
+}
+
+/** Applies a key to a tree. Returns whether it has an effect. */
+function act(key: string, { rows, active, row, setActive, setOpen }: Acting): boolean {
+  const to = (index: number) => {
+    setActive(Math.max(0, Math.min(rows.length - 1, index)))
+    return true
+  }
+  const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20 }
+  const step = steps[key]
+  if (step !== undefined) return to(active + step)
+  if (key === 'Home') return to(0)
+  if (key === 'End') return to(rows.length - 1)
+  if (key === 'ArrowRight') {
+    if (row.count === undefined) return false
+    if (row.isOpen) return to(active + 1)
+    setOpen(row, true)
+    return true
+  }
+  if (key === 'ArrowLeft') {
+    if (row.isOpen) {
+      setOpen(row, false)
+      return true
+    }
+    for (let index = active - 1; index >= 0; index--) if ((rows[index]?.depth ?? 0) < row.depth) return to(index)
+    return false
+  }
+  if ((key === 'Enter' || key === ' ') && row.count !== undefined) {
+    setOpen(row, !row.isOpen)
+    return true
+  }
+  return false
+}
+
+function textAt(value: unknown, pointer: string): string {
+  const steps = pointer.split('/').slice(1)
+  const found = steps.reduce<unknown>((at, step) => {
+    const name = step.replaceAll('~1', '/').replaceAll('~0', '~')
+    return typeof at === 'object' && at !== null ? (at as Record<string, unknown>)[name] : undefined
+  }, value)
+  return typeof found === 'string' ? found : (JSON.stringify(found, null, 2) ?? '')
 }

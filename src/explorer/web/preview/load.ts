@@ -1,6 +1,6 @@
 import { effect, signal, untracked } from '@preact/signals'
 import { isResourceError } from '../../../core/errors.ts'
-import { defined } from '../../../core/kit/defined.ts'
+import { defined } from '../../../core/kit/object.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { directoryMimeType, type Resource, type ResourceContent } from '../../../core/view.ts'
 import { healed } from '../state/healing.ts'

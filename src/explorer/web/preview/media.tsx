@@ -2,11 +2,11 @@ import './pictures.css'
 import { useEffect, useState } from 'preact/hooks'
 import { lastSegment } from '../../../client/wire.ts'
 import { createUrl, releaseUrl } from '../state/browser.ts'
-import { largeContentUrl } from '../state/content-link.ts'
+import { largeContentUrl } from '../state/session.ts'
 import { formatSize, shown } from '../words/texts.ts'
-import { Binary } from './binary.tsx'
 import { Region } from './controls.tsx'
 import { bare } from './load.ts'
+import { Binary } from './notes.tsx'
 import { t } from './words.ts'
 
 interface Props {

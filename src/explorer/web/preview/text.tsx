@@ -3,8 +3,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { go, lineFor, numberAt, place, rangeOf } from '../state/place.ts'
 import { langOf, shown } from '../words/texts.ts'
-import { Region } from './controls.tsx'
-import { FindBar, isFinding, needle } from './find-bar.tsx'
+import { FindBar, isFinding, needle, Region } from './controls.tsx'
 import {
   differenceOf,
   linesInChunk,

@@ -1,19 +1,17 @@
-import highlighterUrl from './highlight-worker.ts?worker&url'
-import markdownUrl from './markdown-worker.ts?worker&url'
 import { type MarkdownHtml, plainHtml } from './model/bounds.ts'
 import type { TokenLine } from './model/lines.ts'
+import type { Kinds } from './worker.ts'
+import workerUrl from './worker.ts?worker&url'
 
 /** A worker that starts with its first task. A task that times out ends the worker, and with it every waiting task. */
-interface WorkerTasks<Task, Answer> {
+interface WorkerTasks<Kind extends keyof Kinds> {
   /** Resolves to `undefined` if the worker failed or timed out. */
-  run(task: Task): Promise<Answer | undefined>
+  run(task: Parameters<Kinds[Kind]>[0]): Promise<ReturnType<Kinds[Kind]> | undefined>
 }
 
 /** @param timeoutMs Time-out of one task, with its wait for the tasks before it. */
-export function createWorkerTasks<Task extends object, Answer extends object>(
-  workerUrl: string,
-  timeoutMs: number,
-): WorkerTasks<Task, Answer> {
+export function createWorkerTasks<Kind extends keyof Kinds>(kind: Kind, timeoutMs: number): WorkerTasks<Kind> {
+  type Answer = ReturnType<Kinds[Kind]>
   let worker: Worker | undefined
   let lastId = 0
   const waiting = new Map<number, (answer: Answer | undefined) => void>()
@@ -45,7 +43,7 @@ export function createWorkerTasks<Task extends object, Answer extends object>(
           clearTimeout(timer)
           resolve(answer)
         })
-        worker?.postMessage({ ...task, id })
+        worker?.postMessage({ id, kind, task })
       })
     },
   }
@@ -91,14 +89,7 @@ const mostHighlighted = 1_000_000
 /** Time-out of highlighting, because some texts make regular expressions run very long. */
 const highlightTimeoutMs = 8000
 
-interface Highlighted {
-  readonly lines?: readonly TokenLine[]
-}
-
-const highlighting = createWorkerTasks<{ readonly text: string; readonly language: string }, Highlighted>(
-  highlighterUrl,
-  highlightTimeoutMs,
-)
+const highlighting = createWorkerTasks('highlight', highlightTimeoutMs)
 
 /** Splits the lines of a text into pieces with their classes, in a worker. `undefined`: the text stays plain. */
 export async function highlight(text: string, language: string): Promise<readonly TokenLine[] | undefined> {
@@ -108,7 +99,7 @@ export async function highlight(text: string, language: string): Promise<readonl
 /** Time-out of parsing. A document that takes longer is shown as plain text. */
 const layoutTimeoutMs = 5000
 
-const parsing = createWorkerTasks<{ readonly text: string }, MarkdownHtml>(markdownUrl, layoutTimeoutMs)
+const parsing = createWorkerTasks('markdown', layoutTimeoutMs)
 
 /** Parses a document in a worker, so that the page keeps responding. */
 export async function parseMarkdown(text: string): Promise<MarkdownHtml> {

@@ -1,4 +1,4 @@
-import { fileNameOf } from './content-link.ts'
+import { fileNameOf } from './session.ts'
 
 /** Returns the stored text of a key. A browser may store nothing (private windows). */
 export function readKept(key: string): string | null {

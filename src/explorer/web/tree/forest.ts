@@ -12,7 +12,7 @@ import {
   withPage,
   withStale,
 } from '../../../browse/tree.ts'
-import { defined } from '../../../core/kit/defined.ts'
+import { defined } from '../../../core/kit/object.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../../core/view.ts'
 import { natural } from './columns.ts'
 import { rowsOf, type TreeRow } from './keys.ts'

@@ -15,7 +15,7 @@ import {
   treeRows,
   unfold,
 } from '../state/browse.ts'
-import { isSearchMount } from '../state/kinds.ts'
+import { isSearchMount } from '../state/known.ts'
 import { go, place } from '../state/place.ts'
 import { createRange, createTypeAhead, idOf, isTyped, parentIndex, partOf, stepOf, type TreeRow } from './keys.ts'
 import { TreeRowView } from './tree-row.tsx'

@@ -1,6 +1,6 @@
 import type { RefObject } from 'preact'
 import { useCallback, useEffect, useLayoutEffect, useReducer, useRef } from 'preact/hooks'
-import { defined } from '../../../core/kit/defined.ts'
+import { defined } from '../../../core/kit/object.ts'
 import { neighbours } from '../state/known.ts'
 import { markChanged, onChange } from '../state/live.ts'
 import { place } from '../state/place.ts'

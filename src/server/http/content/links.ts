@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { isResourceError } from '../../../core/errors.ts'
 import { createCursorSeal } from '../../../core/paging.ts'
 import type { Principal } from '../../../core/provider.ts'
-import type { Caller } from '../../auth/caller.ts'
-import type { LinkFor } from './link.ts'
+import type { Caller, LinkFor } from '../../auth/caller.ts'
 
 /** Signed links to contents that are too large for an answer. */
 export interface ContentLinks {

@@ -1,4 +1,4 @@
-import { defined } from '../../../../core/kit/defined.ts'
+import { defined } from '../../../../core/kit/object.ts'
 
 /** The kind of preview of a content. */
 type Kind =

@@ -1,9 +1,7 @@
 import { renderMermaidSVG } from 'beautiful-mermaid'
-import { plainFlowchart } from './mermaid-flowchart.ts'
 
 /** Maximum length of a diagram that is drawn, in characters and in lines. */
-const maxDiagramLength = 20_000
-const maxDiagramLines = 500
+const [maxDiagramLength, maxDiagramLines] = [20_000, 500]
 /** Maximum size of a drawing that is shown, in characters. */
 const maxDrawingLength = 1_000_000
 
@@ -124,4 +122,179 @@ function isDrawnWhole(kind: string, lines: readonly string[]): boolean {
     if (depth < 0) return false
   }
   return depth === 0
+}
+
+/** The brackets around the name of a node; longer brackets come first. */
+const shapes: readonly (readonly [string, string])[] = [
+  ...[['(((', ')))'] as const, ['([', '])'] as const, ['((', '))'] as const, ['[[', ']]'] as const],
+  ...[['[(', ')]'] as const, ['[/', '\\]'] as const, ['[\\', '/]'] as const, ['{{', '}}'] as const],
+  ...[['[', ']'] as const, ['(', ')'] as const, ['{', '}'] as const, ['>', ']'] as const],
+]
+
+interface FlowNode {
+  readonly id: string
+  readonly style: string
+}
+
+/** A line of nodes with arrows between them. */
+interface Statement {
+  readonly groups: readonly (readonly FlowNode[])[]
+  readonly arrows: readonly string[]
+}
+
+interface Block {
+  /** The line that opens the subgraph; empty for the diagram itself. */
+  readonly opening: string
+  readonly lines: (Statement | string)[]
+  readonly blocks: Block[]
+}
+
+/**
+ * A flowchart written in the way that the library reads it: spaces around arrows, letters of any script, subgraphs before the nodes that
+ * they share, and each name at the first mention.
+ *
+ * @returns `undefined` when a line of it is not understood: the library would leave it out and say nothing.
+ */
+export function plainFlowchart(source: string): string | undefined {
+  const [header = '', ...lines] = source
+    .split('\n')
+    .flatMap((line) => line.split(/;(?=(?:[^"]*"[^"]*")*[^"]*$)/))
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+  if (!/^(?:flowchart|graph)(?:\s+(?:TD|TB|LR|RL|BT))?$/i.test(header)) return undefined
+  const names = new Map<string, string>()
+  const root = blocksOf(lines, names)
+  if (root === undefined) return undefined
+  return [
+    /\s/.test(header) ? header : `${header} TD`,
+    ...written(root, names, { known: new Map(), named: new Set() }),
+  ].join('\n')
+}
+
+function blocksOf(lines: readonly string[], names: Map<string, string>): Block | undefined {
+  const root: Block = { opening: '', lines: [], blocks: [] }
+  const open = [root]
+  const titles = new Set<string>()
+  for (const line of lines) {
+    const inner = open.at(-1) ?? root
+    const [, title] = /^subgraph\s+(.+)$/.exec(line) ?? []
+    if (title !== undefined) {
+      titles.add(/^[\p{L}\p{N}_-]+/u.exec(title)?.[0] ?? title)
+      const block: Block = { opening: openingOf(title, titles.size), lines: [], blocks: [] }
+      inner.blocks.push(block)
+      open.push(block)
+    } else if (line === 'end') {
+      if (open.length === 1) return undefined
+      open.pop()
+    } else if (/^direction\s+(?:TD|TB|LR|RL|BT)$/i.test(line)) inner.lines.push(line)
+    else if (/^(?:classDef|class|style)\s+[\w, -]+\s+\S/.test(line)) root.lines.push(line)
+    else if (!/^(?:click|linkStyle)\s/.test(line)) {
+      const statement = statementOf(line, names)
+      if (statement === undefined) return undefined
+      inner.lines.push(statement)
+    }
+  }
+  // The library would draw an arrow to a subgraph as an arrow to another node with the same name.
+  const mentioned = [...names.keys()]
+  return open.length === 1 && mentioned.every((id) => !titles.has(id)) ? root : undefined
+}
+
+function openingOf(title: string, count: number): string {
+  const [, label] = /^[\p{L}\p{N}_-]+\s*\[(.+)\]$/u.exec(title) ?? []
+  return `subgraph group${count} [${(label ?? title).replace(/^"(.*)"$/, '$1').replace(/[[\]]/g, ' ')}]`
+}
+
+function statementOf(line: string, names: Map<string, string>): Statement | undefined {
+  const groups: (readonly FlowNode[])[] = []
+  const arrows: string[] = []
+  const reader = { text: line, at: 0 }
+  for (;;) {
+    const group = [nodeAt(reader, names)]
+    while (taken(reader, /\s*&\s*/y) !== undefined) group.push(nodeAt(reader, names))
+    const nodes = group.filter((node) => node !== undefined)
+    if (nodes.length < group.length) return undefined
+    groups.push(nodes)
+    if (taken(reader, /\s*$/y) !== undefined) return { groups, arrows }
+    const arrow = arrowAt(reader)
+    if (arrow === undefined) return undefined
+    arrows.push(arrow)
+  }
+}
+
+interface Reader {
+  readonly text: string
+  at: number
+}
+
+/** Returns the match of a sticky pattern at the current position. */
+function taken(reader: Reader, pattern: RegExp): RegExpExecArray | undefined {
+  pattern.lastIndex = reader.at
+  const match = pattern.exec(reader.text) ?? undefined
+  if (match !== undefined) reader.at += match[0].length
+  return match
+}
+
+function nodeAt(reader: Reader, names: Map<string, string>): FlowNode | undefined {
+  const [id] = taken(reader, /[\p{L}\p{N}_]+(?:[-.](?=[\p{L}\p{N}_])[\p{L}\p{N}_]+)*/uy) ?? []
+  if (id === undefined) return undefined
+  const shape = shapes.find(([opening]) => reader.text.startsWith(opening, reader.at))
+  if (shape !== undefined) {
+    const [opening, closing] = shape
+    const begin = reader.at + opening.length
+    const isQuoted = reader.text[begin] === '"'
+    const ending = isQuoted ? `"${closing}` : closing
+    const end = reader.text.indexOf(ending, begin + 1)
+    if (end === -1) return undefined
+    const label = reader.text.slice(begin, end + (isQuoted ? 1 : 0))
+    names.set(id, `${opening}${label}${closing}`)
+    reader.at = end + ending.length
+  } else if (!names.has(id)) names.set(id, '')
+  const [, style] = taken(reader, /:::([\w-]+)/y) ?? []
+  return { id, style: style === undefined ? '' : `:::${style}` }
+}
+
+function arrowAt(reader: Reader): string | undefined {
+  taken(reader, /\s*/y)
+  const start = taken(reader, /</y) === undefined ? '' : '<'
+  const [arrow] = taken(reader, /-{2,}>|-{3,}|={2,}>|={3,}|-\.+->?/y) ?? []
+  if (arrow !== undefined) {
+    const [, label = ''] = taken(reader, /\s*\|([^|]*)\|/y) ?? []
+    if (taken(reader, /[xo](?=\s|$)/y) !== undefined) return undefined
+    taken(reader, /\s*/y)
+    return `${start}${plainArrow(arrow)}${label === '' ? '' : `|${label}|`}`
+  }
+  const [, label, ending] = taken(reader, /(?:--|==|-\.)\s*([^|<>]+?)\s*(-{2,}>|-{3,}|={2,}>|={3,}|\.+->?)\s*/y) ?? []
+  if (label === undefined || ending === undefined) return undefined
+  return `${start}${plainArrow(ending.startsWith('.') ? `-${ending}` : ending)}|${label}|`
+}
+
+/** An arrow in the one length that the library knows. */
+function plainArrow(arrow: string): string {
+  if (arrow.startsWith('=')) return arrow.endsWith('>') ? '==>' : '==='
+  if (arrow.includes('.')) return arrow.endsWith('>') ? '-.->' : '-.-'
+  return arrow.endsWith('>') ? '-->' : '---'
+}
+
+interface Ids {
+  readonly known: Map<string, string>
+  readonly named: Set<string>
+}
+
+function written(block: Block, names: ReadonlyMap<string, string>, ids: Ids): readonly string[] {
+  const inner = block.blocks.flatMap((one) => written(one, names, ids))
+  const own = block.lines.map((line) => {
+    if (typeof line === 'string') return line
+    const groups = line.groups.map((group) => group.map((node) => writtenNode(node, names, ids)).join(' & '))
+    return groups.map((group, index) => `${group} ${line.arrows[index] ?? ''}`.trimEnd()).join(' ')
+  })
+  return block.opening === '' ? [...inner, ...own] : [block.opening, ...inner, ...own, 'end']
+}
+
+function writtenNode({ id, style }: FlowNode, names: ReadonlyMap<string, string>, ids: Ids): string {
+  const known = ids.known.get(id) ?? (/^\w[\w-]*$/.test(id) ? id : `node${ids.known.size}_`)
+  ids.known.set(id, known)
+  const name = names.get(id) || (known === id ? '' : `["${id}"]`)
+  if (ids.named.has(id)) return `${known}${style}`
+  ids.named.add(id)
+  return `${known}${name}${style}`
 }

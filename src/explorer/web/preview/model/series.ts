@@ -1,7 +1,6 @@
 import type { Wire } from '../../../../client/wire.ts'
-import { defined } from '../../../../core/kit/defined.ts'
-import { isObject } from '../../../../core/kit/object.ts'
-import { numberOf, type Rows } from './csv.ts'
+import { defined, isObject } from '../../../../core/kit/object.ts'
+import { numberOf, type Rows } from './rows.ts'
 
 /** A time series: one value for each time of the chart. `undefined`: only other series have a value at this time. `null`: a gap. */
 interface Series {

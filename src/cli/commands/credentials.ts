@@ -1,0 +1,239 @@
+import { mkdir, readFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { type Command, InvalidArgumentError } from 'commander'
+import { defaultConfig } from '../../config/folder.ts'
+import { isResourceError } from '../../core/errors.ts'
+import { defined } from '../../core/kit/object.ts'
+import { parseDuration } from '../../schema/values.ts'
+import { addToken, readTokenFile, revokeToken, type StoredToken } from '../../server/auth/token-file.ts'
+import { loadFound, trustCommand, withheldNote } from '../operations/withheld.ts'
+import { CommandError, exitCodeHelp, exitCodes, failed, misused } from '../terminal/exit.ts'
+import { type Io, writeJson } from '../terminal/io.ts'
+import { createColumns, escapeText } from '../terminal/text.ts'
+
+interface FileOptions {
+  readonly config?: string
+  readonly tokens?: string
+  readonly json?: true
+}
+
+interface AddOptions extends FileOptions {
+  readonly role?: readonly string[]
+  readonly name?: string
+  readonly expires?: number
+}
+
+export function defineToken(command: Command, io: Io): void {
+  command
+    .description(
+      `Manages tokens for clients that do not sign in at an authorization server: scripts, other machines.
+The file holds only digests of tokens. A running server notices changes at once.`,
+    )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi token add --name nightly --role reader --expires 90d
+  hikidashi token list
+  hikidashi token revoke 1f0c2a9b
+${exitCodeHelp}`,
+    )
+  const withFile = (sub: Command) =>
+    sub
+      .option('--config <file>', `the file is http.auth.tokens of this configuration (by default ${defaultConfig})`)
+      .option('--tokens <file>', 'the file itself')
+      .option('--json', 'print JSON')
+  withFile(command.command('add').description('Makes a token, and prints it, only this once.'))
+    .option('--role <role>', 'a role of the token (repeatable)', addWord)
+    .option('--name <name>', 'a name of the token, for people')
+    .option('--expires <duration>', 'how long it is valid, such as 90d. By default until it is revoked', parseExpiry)
+    .action((options: AddOptions) => add(options, io))
+  withFile(command.command('list').description('Lists the tokens: what they are for, never what they are.')).action(
+    (options: FileOptions) => list(options, io),
+  )
+  withFile(command.command('revoke').description('Revokes a token: it becomes invalid, and its streams end.'))
+    .argument('<id>', 'the id of the token, as add and list print it')
+    .action((id: string, options: FileOptions) => revoke(id, options, io))
+}
+
+function addWord(word: string, words: readonly string[] = []): readonly string[] {
+  if (word === '') throw new InvalidArgumentError('It is empty.')
+  return [...words, word]
+}
+
+function parseExpiry(text: string): number {
+  const duration = parseDuration(text)
+  if (duration === undefined || duration === 0 || duration > 1e13)
+    throw new InvalidArgumentError('It is a duration such as 12h or 90d.')
+  return duration
+}
+
+async function add({ role: roles = [], name, expires, ...options }: AddOptions, io: Io): Promise<void> {
+  if (name === '') throw misused('The name is empty.')
+  const file = await fileOf(options)
+  const { token, stored } = await explained(
+    addToken(file, {
+      roles,
+      ...defined({ name }),
+      ...(expires === undefined ? {} : { expires: Date.now() + expires }),
+    }),
+  )
+  if (options.json) await writeJson(io.out, { token, ...publicPart(stored) })
+  else await io.out.write(`${token}\n`)
+  io.say(`Added ${stored.id} to ${file}. The token is printed this once: keep it where secrets are kept.`)
+  if (roles.length === 0) io.say('It has no role: it sees what needs none.')
+}
+
+async function list(options: FileOptions, io: Io): Promise<void> {
+  const { tokens } = await explained(readTokenFile(await fileOf(options)))
+  if (options.json) return writeJson(io.out, tokens.map(publicPart))
+  if (tokens.length === 0) return io.say('There are no tokens.')
+  const layOut = createColumns(Array.from({ length: 5 }, () => ({ side: 'left' })))
+  const rows = tokens.map(({ id, roles, created, expires, name = '' }) => [
+    id,
+    created,
+    expiry(expires),
+    roles.join(','),
+    name,
+  ])
+  await io.out.write(layOut([['ID', 'CREATED', 'EXPIRES', 'ROLES', 'NAME'], ...rows.map((row) => row.map(escapeText))]))
+}
+
+function expiry(expires: string | undefined): string {
+  if (expires === undefined) return 'never'
+  return Date.parse(expires) > Date.now() ? expires : `${expires} (over)`
+}
+
+async function revoke(id: string, options: FileOptions, io: Io): Promise<void> {
+  const file = await fileOf(options)
+  const revoked = await explained(revokeToken(file, id))
+  if (revoked === undefined)
+    throw new CommandError(exitCodes.notFound, `There is no token with the id ${id} in ${file}.`)
+  if (options.json) await writeJson(io.out, publicPart(revoked))
+  io.say(`Revoked ${id}${revoked.name === undefined ? '' : ` (${revoked.name})`}.`)
+}
+
+/** Returns the public part of a token. */
+function publicPart({ sha256: _, ...rest }: StoredToken) {
+  return rest
+}
+
+async function fileOf({ config, tokens }: FileOptions): Promise<string> {
+  if (tokens !== undefined) return resolve(tokens)
+  const { findTokens } = await import('../../config/auth.ts')
+  const file = resolve(config ?? defaultConfig)
+  const found = await findTokens(file).catch(() => {
+    throw misused(`There is no configuration ${file} to name the file. Give --tokens FILE, or --config FILE.`)
+  })
+  if (found === undefined)
+    throw misused(`${file} names no file of tokens. Set http.auth.tokens, or give --tokens FILE.`)
+  if (config === undefined) await refuseUntrusted(file, found)
+  return found
+}
+
+/** @throws CommandError if a configuration that was found, and is not trusted, names a file outside its folder. */
+async function refuseUntrusted(file: string, tokens: string): Promise<void> {
+  const [{ leadsOut }, { isTrusted }] = await Promise.all([
+    import('../../schema/shapes.ts'),
+    import('../../config/untrusted.ts'),
+  ])
+  if (!leadsOut(tokens, dirname(file)) || (await isTrusted(file, await readFile(file)))) return
+  throw failed(
+    `${file} names a file of tokens outside its folder, and you have not trusted it. Name the file with --tokens, or: ${trustCommand(file)}`,
+  )
+}
+
+/** A fault of the file is not a fault of the command line. */
+async function explained<T>(doing: Promise<T>): Promise<T> {
+  return doing.catch((error: unknown) => {
+    throw isResourceError(error) ? failed(error.message) : error
+  })
+}
+
+interface AuthOptions {
+  readonly config?: string
+  readonly open?: true
+  readonly wait: number
+}
+
+export function defineAuth(command: Command, io: Io): void {
+  command
+    .description('Lets a person allow hikidashi to read their files at a service, and stores the token in a file.')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi auth gdrive                       for the mount of Drive in ${defaultConfig}
+  hikidashi auth gdrive gdrive://me --open    for one of several mounts; opens the browser
+${exitCodeHelp}`,
+    )
+  command
+    .command('gdrive')
+    .description(
+      `Asks Google only for the right to read Drive. It prints an address to open in a browser on this machine; Google then redirects
+the browser to this command. The token is stored in the file "tokenFile" of the mount, which only this user can read.`,
+    )
+    .argument('[address]', 'the mount, if there are several')
+    .option('--config <file>', `the configuration (by default ${defaultConfig})`)
+    .option('--open', 'open the browser')
+    .option('--wait <duration>', 'how long to wait for an answer', parseWait, 300_000)
+    .action((address: string | undefined, options: AuthOptions) => authorize(address, options, io))
+}
+
+function parseWait(text: string): number {
+  const duration = parseDuration(text)
+  if (duration === undefined || duration < 1000 || duration > 3_600_000)
+    throw new InvalidArgumentError('It is a duration such as 5m, from 1s to 1h.')
+  return duration
+}
+
+async function authorize(address: string | undefined, { config, open, wait }: AuthOptions, io: Io): Promise<void> {
+  const [{ formatConfigProblem }, { gdriveClient, tokenFileOf }] = await Promise.all([
+    import('../../config/problem.ts'),
+    import('../../providers/gdrive/config.ts'),
+  ])
+  const loaded = await loadFound(resolve(config ?? defaultConfig), config !== undefined)
+  if ('problems' in loaded) throw failed(loaded.problems.map(formatConfigProblem).join('\n'))
+  const note = withheldNote(loaded.config)
+  if (note !== undefined) io.say(note)
+  const { mounts, folder, secrets } = loaded.config
+  const found = Object.entries(mounts).flatMap(([at, mount]) =>
+    mount.provider === 'gdrive' && (address === undefined || at === address) ? [{ at, mount }] : [],
+  )
+  const [one, other] = found
+  if (one === undefined)
+    throw address === undefined
+      ? misused('The configuration mounts no Drive: add a mount with "provider": "gdrive".')
+      : new CommandError(exitCodes.notFound, `The configuration mounts no Drive at ${address}.`)
+  if (other !== undefined) throw misused(`There are several mounts of Drive: name one, such as ${one.at}.`)
+  try {
+    const client = await gdriveClient(one.mount, folder)
+    if (client === undefined)
+      throw failed(`${one.at} has no "clientId". docs/providers/gdrive.md tells how to get one.`)
+    // The id is part of the printed address, so it is not a secret.
+    io.secrets.add(secrets.filter((value) => value !== client.id))
+    const file = tokenFileOf(one.mount, folder)
+    const { endpoint } = one.mount
+    const { askGrant } = await import('../../providers/gdrive/grant.ts')
+    const grant = await askGrant({
+      client,
+      patienceMs: wait,
+      show: (url) => {
+        io.say(`Open this address in a browser on this machine, and allow what it asks for:\n\n${url}\n`)
+        if (open) void openBrowser(url, io)
+      },
+      ...defined({ endpoint }),
+    })
+    const { replaceFile } = await import('../../server/auth/token-file.ts')
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 }).catch(() => {})
+    await replaceFile(file, `${JSON.stringify(grant, undefined, 2)}\n`)
+    io.say(`hikidashi may read Drive. The permission is in ${file}: keep it as a password is kept.`)
+  } catch (error) {
+    throw isResourceError(error) ? failed(error.message) : error
+  }
+}
+
+async function openBrowser(url: string, io: Io): Promise<void> {
+  const { openInBrowser } = await import('./ui.ts')
+  if (!(await openInBrowser(url))) io.say('No browser could be opened. Open the address yourself.')
+}

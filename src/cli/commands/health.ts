@@ -1,0 +1,223 @@
+import type { Command } from 'commander'
+import type { Withheld } from '../../config/untrusted.ts'
+import type { Catalog } from '../../core/catalog.ts'
+import { parseSearchStatus, type SearchStatus, type SearchStatusMount } from '../../core/found.ts'
+import { defined } from '../../core/kit/object.ts'
+import type { View } from '../../core/view.ts'
+import { packageVersion } from '../operations/command-line.ts'
+import { addSourceOptions, parseCount, type SourceOptions, withSource } from '../operations/source.ts'
+import { reasonsOf, withheldJson } from '../operations/withheld.ts'
+import { exitCodeHelp, failed, misused } from '../terminal/exit.ts'
+import { count, type Io, writeError, writeJson } from '../terminal/io.ts'
+import { createLog } from '../terminal/log.ts'
+import { createProgress } from '../terminal/progress.ts'
+import { type Colours, coloursFor, createColumns, escapeText } from '../terminal/text.ts'
+import { placesOf, textAt } from './search.ts'
+
+interface DoctorOptions extends SourceOptions {
+  readonly limit: number
+  readonly json?: true
+}
+
+/** Result of one check. A fault has a fix: the next command, or a change and its place. */
+export interface Diagnosis {
+  readonly check: string
+  readonly status: 'ok' | 'warning' | 'failed'
+  readonly found: string
+  readonly fix?: string
+}
+
+/** Receives the results and the progress of the checks. */
+export interface Findings {
+  tell(diagnosis: Diagnosis): void
+  /** Shows the current step to a waiting person. */
+  doing(what: string): void
+}
+
+export function defineDoctor(command: Command, io: Io): void {
+  command
+    .description(
+      `Finds out why something does not work. It checks in order: this machine, the configuration, secrets, programs, every mount, the
+store and the index, HTTP and its tokens; or for a server, whether it can be reached and conforms to the protocol. For each fault
+it prints a fix. It only reads.`,
+    )
+    .option('--limit <entries>', 'the number of entries to look at in each mount', parseCount, 200)
+    .option('--json', 'print the report as JSON')
+  addSourceOptions(command)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi doctor                                      the configuration here
+  hikidashi doctor --url http://127.0.0.1:8787/mcp      a running server
+  hikidashi doctor --command "npx -y some-mcp-server"   a server of another project
+  hikidashi doctor --json | jq '.checks[] | select(.status != "ok")'
+${exitCodeHelp}`,
+    )
+    .action((options: DoctorOptions) => doctor(options, io))
+}
+
+async function doctor(options: DoctorOptions, io: Io): Promise<void> {
+  if (options.header !== undefined && options.url === undefined) throw misused('--header needs --url.')
+  const checks: Diagnosis[] = []
+  const progress = createProgress(io, { what: 'Looking', besideOutput: true })
+  const colours = coloursFor(io.out.isTerminal)
+  const lines: Promise<void>[] = []
+  const clean = (diagnosis: Diagnosis): Diagnosis => ({
+    ...diagnosis,
+    found: io.secrets.scrub(diagnosis.found),
+    ...(diagnosis.fix === undefined ? {} : { fix: io.secrets.scrub(diagnosis.fix) }),
+  })
+  const findings: Findings = {
+    tell: (diagnosis) => {
+      checks.push(clean(diagnosis))
+      if (!options.json) lines.push(io.out.write(format(clean(diagnosis), colours), { isStyled: true }))
+    },
+    doing: (what) => progress.set({ what: escapeText(what) }),
+  }
+  const log = createLog({ level: options.logLevel, format: 'text', write: writeError, scrubber: io.secrets })
+  try {
+    const { checkMachine } = await import('../operations/doctor/needs.ts')
+    await checkMachine(findings)
+    if (options.url !== undefined || options.command !== undefined) {
+      const { checkServer } = await import('../operations/doctor/targets.ts')
+      await checkServer(options, findings, log)
+    } else {
+      const { checkLocal } = await import('../operations/doctor/targets.ts')
+      await checkLocal(options, findings, { log, secrets: io.secrets })
+    }
+  } finally {
+    progress.end()
+  }
+  await Promise.all(lines)
+  const wrong = checks.filter(({ status }) => status === 'failed').length
+  const doubtful = checks.filter(({ status }) => status === 'warning').length
+  if (options.json) await writeJson(io.out, { ok: wrong === 0, version: packageVersion(), checks })
+  if (wrong > 0) throw failed(`${count(wrong, 'check')} of ${checks.length} failed. The remedy is behind each ->.`)
+  const notes = doubtful === 0 ? '' : ` ${count(doubtful, 'note')} to read.`
+  if (!options.json) io.say(`${count(checks.length, 'check')}, nothing wrong.${notes}`)
+}
+
+/** Width of the column of check names. */
+const width = 13
+
+function format({ check, status, found, fix }: Diagnosis, { green, yellow, red, bold }: Colours): string {
+  const sign = status === 'ok' ? green('ok    ') : status === 'warning' ? yellow('note  ') : red('FAILED')
+  const indent = ' '.repeat(6 + 2 + width + 2)
+  const advice =
+    fix === undefined ? [] : fix.split('\n').map((line, i) => `${indent}${i === 0 ? '->' : '  '} ${escapeText(line)}\n`)
+  return [`${sign}  ${bold(check.padEnd(width))}  ${escapeText(found)}\n`, ...advice].join('')
+}
+
+interface StatusOptions extends SourceOptions {
+  readonly json?: true
+}
+
+export function defineStatus(command: Command, io: Io): void {
+  command
+    .description(
+      `Prints the mounts, how changes of each are noticed, and how far each search has indexed it. It describes the server that runs
+with this configuration, or the server at --url.`,
+    )
+    .option('--json', 'print JSON')
+  addSourceOptions(command)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  hikidashi status
+  hikidashi status --url http://127.0.0.1:8787/mcp --json
+${exitCodeHelp}`,
+    )
+    .action((options: StatusOptions) => tellStatus(options, io))
+}
+
+interface MountStatus {
+  readonly address: string
+  readonly title?: string
+  /** How changes are noticed. Left out if unknown. */
+  readonly changes?: string
+  readonly degraded?: string
+}
+
+interface Told {
+  readonly mounts: readonly MountStatus[]
+  readonly searches: readonly (SearchStatus & { readonly address: string })[]
+  /** Omitted parts of a configuration that is not trusted. */
+  readonly leftOut: readonly Withheld[]
+}
+
+async function tellStatus(options: StatusOptions, io: Io): Promise<void> {
+  await withSource(options, io, async ({ view, catalog, withheld }) => {
+    const searches: Told['searches'][number][] = []
+    const progress = createProgress(io, { what: 'Asking how far it is indexed', besideOutput: true })
+    for (const place of await placesOf(view)) {
+      const found = parseSearchStatus(await textAt(view, place.status))
+      if (found === undefined) throw failed(`${place.address} does not report its status.`)
+      searches.push({ address: place.address, ...found })
+    }
+    const told = { mounts: await mountsOf(view, catalog, searches), searches, leftOut: withheld.map(withheldJson) }
+    progress.end()
+    await (options.json ? writeJson(io.out, told) : io.out.write(formatStatus(told)))
+  })
+}
+
+async function mountsOf(
+  view: View,
+  catalog: Catalog | undefined,
+  searches: Told['searches'],
+): Promise<readonly MountStatus[]> {
+  const known = new Map(searches.flatMap(({ mounts }) => mounts.map((mount) => [mount.address, mount])))
+  return (await view.mounts()).map(({ uri, title }) => {
+    const local = catalog?.reader(uri)
+    const told = known.get(uri)
+    const changes = told?.changes ?? (local === undefined ? undefined : local.watch === undefined ? 'none' : 'watched')
+    const degraded = told?.degraded ?? local?.degraded()
+    return {
+      address: uri,
+      ...defined({ title, changes, degraded }),
+    }
+  })
+}
+
+function formatStatus({ mounts, searches, leftOut }: Told): string {
+  const layOut = createColumns([{ side: 'left' }, { side: 'left' }, { side: 'left' }])
+  const rows = mounts.map(({ address, title = '', changes, degraded }) => [
+    escapeText(address),
+    escapeText(
+      [changes === undefined ? '' : (changeWords[changes] ?? changes), degraded ?? ''].filter(Boolean).join(', '),
+    ),
+    escapeText(title),
+  ])
+  const missing = leftOut.map((part) => [escapeText(part.name), `left out, not trusted: ${reasonsOf(part)}`])
+  return [layOut([...rows, ...missing]), ...searches.map(formatSearch)].join('\n')
+}
+
+const changeWords: Readonly<Record<string, string>> = {
+  none: 'tells of no changes',
+  compared: 'compared now and then',
+}
+
+function formatSearch({ address, indexing, mounts, documents, passages, embedding }: Told['searches'][number]): string {
+  const layOut = createColumns([{ side: 'left' }, { side: 'left' }, { side: 'left' }])
+  const number = (value: number) => value.toLocaleString('en')
+  const size = documents === undefined ? '' : `: ${number(documents)} documents, ${number(passages ?? 0)} passages`
+  const vectors =
+    embedding === undefined || embedding.waiting === 0 ? '' : `, ${number(embedding.waiting)} without a vector`
+  const stopped = indexing === 'running' ? '' : '; no server keeps it up to date just now'
+  const rows = mounts.map((mount) => [`  ${escapeText(mount.address)}`, progressOf(mount), sinceOf(mount)])
+  return `${escapeText(address)}${size}${vectors}${stopped}\n${layOut(rows)}`
+}
+
+function progressOf({ state, looked, of, degraded, partial, firstPages }: SearchStatusMount): string {
+  const number = (value: number) => value.toLocaleString('en')
+  const far = looked === undefined ? '' : ` ${number(looked)}${of === undefined ? '' : ` of ${number(of)}`}`
+  const words = state === 'comparing' ? `indexing${far}` : state === 'current' ? `indexed${far}` : state
+  const rows = partial === undefined ? '' : `, of ${count(partial.entries, 'table')} only ${number(partial.limit)} rows`
+  const first = firstPages === undefined ? '' : `, of ${count(firstPages, 'table')} without a key only the first page`
+  return escapeText(`${words}${rows}${first}${degraded === undefined ? '' : `, changes: ${degraded}`}`)
+}
+
+function sinceOf({ since }: SearchStatusMount): string {
+  return since === undefined ? '' : `since ${escapeText(since.replace(/\.\d+Z$/, 'Z'))}`
+}

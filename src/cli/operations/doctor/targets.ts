@@ -1,0 +1,299 @@
+import { readFile, stat } from 'node:fs/promises'
+import { request } from 'node:http'
+import { createServer } from 'node:net'
+import { isAbsolute, relative } from 'node:path'
+import { parseDocument } from '../../../config/document.ts'
+import { type ConfigProblem, formatKey } from '../../../config/problem.ts'
+import { isResourceError } from '../../../core/errors.ts'
+import { childLimits } from '../../../core/kit/workers.ts'
+import type { Log } from '../../../core/log.ts'
+import { isLoopback } from '../../../core/uri.ts'
+import { lazyStore } from '../../../providers/source.ts'
+import { readTokenFile } from '../../../server/auth/token-file.ts'
+import type { Diagnosis, Findings } from '../../commands/health.ts'
+import { CommandError } from '../../terminal/exit.ts'
+import { count } from '../../terminal/io.ts'
+import { type Planned, planLocal, storeOf } from '../local.ts'
+import type { Secrets } from '../secrets.ts'
+import { type SourceOptions, serverTarget } from '../source.ts'
+import { reasonsOf, trustCommand } from '../withheld.ts'
+import { type Case, checkMounts, checkStore } from './mounts.ts'
+import { checkPrograms, checkSecrets } from './needs.ts'
+
+/** Time-out of an answer of a server, in milliseconds, and maximum length of an answer. */
+const timeoutMs = 15_000
+const maxBytes = 10 * 1024 * 1024
+/** Tolerated difference of the clocks, in milliseconds. */
+const maxSkew = 60_000
+
+/** Checks a server like a strict client. */
+export async function checkServer(options: SourceOptions, { tell, doing }: Findings, log: Log): Promise<void> {
+  const target = serverTarget(options)
+  const where = 'url' in target ? shownUrl(target.url) : target.command
+  doing(`Asking ${where}`)
+  if ('url' in target) await checkClock(target.url, tell)
+  const { examine } = await import('../../../client/examine.ts')
+  const signal = new AbortController().signal
+  const { memoryBytes } = childLimits.remoteCommand()
+  await examine(target, { timeoutMs, maxBytes, memoryBytes, stderr: 'log', signal, log }, (examined) => {
+    doing(`Asking ${where}: ${examined.check}`)
+    tell(examined)
+  })
+  if ('url' in target) await checkGuard(target.url, tell)
+}
+
+/**
+ * Whether a server on this machine accepts requests that a web page can send with a name that resolves to this machine (DNS
+ * rebinding). If it does, any open web page can read everything.
+ */
+async function checkGuard(url: string, tell: Findings['tell']): Promise<void> {
+  const { protocol, hostname } = new URL(url)
+  if (protocol !== 'http:' || !isLoopback(hostname.replace(/^\[|\]$/g, ''))) return
+  const status = await statusFor(url, { host: 'rebound.example', origin: 'http://rebound.example' })
+  if (status === undefined) return
+  const check = 'guard'
+  if (status >= 400) return tell({ check, status: 'ok', found: 'A foreign Host and Origin are refused' })
+  tell({
+    check,
+    status: 'warning',
+    found: 'It takes any Host and Origin: a web page that is open on this machine could read what it serves.',
+    fix: 'Have it check both headers, or put it behind hikidashi: { "provider": "remote", "url": … }',
+  })
+}
+
+/** The HTTP status of an answer; `undefined` if there is no answer. */
+function statusFor(url: string, headers: Readonly<Record<string, string>>): Promise<number | undefined> {
+  const type = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  return new Promise((resolve) => {
+    const asking = request(url, { method: 'POST', headers: { ...type, ...headers }, timeout: 5000 }, (response) => {
+      resolve(response.statusCode)
+      response.destroy()
+    })
+    asking.on('timeout', () => asking.destroy())
+    asking.on('error', () => resolve(undefined))
+    const clientInfo = { name: 'hikidashi-doctor', version: '1' }
+    const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo }
+    asking.end(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }))
+  })
+}
+
+async function checkClock(url: string, tell: Findings['tell']): Promise<void> {
+  try {
+    const response = await fetch(url, { method: 'HEAD', redirect: 'manual', signal: AbortSignal.timeout(5000) })
+    const date = Date.parse(response.headers.get('date') ?? '')
+    if (Number.isNaN(date)) return
+    const skew = Date.now() - date
+    if (Math.abs(skew) <= maxSkew) return
+    const words = `${Math.round(Math.abs(skew) / 1000)} s ${skew > 0 ? 'ahead of' : 'behind'}`
+    tell({
+      check: 'clock',
+      status: 'warning',
+      found: `The clock here is ${words} that of the server: tokens may be refused.`,
+      fix: 'Set both clocks, as by NTP.',
+    })
+  } catch {
+    // Another check reports whether it can be reached.
+  }
+}
+
+/** A URL without possible secrets. */
+function shownUrl(url: string): string {
+  return URL.canParse(url) ? `${new URL(url).origin}${new URL(url).pathname}` : 'the server'
+}
+
+/** Checks the local configuration, from the file itself to each mount in it. */
+export async function checkLocal(
+  options: { readonly config?: string; readonly limit: number },
+  findings: Findings,
+  { log, secrets }: { readonly log: Log; readonly secrets: Secrets },
+): Promise<void> {
+  findings.doing('Reading the configuration')
+  const planned = await plan(options.config, secrets, findings)
+  if (planned === undefined) return
+  if ('problems' in planned) {
+    tellProblems(planned.problems, findings)
+    return
+  }
+  const { local } = planned
+  const { config } = local
+  const mounted = count(local.mounts.length, 'mount')
+  if (config === undefined)
+    findings.tell({
+      ...configuration,
+      status: 'ok',
+      found: `There is no hikidashi.json here: the current folder is served. To serve more: hikidashi init`,
+    })
+  else findings.tell({ ...configuration, status: 'ok', found: `${config.file}: valid, ${mounted}` })
+  const absent = config?.absent ?? []
+  tellProblems(
+    absent.map(({ problem }) => problem),
+    findings,
+  )
+  for (const part of config?.withheld ?? [])
+    findings.tell({
+      check: 'trust',
+      status: 'warning',
+      found: `${part.name} is left out, because you have not trusted this configuration: it ${reasonsOf(part)}.`,
+      fix: trustCommand(config?.file ?? ''),
+    })
+  const withConfig = options.config === undefined ? '' : ` --config ${options.config}`
+  const placeOf = await placesIn(config?.file)
+  const here: Case = {
+    local,
+    mounts: (await local.complete?.()) ?? local.mounts,
+    limit: options.limit,
+    log,
+    secrets,
+    placeOf,
+    withConfig,
+  }
+  // A mount that lacks something is not opened: that would report the same fault twice.
+  const lacking = new Set([
+    ...absent.map(({ address }) => address),
+    ...(await checkSecrets(here, findings)),
+    ...(await checkPrograms(here, findings)),
+  ])
+  const kept = storeOf(local)
+  const store = kept === undefined ? undefined : lazyStore(kept, log)
+  try {
+    const isStored = await checkStore(here, store, findings)
+    await checkMounts(here, lacking, isStored ? store : undefined, findings)
+  } finally {
+    await store?.close()
+  }
+  await checkHttp(here, findings)
+}
+
+const configuration: Pick<Diagnosis, 'check'> = { check: 'configuration' }
+
+function tellProblems(problems: readonly ConfigProblem[], { tell }: Findings): void {
+  for (const { file, line, column, key, message, fix } of problems) {
+    const place = line === 0 ? file : `${file}:${line}:${column}`
+    tell({ ...configuration, status: 'failed', found: `${place}: ${key === '' ? '' : `${key}: `}${message}`, fix })
+  }
+}
+
+/** Returns the planned configuration. Without one, reports that and returns undefined. */
+async function plan(config: string | undefined, secrets: Secrets, { tell }: Findings): Promise<Planned | undefined> {
+  try {
+    return await planLocal(config === undefined ? {} : { config }, secrets)
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error
+    const fix = 'hikidashi doctor --config FILE, or: cd FOLDER && hikidashi init'
+    tell({ ...configuration, status: 'failed', found: error.message, fix })
+    return undefined
+  }
+}
+
+/** Describes a position in a file. */
+async function placesIn(file: string | undefined): Promise<Case['placeOf']> {
+  if (file === undefined) return formatKey
+  const { document } = parseDocument(file, await readFile(file, 'utf8'))
+  const below = relative(process.cwd(), file)
+  const shown = below.startsWith('..') || isAbsolute(below) ? file : below
+  return (path) => `${shown}:${document.positionOf(path, 'key').line}: ${formatKey(path)}`
+}
+
+/** Checks whether the configuration can be served over HTTP, and to whom. */
+async function checkHttp(here: Case, findings: Findings): Promise<void> {
+  const { config } = here.local
+  if (config?.auth?.tokens !== undefined) await checkTokens(config.auth.tokens, here, findings)
+  const listen = config?.http?.listen
+  if (config === undefined || listen === undefined) return
+  findings.doing('Looking at the port')
+  await checkPort(listen, here, findings)
+  const { allowedHosts = [], allowedOrigins = [] } = config.http ?? {}
+  const check = 'http'
+  if (!isLoopback(listen.host) && config.auth === undefined)
+    findings.tell({
+      check,
+      status: 'failed',
+      found: `Other machines can ask at ${listen.host}, and nobody is asked who they are: serve refuses that.`,
+      fix: `hikidashi token add --name NAME --tokens FILE, then "auth": { "tokens": "FILE" } at ${here.placeOf(['http'])}\nOr listen on 127.0.0.1. To serve everybody all the same: hikidashi serve --insecure`,
+    })
+  const foreign = allowedOrigins.find((origin) => !/^[a-z][a-z0-9+.-]*:\/\/[^/\s]+$/.test(origin))
+  if (foreign !== undefined)
+    findings.tell({
+      check,
+      status: 'failed',
+      found: `The origin ${JSON.stringify(foreign)} is none that a browser sends: it is scheme://host, and the port where that is another one.`,
+      fix: `Write it such as "https://app.example.org" at ${here.placeOf(['http', 'allowedOrigins'])}`,
+    })
+  const wrong = allowedHosts.find((host) => /^[a-z]+:\/\/|\/|\s/i.test(host))
+  if (wrong !== undefined)
+    findings.tell({
+      check,
+      status: 'failed',
+      found: `The host ${JSON.stringify(wrong)} is none that a client sends: it is a name, and the port where that is not 80 or 443.`,
+      fix: `Write it as "${wrong.replace(/^[a-z]+:\/\//i, '').replace(/\/.*$/, '')}" at ${here.placeOf(['http', 'allowedHosts'])}`,
+    })
+}
+
+async function checkPort(
+  { host, port }: { readonly host: string; readonly port: number },
+  { placeOf, local }: Case,
+  { tell }: Findings,
+): Promise<void> {
+  const check = 'port'
+  const where = `${host}:${port}`
+  const code = await tryPort(host, port)
+  if (code === undefined) return tell({ check, status: 'ok', found: `${where} is free` })
+  const at = placeOf(['http', 'listen'])
+  if (code === 'EADDRINUSE')
+    return tell({
+      check,
+      status: 'warning',
+      found: `Something listens at ${where} already. It may be hikidashi itself.`,
+      fix: `hikidashi doctor --url http://${where}${local.config?.http?.path ?? '/mcp'}\nIf it is something else, take another port: ${at}`,
+    })
+  const fix =
+    code === 'EACCES'
+      ? `Take a port from 1024 on: ${at}`
+      : code === 'EADDRNOTAVAIL'
+        ? `This machine has no such address. Write one that it has, or 127.0.0.1: ${at}`
+        : `Change ${at}`
+  tell({ check, status: 'failed', found: `Nothing can listen at ${where} (${code}).`, fix })
+}
+
+/** Why no program can listen at a port; `undefined` if it is free. */
+function tryPort(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'unknown'))
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)))
+  })
+}
+
+async function checkTokens(file: string, { placeOf, withConfig }: Case, { tell }: Findings): Promise<void> {
+  const check = 'tokens'
+  try {
+    const { tokens } = await readTokenFile(file)
+    const add = `hikidashi token add --name NAME${withConfig}`
+    const good = tokens.filter(({ expires }) => expires === undefined || Date.parse(expires) > Date.now())
+    const mode = await stat(file).then(
+      (stats) => stats.mode,
+      () => 0,
+    )
+    if (good.length === 0)
+      tell({
+        check,
+        status: 'warning',
+        found: `${file} has no token that is good: nobody can come in by one.`,
+        fix: add,
+      })
+    else if (process.platform !== 'win32' && (mode & 0o044) !== 0)
+      tell({ check, status: 'warning', found: `Other users may read ${file}.`, fix: `chmod 600 ${file}` })
+    else {
+      const over = tokens.length - good.length
+      tell({
+        check,
+        status: 'ok',
+        found: `${file}: ${count(good.length, 'token')}${over === 0 ? '' : `, ${over} expired`}`,
+      })
+    }
+  } catch (error) {
+    if (!isResourceError(error)) throw error
+    const fix = /chmod 600/.test(error.message) ? `chmod 600 ${file}` : `Correct ${placeOf(['http', 'auth', 'tokens'])}`
+    tell({ check, status: 'failed', found: error.message, fix })
+  }
+}

@@ -1,0 +1,281 @@
+import { type SourceName, sourceNamed, sources } from '../providers/index.ts'
+import type { FindingContext, OptionsOf, SourceConfig } from '../providers/source.ts'
+import * as z from '../schema/builder.ts'
+import { count, duration, listen, mountShape, size, text } from '../schema/fields.ts'
+import { type Finding, refusal } from '../schema/refusals.ts'
+import { type Effect, type Context as EffectContext, effectsBy, httpUrl, type Rules } from '../schema/shapes.ts'
+import { auth } from './auth.ts'
+
+type ConfigModule<Name extends SourceName> = Awaited<ReturnType<(typeof sources)[Name]['config']>>
+type Flat<Type> = { [Key in keyof Type]: Type[Key] }
+
+/** A parsed mount of a configuration. Its keys depend on its source, which is `provider`. */
+export type MountConfig = {
+  [Name in SourceName]: Flat<{ provider: Name } & OptionsOf<ConfigModule<Name>['source']['shape']>>
+}[SourceName]
+
+/** The declaration of a source that is known only at run time. */
+type AnySource = SourceConfig<z.Shape>
+
+/** Options of every mount: they have no effect beyond reading. */
+const commonRules = {
+  title: 'none',
+  description: 'none',
+  link: 'none',
+  access: 'none',
+  scopes: 'none',
+  cache: 'none',
+  poll: 'none',
+  limits: 'none',
+} as const satisfies Rules<z.output<z.Members<typeof mountShape>>>
+
+/** The schemas of the loaded sources, and their other declarations about mounts. */
+export interface MountSchemas {
+  /** Validates a mount of one of these sources, and refuses every other. */
+  readonly mount: z.Schema<MountConfig>
+  /** The source of a mount before validation; undefined if the mount names no known source. */
+  sourceOf(written: unknown): AnySource | undefined
+  /** Returns the effects of a mount beyond reading the folder of its configuration. */
+  effectsOf(config: MountConfig, context: EffectContext): readonly Effect[]
+  /** Finds faults of a mount, before validation, that only its source can detect. */
+  findingsOf(written: unknown, context: FindingContext): Promise<readonly Finding[]>
+}
+
+/** Loads the schemas of all sources, or only of the sources that some mounts name. A start loads only the schemas that it needs. */
+export async function loadMountSchemas(mounts?: Iterable<unknown>): Promise<MountSchemas> {
+  const wanted = mounts === undefined ? undefined : new Set([...mounts].map(providerOf))
+  const names = (Object.keys(sources) as SourceName[]).filter((name) => wanted?.has(name) ?? true)
+  const loaded = await Promise.all(names.map(async (name) => [name, await loadSource(name)] as const))
+  const schemas = new Map(loaded.map(([name, source]) => [name, schemaOf(name, source)]))
+  const known = new Map<unknown, AnySource>(loaded)
+  const sourceOf = (written: unknown) => known.get(providerOf(written))
+  return {
+    mount: z.discriminatedUnion('provider', [...schemas.values()]),
+    sourceOf,
+    effectsOf: (config, context) => {
+      const { provider: _, ...options } = config
+      const { always, options: own } = known.get(config.provider)?.effects ?? { options: {} }
+      // Options without a rule count as effects, so those of a source that is not loaded are withheld.
+      const rules = { ...commonRules, ...own } as Rules<typeof options>
+      return [...(always?.(options, context) ?? []), ...effectsBy(rules, options, context)]
+    },
+    findingsOf: async (written, context) => {
+      const source = sourceOf(written)
+      if (source?.findings === undefined) return []
+      const name = sourceNamed(providerOf(written))?.name
+      const options = name === undefined ? undefined : schemas.get(name)?.safeParse(written).data
+      return source.findings(written as Readonly<Record<string, unknown>>, context, options)
+    },
+  }
+}
+
+async function loadSource(name: SourceName): Promise<AnySource> {
+  const { source } = await sources[name].config()
+  // Each source has a type for its own options. The source of a mount is known only at run time.
+  return source as unknown as AnySource
+}
+
+const made = new Map<SourceName, z.Schema<MountConfig>>()
+
+/** The schema of a mount: the options of its source, and the common options that the source does not define itself. */
+function schemaOf(name: SourceName, { about, shape, check }: AnySource): z.Schema<MountConfig> {
+  const known = made.get(name)
+  if (known !== undefined) return known
+  const isCommon = ([key]: readonly [string, unknown]) => Object.hasOwn(mountShape, key)
+  const [replaced, own] = [true, false].map((wanted) =>
+    Object.fromEntries(Object.entries(shape).filter((member) => isCommon(member) === wanted)),
+  )
+  const members = z.strictObject({ provider: z.literal(name).describe(about), ...own, ...mountShape, ...replaced })
+  const schema = check === undefined ? members : members.superRefine(check)
+  made.set(name, schema as unknown as z.Schema<MountConfig>)
+  return schema as unknown as z.Schema<MountConfig>
+}
+
+function providerOf(mount: unknown): unknown {
+  return typeof mount === 'object' && mount !== null && Object.hasOwn(mount, 'provider')
+    ? (mount as { readonly provider: unknown }).provider
+    : undefined
+}
+
+/** A duration of at least one second. */
+const seconds = duration.refine((ms) => ms >= 1000, {
+  error: refusal('This is less than a second.', 'It must be at least "1s".'),
+})
+
+/** The settings for HTTP: address, authentication and limits. */
+export const http = z.strictObject({
+  listen: listen
+    .exactOptional()
+    .describe(
+      'The address at which `serve` listens: a port on the loopback interface (8787), or "HOST:PORT". With this key `serve` uses HTTP, unless you pass --stdio.',
+    ),
+  path: z
+    .string()
+    .regex(/^\/[\w.~/-]*$/, {
+      error: refusal('This is not the path of an endpoint.', 'Write one that begins with a slash, such as "/mcp".'),
+    })
+    .exactOptional()
+    .describe('The path of the MCP endpoint. By default "/mcp".'),
+  allowedHosts: z
+    .array(text)
+    .exactOptional()
+    .describe(
+      'Allowed values of the Host header besides the loopback names, exactly as clients send them: "context.example.org", "10.0.0.5:8787". Required to listen beyond the loopback interface.',
+    ),
+  allowedOrigins: z
+    .array(text)
+    .exactOptional()
+    .describe(
+      'Origins of web pages that may send requests, besides loopback origins, such as "https://app.example.org".',
+    ),
+  auth: auth
+    .exactOptional()
+    .describe(
+      'How clients authenticate. Without this key they do not, and `serve` listens beyond the loopback interface only with --insecure.',
+    ),
+  explorer: z
+    .boolean()
+    .exactOptional()
+    .describe(
+      'Also serves the explorer, a web page for people, beside the MCP endpoint: at / if the endpoint is /mcp. The page is a client with the rights of its user. By default true if `serve` listens on the loopback interface.',
+    ),
+  metrics: z
+    .union(
+      [
+        z.boolean(),
+        z.strictObject({
+          roles: z.array(text).min(1).describe('The roles that may read the measurements; one of them is enough.'),
+        }),
+      ],
+      {
+        error: refusal('This is not a setting for measurements.', 'Write true, false or { "roles": ["monitor"] }.'),
+      },
+    )
+    .exactOptional()
+    .describe(
+      'Serves measurements of this server at /metrics, for Prometheus. Without `http.auth` only requests from this machine may read them; with it, callers with a token, or with one of the given roles. By default false.',
+    ),
+  public: z
+    .strictObject({
+      name: z
+        .string()
+        .max(200)
+        .regex(/^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/, {
+          error: refusal(
+            'This is not the name of a public server.',
+            'Write a domain in reverse and a name, such as "org.example/context".',
+          ),
+        })
+        .describe(
+          'The unique name of this server: a domain in reverse and a name in it, such as "org.example/context".',
+        ),
+      url: httpUrl.describe('The URL of the MCP endpoint, as clients reach it.'),
+      description: text.max(100).describe('The purpose of this server, in at most 100 characters.'),
+      title: text.max(100).exactOptional().describe('The title, for people.'),
+      websiteUrl: httpUrl.exactOptional().describe('A web page about this server.'),
+    })
+    .exactOptional()
+    .describe(
+      'Announces this server to everybody, without authentication: with a server card at the path of the endpoint followed by /server-card, and with the catalog /.well-known/ai-catalog.json. Neither names the mounts. By default there is neither.',
+    ),
+  contentLinks: z
+    .union(
+      [
+        z.literal(false),
+        z.strictObject({
+          lifetime: seconds.exactOptional().describe('Lifetime of a link. By default "5m".'),
+        }),
+      ],
+      {
+        error: refusal('This is not a setting for links to contents.', 'Write false or { "lifetime": "5m" }.'),
+      },
+    )
+    .exactOptional()
+    .describe(
+      'Links to contents that are too large for an answer. The error of such a read has a link below /content/; until it expires, anybody with the link can fetch the bytes without a token. false: no links.',
+    ),
+  sse: z
+    .boolean()
+    .exactOptional()
+    .describe('Also serves the deprecated HTTP+SSE transport of 2024-11-05, at /sse and /messages. By default false.'),
+  limits: z
+    .strictObject({
+      body: size.exactOptional().describe('Maximum size of the body of a request. By default "1MiB".'),
+      headers: size
+        .exactOptional()
+        .describe('Maximum size of the headers of a request, with its first line. By default "32KiB".'),
+      path: size.exactOptional().describe('Maximum length of the path of a request. By default "8KiB".'),
+      answer: size.exactOptional().describe('Maximum size of an answer. By default "64MiB".'),
+      timeout: seconds.exactOptional().describe('Time-out of a request. By default "2m".'),
+      rate: z
+        .number()
+        .min(0)
+        .exactOptional()
+        .describe(
+          'Rate limit of all clients together, in requests a second on average; after a rest ten times as many at once. By default 0: no limit.',
+        ),
+      perPrincipal: z
+        .strictObject({
+          rate: z
+            .number()
+            .min(0)
+            .exactOptional()
+            .describe(
+              'Rate limit of one principal, in requests a second on average; after a rest ten times as many at once. 0: no limit. By default 100.',
+            ),
+          concurrent: count
+            .exactOptional()
+            .describe('Maximum number of concurrent requests of one principal. By default 8.'),
+          waiting: count
+            .exactOptional()
+            .describe('Maximum number of further requests of one principal that wait. By default 256.'),
+          connections: count
+            .exactOptional()
+            .describe('Maximum number of open connections of one principal. By default 256.'),
+          sessions: count.exactOptional().describe('Maximum number of sessions of one principal. By default 100.'),
+        })
+        .exactOptional()
+        .describe('The share of one principal, if clients authenticate (`http.auth`).'),
+      concurrent: count.exactOptional().describe('Maximum number of concurrent requests. By default 64.'),
+      waiting: count.exactOptional().describe('Maximum number of further requests that wait. By default 1024.'),
+      connections: count.exactOptional().describe('Maximum number of open connections. By default 1024.'),
+      connectionsPerAddress: count
+        .exactOptional()
+        .describe('Maximum number of open connections of one IP address. By default 896, or 7 of 8 of `connections`.'),
+      newConnections: z
+        .number()
+        .min(0)
+        .exactOptional()
+        .describe(
+          'Rate limit of new connections of one IP address, in connections a second on average; after a rest ten times as many at once. 0: no limit. By default 200.',
+        ),
+      badTokens: z
+        .number()
+        .min(0)
+        .exactOptional()
+        .describe(
+          'Rate limit of invalid tokens of one IP address, in tokens a second on average; after a rest ten times as many at once. 0: no limit. By default 20.',
+        ),
+      sessions: count
+        .exactOptional()
+        .describe('Maximum number of open sessions (clients up to 2025-11-25). By default 1000.'),
+      sessionIdle: seconds
+        .exactOptional()
+        .describe('Time without a request after which a session ends. By default "30m".'),
+      headersTime: seconds.exactOptional().describe('Time-out for the headers of a request. By default "10s".'),
+      requestTime: seconds.exactOptional().describe('Time-out for receiving a whole request. By default "30s".'),
+      slow: seconds
+        .exactOptional()
+        .describe('Time in which a client must read an answer, or its connection is cut. By default "1m".'),
+      stalled: seconds
+        .exactOptional()
+        .describe(
+          'Time after which the connection of a client that reads nothing is cut (on Linux). By default "45s".',
+        ),
+      drain: duration
+        .exactOptional()
+        .describe('Time that requests in flight have when the server stops. By default "10s".'),
+    })
+    .exactOptional()
+    .describe('Limits that protect the server from overload.'),
+})

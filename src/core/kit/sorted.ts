@@ -1,0 +1,32 @@
+/**
+ * Binary search: the first index from `low` to `high` for which a test holds; `high` if there is none. If the test holds for an
+ * index, it must hold for all indices after it.
+ */
+export function firstIndex(low: number, high: number, holds: (index: number) => boolean): number {
+  let [from, to] = [low, high]
+  while (from < to) {
+    const middle = (from + to) >>> 1
+    if (holds(middle)) to = middle
+    else from = middle + 1
+  }
+  return from
+}
+
+/** A part of a text (in UTF-16 code units) or of bytes: from `start` up to, but not including, `end`. */
+export interface Span {
+  readonly start: number
+  readonly end: number
+  /** For a secret value: the position of its name. */
+  readonly key?: number
+}
+
+/** Sorts spans, joins those that overlap or touch, and leaves out empty ones. */
+export function mergeSpans(spans: Iterable<Span>): readonly Span[] {
+  const merged: Span[] = []
+  for (const { start, end } of [...spans].filter((span) => span.end > span.start).sort((a, b) => a.start - b.start)) {
+    const last = merged.at(-1)
+    if (last === undefined || start > last.end) merged.push({ start, end })
+    else if (end > last.end) merged[merged.length - 1] = { start: last.start, end }
+  }
+  return merged
+}

@@ -1,0 +1,268 @@
+import { defined, isObject } from '../../../core/kit/object.ts'
+import './schema.css'
+import { useMemo } from 'preact/hooks'
+import { lastSegment, type Wire } from '../../../client/wire.ts'
+import { type Found, piecesOf } from '../../../core/found.ts'
+import { linkTo } from '../state/place.ts'
+import { formatNumber, formatTime, langOf, language, shown } from '../words/texts.ts'
+import { Region } from './controls.tsx'
+import { bare } from './load.ts'
+import { type ListedAnalysis, timeOf } from './model/documents.ts'
+import { resolveReference } from './model/reference.ts'
+import { t } from './words.ts'
+
+/** All analyses of a list, newest first, each with a link to itself, its report and its tags. */
+export function Analyses({ listed }: { readonly listed: readonly ListedAnalysis[] }) {
+  if (listed.length === 0) return <p class="preview-note">{t('noAnalyses')}</p>
+  return (
+    <Region class="sheet" label={t('rendered')}>
+      <div class="scroll-x">
+        <table class="analyses">
+          <thead>
+            <tr>
+              <th scope="col">{t('question')}</th>
+              <th scope="col">{t('made')}</th>
+              <th scope="col">{t('kept')}</th>
+              <th scope="col">{t('confidence')}</th>
+              <th scope="col">{t('cost')}</th>
+              <th scope="col">{t('votes')}</th>
+              <th scope="col">{t('report')}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {listed.map((one) => (
+              <Row key={one.uri} one={one} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Region>
+  )
+}
+
+function Row({ one }: { readonly one: ListedAnalysis }) {
+  const { uri, report, title, confidence, thresholdsMet, cost, created, expires, providers, tags } = one
+  const isOver = expires !== undefined && expires < Date.now()
+  const percent = new Intl.NumberFormat(language.value, { style: 'percent' })
+  return (
+    <tr>
+      <th scope="row">
+        <a href={linkTo({ uri, source: undefined })} lang={langOf(title)}>
+          <bdi>{shown(title)}</bdi>
+        </a>{' '}
+        {tags.map((tag) => (
+          <a key={tag.uri} class="quiet" href={linkTo({ uri: tag.uri, source: undefined })}>
+            #{shown(tag.name)}
+          </a>
+        ))}
+      </th>
+      <td class="nowrap">{created === undefined ? '' : formatTime(created)}</td>
+      <td class={isOver ? 'nowrap bad' : 'nowrap'}>
+        {expires === undefined
+          ? t('always')
+          : isOver
+            ? t('expiredAt', { time: formatTime(expires) })
+            : formatTime(expires)}
+      </td>
+      <td
+        class={thresholdsMet === false ? 'bad' : ''}
+        title={thresholdsMet === false ? t('thresholdsMissed') : undefined}
+      >
+        {confidence === undefined ? '' : percent.format(confidence)}
+      </td>
+      <td>{cost === undefined ? '' : `$${formatNumber(cost)}`}</td>
+      <td>{shown(providers.join(', '))}</td>
+      <td>
+        <a href={linkTo({ uri: report, source: undefined })} aria-label={`${t('report')}: ${shown(title)}`}>
+          {t('report')}
+        </a>
+      </td>
+    </tr>
+  )
+}
+
+/** An analysis by several models: the question, the consensus, and the answer of each. */
+export function Analysis({ value, uri }: { readonly value: Wire; readonly uri: string }) {
+  const consensus = isObject(value.consensus) ? value.consensus : {}
+  const votes = (Array.isArray(value.votes) ? value.votes : []).filter(isObject)
+  const { met } = isObject(value.thresholds) ? value.thresholds : {}
+  return (
+    <Region class="sheet" label={t('rendered')}>
+      <Facts value={value} />
+      <h3>{t('question')}</h3>
+      <Prose text={value.prompt} />
+      <h3>{t('consensus')}</h3>
+      <p class="quiet">
+        <Share name={t('confidence')} value={consensus.confidence} />
+        {met === true ? t('thresholdsMet') : met === false ? t('thresholdsMissed') : ''}
+        {typeof value.totalCost === 'number' ? ` ${t('cost')}: $${formatNumber(value.totalCost)}` : ''}{' '}
+        <a href={linkTo({ uri: `${bare(uri)}/report`, source: undefined })}>{t('report')}</a>
+      </p>
+      <Prose text={consensus.content} />
+      <Prose text={consensus.reasoning} />
+      <h3>{t('votes')}</h3>
+      <div class="votes">
+        {votes.map((vote, index) => (
+          <div key={index} class="vote">
+            <p>
+              <strong>{shown(String(vote.provider ?? ''))}</strong>{' '}
+              <span class="quiet">
+                {typeof vote.model === 'string' ? `${shown(vote.model)} · ` : ''}
+                <Share name={t('confidence')} value={vote.confidence} />
+                <Share name={t('agreement')} value={vote.agreement} />
+              </span>
+            </p>
+            {typeof vote.error === 'string' ? <p class="bad">{shown(vote.error)}</p> : null}
+            <Prose text={vote.content} />
+          </div>
+        ))}
+      </div>
+    </Region>
+  )
+}
+
+/** Its creation time, expiry time and tags. */
+function Facts({ value }: { readonly value: Wire }) {
+  const [created, expires] = [timeOf(value.created), timeOf(value.expires)]
+  const tags = (Array.isArray(value.tags) ? value.tags : []).filter((tag) => typeof tag === 'string')
+  const facts = [
+    ...(created === undefined ? [] : [t('madeAt', { time: formatTime(created) })]),
+    ...(expires === undefined
+      ? []
+      : [t(expires < Date.now() ? 'expiredAt' : 'keptUntil', { time: formatTime(expires) })]),
+    ...tags.map((tag) => `#${shown(tag)}`),
+  ]
+  return facts.length === 0 ? null : <p class="quiet analysis-facts">{facts.join(' · ')}</p>
+}
+
+function Share({ name, value }: { readonly name: string; readonly value: unknown }) {
+  if (typeof value !== 'number') return null
+  const percent = new Intl.NumberFormat(language.value, { style: 'percent' }).format(value)
+  return <span class="spaced">{`${name}: ${percent} `}</span>
+}
+
+function Prose({ text }: { readonly text: unknown }) {
+  if (typeof text !== 'string') return null
+  return (
+    <p class="vote-text" lang={langOf(text)}>
+      {shown(text)}
+    </p>
+  )
+}
+
+/** Hits of a search: each opens at its lines. */
+export function FoundList({ found }: { readonly found: Found }) {
+  const { hits, total, notes } = found
+  return (
+    <Region class="sheet" label={t('rendered')}>
+      <p class="quiet">{hits.length === 0 ? t('noHits') : t('hits', { count: total ?? hits.length })}</p>
+      {notes.map((note) => (
+        <p key={note} class="quiet">
+          {shown(note)}
+        </p>
+      ))}
+      {hits.map((hit) => (
+        <div key={hit.uri} class="hit">
+          <p>
+            <a href={linkTo({ uri: hit.uri, source: undefined })} lang={langOf(hit.title ?? '')}>
+              <bdi>{shown(hit.title ?? lastSegment(hit.document))}</bdi>
+            </a>{' '}
+            <span class="quiet">
+              {hit.heading === undefined ? '' : `${shown(hit.heading)} · `}
+              {t('lines', { first: hit.lines.start, last: hit.lines.end })}
+            </span>
+          </p>
+          <p class="hit-snippet" lang={langOf(hit.snippet.text)}>
+            {piecesOf(hit.snippet).map(({ text, marked }, index) =>
+              marked ? <mark key={index}>{shown(text)}</mark> : shown(text),
+            )}
+          </p>
+        </div>
+      ))}
+    </Region>
+  )
+}
+
+/** Maximum number of drawn commits: each is about ten elements. */
+const maxCommits = 2000
+
+/** The commits of a repository, newest first. A click opens a commit. */
+export function Log({ text, uri }: { readonly text: string; readonly uri: string }) {
+  const log = useMemo(() => gitLogOf(text) ?? { title: '', commits: [], notes: [] }, [text])
+  return (
+    <Region class="sheet" label={t('rendered')}>
+      {log.commits.length > maxCommits ? <p class="preview-banner">{t('shortened')}</p> : null}
+      <p class="quiet">{shown(log.title)}</p>
+      <div class="scroll-x">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">{t('commit')}</th>
+              <th scope="col">{t('modified')}</th>
+              <th scope="col">{t('author')}</th>
+              <th scope="col">{t('subject')}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {log.commits.slice(0, maxCommits).map(({ id, date, author, names, subject }) => (
+              <tr key={id}>
+                <td>
+                  <a href={linkTo({ uri: resolveReference(uri, `commits/${id}`)?.uri, source: undefined })}>
+                    <code>{id.slice(0, 12)}</code>
+                  </a>
+                </td>
+                <td class="nowrap">
+                  <time dateTime={date}>{formatTime(Date.parse(date))}</time>
+                </td>
+                <td lang={langOf(author)}>
+                  <bdi>{shown(author)}</bdi>
+                </td>
+                <td lang={langOf(subject)}>
+                  {names === undefined ? null : <span class="chip">{shown(names)}</span>} <bdi>{shown(subject)}</bdi>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {log.notes.map((note) => (
+        <p key={note} class="quiet">
+          {shown(note)}
+        </p>
+      ))}
+    </Region>
+  )
+}
+
+interface LogLine {
+  readonly id: string
+  /** ISO 8601 with a zone. */
+  readonly date: string
+  readonly author: string
+  /** Branches and tags at this commit. */
+  readonly names?: string
+  readonly subject: string
+}
+
+interface GitLog {
+  readonly title: string
+  readonly commits: readonly LogLine[]
+  /** Further lines, such as a note that there are more commits. */
+  readonly notes: readonly string[]
+}
+
+/** Parses a log of the git provider (docs/providers/git.md). `undefined`: the text is not such a log. */
+export function gitLogOf(text: string): GitLog | undefined {
+  const [title = '', ...lines] = text.split('\n')
+  if (!/^Log of .+, newest first\.$/.test(title)) return undefined
+  const commits: LogLine[] = []
+  const notes: string[] = []
+  for (const line of lines) {
+    const [, id, date, author, names, subject] =
+      /^([0-9a-f]{7,64}) (\d{4}-\d\d-\d\dT[\d:]+(?:Z|[+-]\d\d:\d\d)) ([^:(]*?)(?: \(([^)]*)\))?: (.*)$/.exec(line) ?? []
+    if (id !== undefined && date !== undefined && author !== undefined && subject !== undefined)
+      commits.push({ id, date, author, subject, ...defined({ names }) })
+    else if (line !== '') notes.push(line)
+  }
+  return { title, commits, notes }
+}

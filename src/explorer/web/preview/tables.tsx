@@ -1,0 +1,258 @@
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { isObject } from '../../../core/kit/object.ts'
+import { lazily } from '../shell/panes.tsx'
+import { stepBack } from '../state/browser.ts'
+import { linkTo } from '../state/place.ts'
+import { Choice, Region } from './controls.tsx'
+import { DataTable } from './data-table.tsx'
+import { maxColumns } from './model/bounds.ts'
+import { siblingTableUri, textsOf } from './model/documents.ts'
+import { mediaTypeOf } from './model/kind.ts'
+import { parameterOf, withParameter } from './model/reference.ts'
+import { delimiterOf, parseCsv, type Rows } from './model/rows.ts'
+import { chartOfTable } from './model/series.ts'
+import { t } from './words.ts'
+import './schema.css'
+import type { ComponentChildren } from 'preact'
+import type { Wire } from '../../../client/wire.ts'
+import { langOf, shown } from '../words/texts.ts'
+
+const ChartView = lazily(async () => (await import('./chart.tsx')).ChartView)
+
+/** Maximum number of rows of a table that are examined for a chart. */
+const mostCharted = 50_000
+
+/** Time slice for parsing rows before the browser gets a turn, in milliseconds. */
+const slice = 12
+
+/** Comma-separated values as a table; if one column has times and others have numbers, also as a chart. */
+export function Csv({ text, mimeType }: { readonly text: string; readonly mimeType: string | undefined }) {
+  const rows = useRows(text, mimeType)
+  const [form, setForm] = useState<'table' | 'chart'>('table')
+  const chart = useMemo(
+    () =>
+      rows === undefined || rows.length > mostCharted || (rows[0]?.length ?? 0) > maxColumns
+        ? undefined
+        : chartOfTable(rows),
+    [rows],
+  )
+  if (rows === undefined) return <p class="preview-note">{t('loading')}</p>
+  if (rows.length === 0) return <p class="preview-note">{t('empty')}</p>
+  const choice =
+    chart === undefined ? null : (
+      <Choice
+        label={t('view')}
+        options={[
+          ['table', t('table')],
+          ['chart', t('chart')],
+        ]}
+        value={form}
+        onChoose={setForm}
+      />
+    )
+  if (chart === undefined || form === 'table') return <DataTable rows={rows}>{choice}</DataTable>
+  return (
+    <>
+      <div class="preview-bar thin">{choice}</div>
+      <ChartView chart={chart} />
+    </>
+  )
+}
+
+/** The rows, once all are parsed. Until then, the rows of the previous text stay. */
+function useRows(text: string, mimeType: string | undefined): Rows | undefined {
+  const [rows, setRows] = useState<Rows>()
+  useEffect(() => {
+    let isLeft = false
+    const read = async () => {
+      const found: (readonly string[])[] = []
+      let until = performance.now() + slice
+      for (const row of parseCsv(text, delimiterOf(text, mediaTypeOf(mimeType)))) {
+        found.push(row)
+        if (found.length % 200 !== 0 || performance.now() < until) continue
+        await new Promise((resolve) => setTimeout(resolve))
+        if (isLeft) return
+        until = performance.now() + slice
+      }
+      setRows(found)
+    }
+    void read()
+    return () => {
+      isLeft = true
+    }
+  }, [text, mimeType])
+  return rows
+}
+
+interface Props {
+  readonly value: Readonly<Record<string, unknown>>
+  readonly uri: string
+}
+
+/** Rows of a table of a database, page by page. */
+export function DatabaseRows({ value, uri }: Props) {
+  const columns = (Array.isArray(value.columns) ? value.columns : []).flatMap((column: unknown) =>
+    isObject(column) ? textsOf([column.name]) : [],
+  )
+  const rows = (Array.isArray(value.rows) ? value.rows : []).filter(isObject)
+  const table = [columns, ...rows.map((row) => columns.map((name) => cellOf(row[name])))]
+  const { next } = value
+  return (
+    <DataTable rows={table}>
+      {typeof next === 'string' ? (
+        <a class="button" href={linkTo({ uri: withParameter(uri, 'after', next) })}>
+          {t('showMore')}
+        </a>
+      ) : value.more === true ? (
+        <span>{t('rowsMore')}</span>
+      ) : null}
+      {parameterOf(uri, 'after') === undefined ? null : (
+        <button type="button" class="button" onClick={stepBack}>
+          {t('previousItem')}
+        </button>
+      )}
+    </DataTable>
+  )
+}
+
+function cellOf(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+/** One table of a database: its columns, its keys, and its foreign keys in both directions. */
+export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri: string }) {
+  const columns = recordsIn(value.columns)
+  const primary = new Set(isObject(value.primaryKey) ? textsOf(value.primaryKey.columns) : [])
+  const foreign = recordsIn(value.foreignKeys)
+  const referenced = recordsIn(value.referencedBy)
+  const own = { uri, schema: textOf(value.schema) }
+  const comments = columns.some(({ comment }) => textOf(comment) !== undefined)
+  const defaults = columns.some((column) => textOf(column.default) !== undefined)
+  const targets = new Map(foreign.flatMap((key) => textsOf(key.columns).map((name) => [name, key.references] as const)))
+  return (
+    <Region class="sheet" label={t('rendered')}>
+      {textOf(value.comment) === undefined ? null : (
+        <p lang={langOf(String(value.comment))}>{shown(String(value.comment))}</p>
+      )}
+      <h3>{t('columns')}</h3>
+      <div class="scroll-x">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">{t('column')}</th>
+              <th scope="col">{t('type')}</th>
+              <th scope="col">{t('nullable')}</th>
+              <th scope="col">{t('foreignKeys')}</th>
+              {defaults ? <th scope="col">{t('defaultValue')}</th> : null}
+              {comments ? <th scope="col">{t('comment')}</th> : null}
+            </tr>
+          </thead>
+          <tbody>
+            {columns.map((column, index) => {
+              const name = textOf(column.name) ?? ''
+              return (
+                <tr key={index}>
+                  <th scope="row">
+                    <bdi>{shown(name)}</bdi>
+                    {primary.has(name) ? <span class="chip"> {t('primaryKey')}</span> : null}
+                  </th>
+                  <td>
+                    <code>{shown(textOf(column.type) ?? '')}</code>
+                  </td>
+                  <td>{column.nullable === true ? t('yes') : t('no')}</td>
+                  <td>
+                    <End end={targets.get(name)} own={own} />
+                  </td>
+                  {defaults ? (
+                    <td>
+                      <code>{shown(textOf(column.default) ?? '')}</code>
+                    </td>
+                  ) : null}
+                  {comments ? (
+                    <td lang={langOf(textOf(column.comment) ?? '')}>{shown(textOf(column.comment) ?? '')}</td>
+                  ) : null}
+                </tr>
+              )
+            })}
+          </tbody>
+        </table>
+      </div>
+      <List
+        title={t('referencedBy')}
+        items={referenced.map((key) => ({ key, node: <Reference link={key} own={own} /> }))}
+      />
+      <List
+        title={t('uniqueKey')}
+        items={recordsIn(value.uniqueKeys).map((key) => ({ key, node: textsOf(key.columns).join(', ') }))}
+      />
+      <List title={t('indexes')} items={recordsIn(value.indexes).map((key) => ({ key, node: definitionOf(key) }))} />
+      <List title={t('checks')} items={recordsIn(value.checks).map((key) => ({ key, node: definitionOf(key) }))} />
+      <List title={t('triggers')} items={recordsIn(value.triggers).map((key) => ({ key, node: definitionOf(key) }))} />
+      {textOf(value.definition) === undefined ? null : (
+        <>
+          <h3>{t('definition')}</h3>
+          <pre>{shown(String(value.definition))}</pre>
+        </>
+      )}
+    </Region>
+  )
+}
+
+interface Own {
+  readonly uri: string
+  readonly schema: string | undefined
+}
+
+/** A link to the other table of a foreign key. */
+function End({ end, own }: { readonly end: unknown; readonly own: Own }) {
+  if (!isObject(end) || typeof end.table !== 'string') return null
+  const uri = siblingTableUri(own, { schema: textOf(end.schema), name: end.table })
+  const columns = textsOf(end.columns)
+  return (
+    <a href={linkTo({ uri, source: undefined })}>
+      <bdi>{shown(end.table)}</bdi>
+      {columns.length === 0 ? '' : ` (${shown(columns.join(', '))})`}
+    </a>
+  )
+}
+
+function Reference({ link, own }: { readonly link: Wire; readonly own: Own }) {
+  return (
+    <>
+      <End end={link.from} own={own} /> → {shown(textsOf(link.columns).join(', '))}
+    </>
+  )
+}
+
+interface ListProps {
+  readonly title: string
+  readonly items: readonly { readonly key: Wire; readonly node: ComponentChildren }[]
+}
+
+function List({ title, items }: ListProps) {
+  if (items.length === 0) return null
+  return (
+    <>
+      <h3>{title}</h3>
+      <ul>
+        {items.map(({ node }, index) => (
+          <li key={index}>{node}</li>
+        ))}
+      </ul>
+    </>
+  )
+}
+
+function definitionOf(key: Wire): ComponentChildren {
+  const text = textOf(key.definition) ?? textOf(key.expression) ?? textOf(key.name) ?? JSON.stringify(key)
+  return <code>{shown(text)}</code>
+}
+
+function recordsIn(value: unknown): readonly Wire[] {
+  return Array.isArray(value) ? value.filter(isObject) : []
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}

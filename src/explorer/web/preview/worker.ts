@@ -1,0 +1,53 @@
+/** The script of every worker of the page. A worker does tasks of one kind, and loads the code for them with its first task. */
+import type { MarkdownHtml } from './model/bounds.ts'
+import type { FormulaElement } from './model/formula.ts'
+import type { TokenLine } from './model/lines.ts'
+import type { Drawn } from './model/mermaid.ts'
+
+/** The kinds of tasks, each with its answer. */
+export interface Kinds {
+  highlight(task: { readonly text: string; readonly language: string }): {
+    readonly lines: readonly TokenLine[] | undefined
+  }
+  markdown(task: { readonly text: string }): MarkdownHtml
+  formula(task: { readonly tex: string; readonly isDisplayed: boolean }): {
+    readonly formula: FormulaElement | undefined
+  }
+  diagram(task: { readonly text: string }): Drawn
+}
+
+type Handlers = {
+  readonly [Kind in keyof Kinds]: (task: Parameters<Kinds[Kind]>[0]) => Promise<ReturnType<Kinds[Kind]>>
+}
+
+const handlers: Handlers = {
+  highlight: async ({ text, language }) => {
+    const { highlighted } = await import('./model/highlight.ts')
+    return { lines: await highlighted(text, language) }
+  },
+  markdown: async ({ text }) => (await import('./model/markdown-html.ts')).htmlOf(text),
+  formula: async ({ tex, isDisplayed }) => ({
+    formula: (await import('./model/formula.ts')).formulaOf(tex, isDisplayed),
+  }),
+  diagram: async ({ text }) => {
+    if (!('document' in globalThis)) {
+      // Without a document, the layout library believes that it runs in a worker of its own and assigns `self`, which a worker does
+      // not allow.
+      Object.assign(globalThis, { document: {} })
+      Object.defineProperty(globalThis, 'self', { value: globalThis, writable: true, configurable: true })
+    }
+    return (await import('./model/mermaid.ts')).drawnMermaid(text)
+  },
+}
+
+interface Message {
+  readonly id: number
+  readonly kind: keyof Kinds
+  readonly task: never
+}
+
+addEventListener('message', ({ data }: MessageEvent<Message>) => {
+  const answer = handlers[data.kind](data.task)
+  // A reported error reaches the page as an error of the worker.
+  answer.then((result) => postMessage({ id: data.id, ...result })).catch(reportError)
+})
