@@ -67,20 +67,26 @@ export function parseQuery(text: string): Query {
   return { terms: [...terms.values()], phrases: isLong ? [] : phrases.filter((phrase) => phrase !== '') }
 }
 
-/** Words that are written together with a neighbour have only letters, and not too few: `of` and `a` say nothing about a name. */
-const joinable = /^\p{L}{3,}$/u
+/** Words that are written together with a neighbour have only letters, and not too few. Figures: decision 12. */
+const joinable = { word: /^\p{L}{2,}$/u, together: 5 }
+/** Short English words that say nothing about a name: `each is` asks for no `eachIs`. */
+const functionWords: ReadonlySet<string> = new Set(
+  'an as at be by do he if in is it me my no of on or so to up us we'.split(' '),
+)
 
-/** Collects the terms of neighbouring words with one space between them, written together. Figures: decision 12. */
+/** Collects the terms of neighbouring words with one space between them, written together. */
 function createJoined(text: string) {
   const terms = new Set<string>()
-  let last = { start: 0, end: -2 }
+  let last = { word: '', end: -2 }
   return {
     terms,
     add: (start: number, end: number): void => {
-      const isPlain = joinable.test(text.slice(start, end))
-      if (isPlain && last.end === start - 1 && text[last.end] === ' ')
-        terms.add(stem((text.slice(last.start, last.end) + text.slice(start, end)).toLowerCase()))
-      last = { start, end: isPlain ? end : -2 }
+      const word = text.slice(start, end).toLowerCase()
+      const isPlain = joinable.word.test(word) && !functionWords.has(word)
+      const both = last.word + word
+      if (isPlain && last.end === start - 1 && text[last.end] === ' ' && both.length >= joinable.together)
+        terms.add(stem(both))
+      last = { word, end: isPlain ? end : -2 }
     },
   }
 }
