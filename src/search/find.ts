@@ -35,6 +35,9 @@ const unit = 1000
 const looseHits =
   'No passage has these characters side by side. The passages below have only single characters of the words.'
 
+/** Note with hits that lack the quoted text of a query. */
+const unquotedHits = 'No passage has the quoted text. The passages below have words of the query.'
+
 interface Asked extends Query, Ranking {
   /** The number of passages with each of the ranker's terms. */
   readonly counts: readonly number[]
@@ -76,14 +79,23 @@ export async function* findPassages(
     isFound = true
     yield hitOf(found, score, marker)
   }
-  if (isFound || terms.every(({ loose }) => !loose)) return
-
-  const characters = { ...asked, ranker: createRanker(terms.map((term) => ({ ...term, loose: false }))) }
-  for await (const { found, score } of rankedPages(texts, characters, where, [], seen, signal)) {
-    if (!choose(found)) continue
-    if (!isFound) query.fallback?.(looseHits)
+  if (isFound) return
+  if (terms.some(({ loose }) => loose)) {
+    const characters = { ...asked, ranker: createRanker(terms.map((term) => ({ ...term, loose: false }))) }
+    for await (const { found, score } of rankedPages(texts, characters, where, [], seen, signal)) {
+      if (!choose(found)) continue
+      if (!isFound) query.fallback?.(looseHits)
+      isFound = true
+      yield hitOf(found, score, characters.ranker)
+    }
+  }
+  if (isFound || !asked.isQuestion) return
+  const chooseAny = chooser(query, [])
+  for await (const { found, score } of rankedPages(texts, asked, where, near, new Set(), signal)) {
+    if (!chooseAny(found)) continue
+    if (!isFound) query.fallback?.(unquotedHits)
     isFound = true
-    yield hitOf(found, score, characters.ranker)
+    yield hitOf(found, score, marker)
   }
 }
 
