@@ -4,12 +4,14 @@ import { fold } from '../text/fold.ts'
 import { createLabelScore } from '../text/labels.ts'
 import { type Documents, documentsOf, documentWords, isLong } from './documents.ts'
 import type { Nearest } from './embedder.ts'
+import { afterHits, expandedBy, fusedTail, rankExpanded } from './feedback.ts'
 import { type Found, strong } from './part.ts'
 import { parseQuery, type Query } from './query.ts'
-import { createRanker, type Ranker, type RatedTerm, type WordForm } from './rank.ts'
+import { createRanker, type Ranker, type RatedTerm } from './rank.ts'
 import { type Ranking, rankPassages, type Scored, snippetOf } from './rank-passages.ts'
 import type { SearchHit, SearchQuery } from './search-index.ts'
 import { filterOf, type Visibility, type Visible, whereTest } from './visible.ts'
+import { rarityOf, withForms } from './word-forms.ts'
 
 /** Number of passages that are ranked together, before all others: three times the requested hits, within these bounds. */
 const together = { least: 100, most: 300, perHit: 3 }
@@ -33,6 +35,9 @@ const unit = 1000
 const looseHits =
   'No passage has these characters side by side. The passages below have only single characters of the words.'
 
+/** Note with hits that lack the quoted text of a query. */
+const unquotedHits = 'No passage has the quoted text. The passages below have words of the query.'
+
 interface Asked extends Query, Ranking {
   /** The number of passages with each of the ranker's terms. */
   readonly counts: readonly number[]
@@ -42,6 +47,8 @@ interface Asked extends Query, Ranking {
   readonly labelScore: ((path: string) => number) | undefined
   /** The number of passages that are ranked together. */
   readonly block: number
+  /** Whether the caller wants so many hits that the words of the best find further ones. */
+  readonly hasFeedback: boolean
   /** Documents that the caller may see. Others are neither counted nor found. Undefined: all. */
   readonly among?: TextSet
 }
@@ -56,7 +63,8 @@ export async function* findPassages(
   const { signal } = query
   const visible = await visibility.of(query.allows, signal)
   const block = Math.min(together.most, Math.max(together.least, together.perHit * (query.limit ?? defaultLimit)))
-  const asked = { ...(await ask(texts, query.text, visible)), block }
+  const hasFeedback = nearest === undefined && (query.limit ?? defaultLimit) > afterHits
+  const asked = { ...(await ask(texts, query.text, visible)), block, hasFeedback }
   if (asked.ranker.terms.length === 0 && nearest === undefined) return
   const near = nearest === undefined ? [] : await nearest(query.text, visible?.has, signal)
   const choose = chooser(query, asked.phrases)
@@ -71,14 +79,23 @@ export async function* findPassages(
     isFound = true
     yield hitOf(found, score, marker)
   }
-  if (isFound || terms.every(({ loose }) => !loose)) return
-
-  const characters = { ...asked, ranker: createRanker(terms.map((term) => ({ ...term, loose: false }))) }
-  for await (const { found, score } of rankedPages(texts, characters, where, [], seen, signal)) {
-    if (!choose(found)) continue
-    if (!isFound) query.fallback?.(looseHits)
+  if (isFound) return
+  if (terms.some(({ loose }) => loose)) {
+    const characters = { ...asked, ranker: createRanker(terms.map((term) => ({ ...term, loose: false }))) }
+    for await (const { found, score } of rankedPages(texts, characters, where, [], seen, signal)) {
+      if (!choose(found)) continue
+      if (!isFound) query.fallback?.(looseHits)
+      isFound = true
+      yield hitOf(found, score, characters.ranker)
+    }
+  }
+  if (isFound || !asked.isQuestion) return
+  const chooseAny = chooser(query, [])
+  for await (const { found, score } of rankedPages(texts, asked, where, near, new Set(), signal)) {
+    if (!chooseAny(found)) continue
+    if (!isFound) query.fallback?.(unquotedHits)
     isFound = true
-    yield hitOf(found, score, characters.ranker)
+    yield hitOf(found, score, marker)
   }
 }
 
@@ -91,18 +108,49 @@ async function* rankedPages(
   seen: Set<number>,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Scored> {
+  let isFirst = true
   for await (const { ids, ...documents } of pages(texts, asked, where, near)) {
     signal?.throwIfAborted()
     const fresh = ids.filter((id) => !seen.has(id))
     for (const id of fresh) seen.add(id)
-    for (const scored of await rankPassages(texts, fresh, asked, near, 'scores' in documents ? documents : undefined)) {
+    const whole = 'scores' in documents ? documents : undefined
+    const ranked = await rankPassages(texts, fresh, asked, near, whole)
+    const hasTail = asked.hasFeedback && isFirst && whole === undefined && asked.ranker.isOfWords
+    isFirst = false
+    for (const scored of hasTail ? ranked.slice(0, afterHits) : ranked) {
       signal?.throwIfAborted()
+      yield scored
+    }
+    if (!hasTail || ranked.length <= afterHits) continue
+    for (const scored of await tailOf(texts, ranked, asked, where)) {
+      signal?.throwIfAborted()
+      seen.add(scored.found.id)
       yield scored
     }
   }
 }
 
-async function ask(texts: Texts, text: string, visible: Visible | undefined): Promise<Omit<Asked, 'block'>> {
+/** The passages behind the best ones, and further ones that have words of the best, in one order. */
+async function tailOf(
+  texts: Texts,
+  ranked: readonly Scored[],
+  asked: Asked,
+  where: TextFilter | undefined,
+): Promise<readonly Scored[]> {
+  const expanded = await expandedBy(texts, ranked, asked)
+  if (expanded === undefined) return ranked.slice(afterHits)
+  const { among, block } = asked
+  const terms = await firstTerms(texts, { ...asked, ...expanded })
+  const ids = await texts.find({ terms, ...defined({ where, among }), limit: block })
+  const second = await rankExpanded(texts, ids, { ...asked, ...expanded }, asked.ranker.terms.length)
+  return fusedTail(ranked, second)
+}
+
+async function ask(
+  texts: Texts,
+  text: string,
+  visible: Visible | undefined,
+): Promise<Omit<Asked, 'block' | 'hasFeedback'>> {
   const query = parseQuery(text)
   const terms = query.terms.map(({ term }) => term)
   const [counts, size] = await Promise.all([texts.counts(terms, visible?.set), visible ?? texts.size()])
@@ -230,63 +278,4 @@ function hitOf({ facts, mount, passage }: Found, score: number, ranker: Ranker):
   const { text, start, end, heading } = passage
   const named = heading === undefined ? {} : { heading }
   return { ...facts, mount, score, lines: { start, end }, ...named, snippet: snippetOf(text, ranker) }
-}
-
-/** How often a form counts; the length of a word without its ending; the number of passages from which a word is frequent. Figures: decision 12. */
-const forms = { share: 0.5, leastLength: 5, mostPassages: 100 }
-
-/** Endings by which English derives words, as the stemmer leaves them, the longer ones first. */
-const endings: readonly string[] = (
-  'ization ational ability ibility ation ition ement ator ativ ment ness less ful abl ibl anc enc ion ity ism ist ant ent ify ' +
-  'iv iz or er al ic ly at y i'
-).split(' ')
-
-/** Words that differ from a word in lower case by such an ending: `validator`, `validity` of `validation`. Not all of them are words. */
-function derivedFrom(word: string): { readonly base: string; readonly words: readonly string[] } {
-  if (!/^[a-z]+$/.test(word) || word.length < forms.leastLength) return { base: word, words: [] }
-  const ending = endings.find((one) => word.length - one.length >= forms.leastLength && word.endsWith(one)) ?? ''
-  const base = word.slice(0, word.length - ending.length)
-  return { base, words: ['', ...endings].map((one) => base + one).filter((one) => one !== word) }
-}
-
-/**
- * Adds to each rare word of a query the words of the index that are derived like it. A form that is more frequent than the word
- * counts less.
- *
- * @param counts The number of passages with each term.
- * @param parts The number of all passages.
- */
-async function withForms(
-  texts: Texts,
-  terms: readonly RatedTerm[],
-  counts: readonly number[],
-  parts: number,
-  among: TextSet | undefined,
-): Promise<readonly RatedTerm[]> {
-  const own = new Set(terms.map(({ term }) => term))
-  const beginnings: string[] = []
-  const wanted = terms.map(({ term, prefix, joined = false }, index) => {
-    if (prefix || joined || (counts[index] ?? 0) > forms.mostPassages) return []
-    const { base, words } = derivedFrom(term)
-    if (words.length > 0) beginnings.push(base)
-    return words.filter((one) => !own.has(one))
-  })
-  const all = wanted.flat()
-  if (all.length === 0) return terms
-  const found = await texts.counts(all, among, beginnings)
-  let at = 0
-  return terms.map((term, index) => {
-    const rarity = rarityOf(counts[index] ?? 0, parts)
-    const some = (wanted[index] ?? []).flatMap((form): readonly WordForm[] => {
-      const count = found[at++] ?? 0
-      if (count === 0) return []
-      return [{ term: form, share: forms.share * Math.min(1, rarityOf(count, parts) / rarity), count }]
-    })
-    return some.length === 0 ? term : { ...term, forms: some }
-  })
-}
-
-/** The rarity of a term that a number of all passages have. */
-function rarityOf(having: number, all: number): number {
-  return Math.log(1 + (Math.max(0, all - having) + 0.5) / (having + 0.5))
 }

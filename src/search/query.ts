@@ -6,6 +6,8 @@ export interface Query {
   readonly terms: readonly QueryTerm[]
   /** Quoted texts that a passage must contain, folded and in lower case. Empty in a long query, which quotes messages and code. */
   readonly phrases: readonly string[]
+  /** Whether it has several words beside quoted texts: if no passage has these, the words count. */
+  readonly isQuestion: boolean
 }
 
 interface QueryTerm {
@@ -33,6 +35,8 @@ const mostUnits = 4000
 const quoted = /"([^"]+)"/g
 /** Number of words outside of quotes from which the quotes are not required: issues quote messages, and code contains strings. */
 const wordsOfLong = 12
+/** Number of words beside quotes from which a query asks for more than the quoted text. */
+const wordsOfQuestion = 3
 
 const hiragana = /^[\p{Script=Hiragana}ー]+$/u
 const katakana = /^[\p{Script=Katakana}ー]+$/u
@@ -63,24 +67,32 @@ export function parseQuery(text: string): Query {
   for (const term of joined.terms)
     if (!terms.has(term) && terms.size < mostTerms)
       terms.set(term, { term, weight: shares.joined, times: 1, prefix: false, loose: false, joined: true })
-  const isLong = phrases.length > 0 && wordsIn(folded.replaceAll(quoted, ' ')) >= wordsOfLong
-  return { terms: [...terms.values()], phrases: isLong ? [] : phrases.filter((phrase) => phrase !== '') }
+  const beside = phrases.length === 0 ? 0 : wordsIn(folded.replaceAll(quoted, ' '))
+  const required = beside >= wordsOfLong ? [] : phrases.filter((phrase) => phrase !== '')
+  const isQuestion = required.length > 0 && beside >= wordsOfQuestion
+  return { terms: [...terms.values()], phrases: required, isQuestion }
 }
 
-/** Words that are written together with a neighbour have only letters, and not too few: `of` and `a` say nothing about a name. */
-const joinable = /^\p{L}{3,}$/u
+/** Words that are written together with a neighbour have only letters, and not too few. Figures: decision 12. */
+const joinable = { word: /^\p{L}{2,}$/u, together: 5 }
+/** Short English words that say nothing about a name: `each is` asks for no `eachIs`. */
+const functionWords: ReadonlySet<string> = new Set(
+  'an as at be by do he if in is it me my no of on or so to up us we'.split(' '),
+)
 
-/** Collects the terms of neighbouring words with one space between them, written together. Figures: decision 12. */
+/** Collects the terms of neighbouring words with one space between them, written together. */
 function createJoined(text: string) {
   const terms = new Set<string>()
-  let last = { start: 0, end: -2 }
+  let last = { word: '', end: -2 }
   return {
     terms,
     add: (start: number, end: number): void => {
-      const isPlain = joinable.test(text.slice(start, end))
-      if (isPlain && last.end === start - 1 && text[last.end] === ' ')
-        terms.add(stem((text.slice(last.start, last.end) + text.slice(start, end)).toLowerCase()))
-      last = { start, end: isPlain ? end : -2 }
+      const word = text.slice(start, end).toLowerCase()
+      const isPlain = joinable.word.test(word) && !functionWords.has(word)
+      const both = last.word + word
+      if (isPlain && last.end === start - 1 && text[last.end] === ' ' && both.length >= joinable.together)
+        terms.add(stem(both))
+      last = { word, end: isPlain ? end : -2 }
     },
   }
 }

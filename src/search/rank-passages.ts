@@ -28,7 +28,7 @@ export interface Scored {
   readonly score: number
 }
 
-interface JudgedPassage {
+export interface JudgedPassage {
   readonly found: Found
   readonly judged: Judged
 }
@@ -72,7 +72,7 @@ export async function rankPassages(
 }
 
 /** Reads and judges passages. Yields to the event loop now and then. */
-async function* judgedOf(texts: Texts, ids: readonly number[], ranking: Ranking): AsyncGenerator<JudgedPassage> {
+export async function* judgedOf(texts: Texts, ids: readonly number[], ranking: Ranking): AsyncGenerator<JudgedPassage> {
   const { ranker, averageLength } = ranking
   const turns = Math.ceil(ids.length / inOneTurn)
   // While passages are judged, the store reads the next ones.
@@ -130,7 +130,7 @@ function withPaths(scored: readonly Scored[], paths: ReadonlyMap<string, number>
 }
 
 /** Equal scores are ordered by URI, then by position. */
-function byScore(a: Scored, b: Scored): number {
+export function byScore(a: Scored, b: Scored): number {
   if (a.score !== b.score) return b.score - a.score
   if (a.found.facts.uri !== b.found.facts.uri) return a.found.facts.uri < b.found.facts.uri ? -1 : 1
   return a.found.passage.start - b.found.passage.start || a.found.id - b.found.id

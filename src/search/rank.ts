@@ -77,6 +77,8 @@ export interface Ranker {
   readonly terms: readonly RatedTerm[]
   /** Whether any of the terms is a word; only words count for a document. */
   readonly hasWords: boolean
+  /** Whether all terms are words: none is a pair of characters. */
+  readonly isOfWords: boolean
 }
 
 export interface Judged {
@@ -95,7 +97,8 @@ export function createRanker(terms: readonly RatedTerm[]): Ranker {
   const wanted = beginningsOf([...complete.keys(), ...beginning.keys()])
   const matchesOf = (text: string) => findMatches(text, complete, beginning, wanted)
   const areWords = terms.map(({ term }) => classOf(term.codePointAt(0) ?? 0) === word)
-  const together = areWords.includes(false) ? nearness.characters : nearness.words
+  const isOfWords = !areWords.includes(false)
+  const together = isOfWords ? nearness.words : nearness.characters
   const lookAt = (text: string): Seen => {
     const matches = matchesOf(fold(text).text)
     return { matches, near: closest(matches, terms, together.units) }
@@ -113,6 +116,7 @@ export function createRanker(terms: readonly RatedTerm[]): Ranker {
   return {
     terms,
     hasWords: areWords.includes(true),
+    isOfWords,
     matches: ({ text }) => matchesOf(text),
     judge: ({ passage, place, length, path, title }, averageLength) => {
       const counts = new Float64Array(terms.length)
@@ -125,7 +129,6 @@ export function createRanker(terms: readonly RatedTerm[]): Ranker {
       count(lookAtName(title), bm25.title)
       count(lookAtName(path), bm25.path)
       if (passage.heading !== undefined) count(lookAt(passage.heading), bm25.heading)
-      const isOfWords = together === nearness.words
       // A text of words may begin with empty lines.
       if (isOfWords ? place === 0 : passage.start === 1) {
         const units = isOfWords ? beginningUnits.words : beginningUnits.characters

@@ -104,8 +104,8 @@ export interface SearchQuery extends VisibleQuery {
   /** Called before the first hit if vectors should have been used, but were not: the reason, in a sentence for the caller. */
   readonly degraded?: (why: string) => void
   /**
-   * Called before the first hit if no passage has the words, and the hits have only single characters of them: a sentence for the
-   * caller.
+   * Called before the first hit if no passage has the words or the quoted text, and the hits have only single characters, or words,
+   * of them: a sentence for the caller.
    */
   readonly fallback?: (why: string) => void
 }

@@ -3,7 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { openSearchIndex, type SearchDocument, type SearchHit, type SearchIndex } from '../../src/search/index.ts'
+import {
+  type Allows,
+  openSearchIndex,
+  type SearchDocument,
+  type SearchHit,
+  type SearchIndex,
+} from '../../src/search/index.ts'
 import { parseQuery } from '../../src/search/query.ts'
 import { openStore, type Store } from '../../src/store/index.ts'
 import { fold } from '../../src/text/fold.ts'
@@ -61,6 +67,26 @@ describe('a search', () => {
     expect(await find(index, 'listing "cursor is not valid"')).toEqual([])
     const quote = issue.replaceAll('"', "'")
     expect(await find(index, `"${quote}"`)).toEqual([])
+  })
+
+  test('falls back to the words of a question if no passage has its quoted text, and says so', async () => {
+    const index = await begin()
+    const told: string[] = []
+    const fallback = (why: string) => void told.push(why)
+    const question = 'What are "hostname does not match" errors?'
+    await index.put([documentOf('tls.md', 'Errors of a host name that is not the one of the certificate.')])
+    expect(pathsOf(await find(index, question, { fallback }))).toEqual(['tls.md'])
+    expect(told).toEqual(['No passage has the quoted text. The passages below have words of the query.'])
+    // Who asks for the quoted text, and little else, is told that it is nowhere.
+    for (const text of ['"hostname does not match"', 'errors "hostname does not match"'])
+      expect(await find(index, text, { fallback })).toEqual([])
+
+    await index.put([documentOf('faq.md', 'It says: hostname does not match.')])
+    const allows: Allows = ({ uri }) => !uri.endsWith('faq.md')
+    expect(pathsOf(await find(index, question, { fallback }))).toEqual(['faq.md'])
+    expect(told).toHaveLength(1)
+    expect(pathsOf(await find(index, question, { fallback, allows }))).toEqual(['tls.md'])
+    expect(told).toHaveLength(2)
   })
 
   test('answers a long question with the document that has most of its words in all of its passages', async () => {

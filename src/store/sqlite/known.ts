@@ -13,6 +13,8 @@ interface Known {
     find: (unknown: readonly string[]) => readonly number[],
   ): readonly number[]
   ids(home: Version, match: string, find: () => Ids): Ids
+  /** Whether `ids` has the list in the cache. */
+  has(home: Version, match: string): boolean
   /** Like `ids`, but also caches short lists: finding them meant filtering a long one. */
   chosen(home: Version, match: string, find: () => Ids): Ids
 }
@@ -82,6 +84,7 @@ export function createKnown(): Known {
       const found = find()
       return found.byteLength < most.few ? found : keep(kept, match, found)
     },
+    has: (home, match) => keptOf(home).lists.has(match),
     chosen: (home, match, find) => {
       const kept = keptOf(home)
       return recall(kept, match) ?? keep(kept, match, find())

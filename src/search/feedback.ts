@@ -1,0 +1,157 @@
+import type { TextSet, Texts } from '../store/index.ts'
+import { fold } from '../text/fold.ts'
+import { tokenize } from '../text/tokenizer.ts'
+import type { Found } from './part.ts'
+import { createRanker, type Ranker, type RatedTerm } from './rank.ts'
+import { byScore, type JudgedPassage, judgedOf, type Ranking, type Scored } from './rank-passages.ts'
+import { rarityOf } from './word-forms.ts'
+
+/**
+ * Pseudo relevance feedback: the words that the best passages share find further passages, which have other words than the query. It
+ * only changes the order behind the best passages, where it finds more and harms little. Figures: decision 12.
+ */
+const feedback = {
+  /** Number of best passages whose order stays. */
+  after: 30,
+  /** Number of best documents whose words are used, and minimum number of these that have a word. */
+  documents: 8,
+  sharedBy: 2,
+  /** Number of words that are added. */
+  terms: 20,
+  /** Number of words whose rarity is looked up to choose those. */
+  examined: 400,
+  /** Maximum share of all passages that have an added word. */
+  mostPassages: 0.1,
+  /** The constant of reciprocal rank fusion, and the weight of the second ranking beside the first. */
+  fusion: 20,
+  share: 0.7,
+}
+/** How often a word of the title or path counts, and the parameters of BM25. */
+const counted = { title: 2, path: 0.5, k1: 1.6, b: 0.75 }
+
+/** The terms of a query and of the best passages, and the number of passages with each. */
+interface Expanded {
+  readonly ranker: Ranker
+  readonly counts: readonly number[]
+}
+
+interface Expanding extends Ranking {
+  readonly counts: readonly number[]
+  readonly size: { readonly parts: number }
+  readonly among?: TextSet
+}
+
+/** Number of hits from which feedback changes the order. */
+export const afterHits = feedback.after
+
+/** Adds the words of the best passages to those of a query. Undefined: the passages share no words. */
+export async function expandedBy(
+  texts: Texts,
+  ranked: readonly Scored[],
+  { ranker, counts, size, among, averageLength }: Expanding,
+): Promise<Expanded | undefined> {
+  const impacts = sharedWords(bestOfDocuments(ranked), averageLength)
+  if (impacts.length === 0) return undefined
+  const found = await texts.counts(
+    impacts.map(([term]) => term),
+    among,
+  )
+  const known = impacts.flatMap(([term, impact], index) => {
+    const count = found[index] ?? 0
+    if (count === 0 || count > feedback.mostPassages * size.parts) return []
+    return [{ term, count, weight: impact * rarityOf(count, size.parts) }]
+  })
+  known.sort((a, b) => b.weight - a.weight || (a.term < b.term ? -1 : 1))
+  const added = known.slice(0, feedback.terms)
+  const [first] = added
+  if (first === undefined) return undefined
+  const most = ranker.terms.reduce((weight, term) => Math.max(weight, term.weight), 0)
+  const weights = new Map(added.map(({ term, weight }) => [term, (most * weight) / first.weight]))
+  const own = new Set(ranker.terms.map(({ term }) => term))
+  const more = added.filter(({ term }) => !own.has(term))
+  const terms = [
+    ...ranker.terms.map((term): RatedTerm => ({ ...term, weight: term.weight + (weights.get(term.term) ?? 0) })),
+    ...more.map(
+      ({ term }): RatedTerm => ({ term, prefix: false, loose: false, share: 1, weight: weights.get(term) ?? 0 }),
+    ),
+  ]
+  return { ranker: createRanker(terms), counts: [...counts, ...more.map(({ count }) => count)] }
+}
+
+/** Ranks passages by the terms of an expanded query, best first, without those that have no term of the query itself. */
+export async function rankExpanded(
+  texts: Texts,
+  ids: readonly number[],
+  ranking: Ranking,
+  ownTerms: number,
+): Promise<readonly Scored[]> {
+  const { ranker, averageLength, averageDocumentLength } = ranking
+  const documents = new Map<string, JudgedPassage[]>()
+  for await (const passage of judgedOf(texts, ids, ranking)) {
+    if (!passage.judged.counts.subarray(0, ownTerms).some((count) => count > 0)) continue
+    const { uri } = passage.found.facts
+    documents.set(uri, [...(documents.get(uri) ?? []), passage])
+  }
+  const scored = [...documents.values()].flatMap((passages) => {
+    const whole = ranker.documentScore(passages, averageDocumentLength)
+    return passages.map(
+      (one): Scored => ({ found: one.found, score: whole + ranker.documentScore([one], averageLength) }),
+    )
+  })
+  return scored.sort(byScore)
+}
+
+/** Fuses the passages behind the best with those of the second ranking. Their scores are at most that of the last of the best. */
+export function fusedTail(ranked: readonly Scored[], second: readonly Scored[]): readonly Scored[] {
+  const head = new Set(ranked.slice(0, feedback.after).map(({ found }) => found.id))
+  const last = ranked[feedback.after - 1]?.score ?? 0
+  const fused = new Map<number, Scored>()
+  for (const [list, share] of [[ranked, 1] as const, [second, feedback.share] as const]) {
+    const places = new Map<string, number>()
+    for (const { found } of list) {
+      if (head.has(found.id)) continue
+      const place = places.get(found.facts.uri) ?? places.size
+      places.set(found.facts.uri, place)
+      const score =
+        (fused.get(found.id)?.score ?? 0) + (share * last * (feedback.fusion + 1)) / (feedback.fusion + 1 + place) / 2
+      fused.set(found.id, { found, score })
+    }
+  }
+  return [...fused.values()].sort(byScore)
+}
+
+/** The best passage of each of the best documents. */
+function bestOfDocuments(ranked: readonly Scored[]): readonly Found[] {
+  const best = new Map<string, Found>()
+  for (const { found } of ranked) {
+    if (best.size === feedback.documents) break
+    if (!best.has(found.facts.uri)) best.set(found.facts.uri, found)
+  }
+  return [...best.values()]
+}
+
+/** The words that several passages have, with the sum of their impacts (BM25 without the rarity), the greatest first. */
+function sharedWords(passages: readonly Found[], averageLength: number): readonly (readonly [string, number])[] {
+  const impacts = new Map<string, { sum: number; passages: number }>()
+  for (const { passage, title, path, length } of passages) {
+    const counts = new Map<string, number>()
+    for (const [text, times] of [
+      [passage.text, 1] as const,
+      [title, counted.title] as const,
+      [path, counted.path] as const,
+    ])
+      tokenize(fold(text.toWellFormed()).text, (term, _start, _end, kind) => {
+        if (kind === 'word' || kind === 'part') counts.set(term, (counts.get(term) ?? 0) + times)
+      })
+    const norm = counted.k1 * (1 - counted.b + (counted.b * length) / Math.max(1, averageLength))
+    for (const [term, count] of counts) {
+      const known = impacts.get(term) ?? { sum: 0, passages: 0 }
+      impacts.set(term, { sum: known.sum + count / (count + norm), passages: known.passages + 1 })
+    }
+  }
+  return [...impacts]
+    .filter(([, one]) => one.passages >= feedback.sharedBy)
+    .map(([term, { sum }]) => [term, sum] as const)
+    .sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
+    .slice(0, feedback.examined)
+}
