@@ -45,8 +45,8 @@ function deferMount(planned: PlannedMount, settings: MountSettings): DeferredMou
   const log: Log = (level, message, fields) => settings.log(level, message, { mount: address, ...fields })
   if (config.provider === 'search') {
     const open = async () => {
-      const search = await import('../providers/search/open.ts')
-      return search.open(config, openContext(address, config, folder, { ...settings, log }))
+      const { openSearch } = await import('../providers/folder-sources.ts')
+      return openSearch(config, openContext(address, config, folder, { ...settings, log }))
     }
     return withOpening(planned, deferredSearch(open, log), settings)
   }

@@ -253,7 +253,7 @@ export interface Recording {
   readonly schema: JsonObject
 }
 
-/** Why changes are noticed late. `limited`: a part is compared periodically; `lost`: the watch restarts; `unavailable`: the source does not answer. */
+/** Why notifications of changes are degraded. `limited`: a part is compared periodically; `lost`: the watch restarts; `unavailable`: no answer. */
 export type Degradation = 'limited' | 'lost' | 'unavailable'
 
 /**

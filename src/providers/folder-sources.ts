@@ -1,5 +1,8 @@
+import { createHash } from 'node:crypto'
+import { invalid, ResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/object.ts'
-import { resolveFolder } from '../schema/values.ts'
+import { isInTheClear, resolveFolder, resolveSecret } from '../schema/values.ts'
+import type { EmbedderOptions } from '../search/index.ts'
 import { decoded } from '../wrap/decoded.ts'
 import { sliced } from '../wrap/sliced.ts'
 import type { source as envSource } from './env/config.ts'
@@ -7,8 +10,10 @@ import type { source as filesSource } from './files/config.ts'
 import type { source as gitSource } from './git/config.ts'
 import type { source as promptsSource } from './prompts/config.ts'
 import { databaseOptions, rowOptions } from './relational/mount.ts'
+import type { source as searchSource } from './search/config.ts'
+import type { Search } from './search/index.ts'
 import type { source as settingsSource } from './settings/config.ts'
-import type { OpenSource } from './source.ts'
+import { collectionName, type OpenSource, type OptionsOf } from './source.ts'
 import type { source as sqliteSource } from './sqlite/config.ts'
 
 // Opens the sources that a folder without a configuration has. They are apart from `config.ts`, so that no schema is loaded with them.
@@ -77,4 +82,69 @@ export const openPrompts: OpenSource<typeof promptsSource> = async (options, { f
   const { limit, include = ['**/*.md'] } = options
   const opened = await files({ ...options, include, root: resolveFolder(options.root, folder), log })
   return prompts({ source: await documents(opened, { frontMatter: ['**/*.md'] }), log, ...defined({ limit }) })
+}
+
+/** Opens a search over other mounts, whose index is in the store of the configuration. */
+export const openSearch: OpenSource<typeof searchSource, Search> = async (
+  { over, maxBytes, maxRows, refresh, embeddings },
+  { address, folder, log, store: lazyStore, scrubber, searchable },
+) => {
+  if (lazyStore === undefined) throw new ResourceError('internal', 'There is no store to keep an index in.')
+  const [{ search }, { openSearchIndex }, embedder] = await Promise.all([
+    import('./search/index.ts'),
+    import('../search/index.ts'),
+    embedderOf(embeddings, folder),
+  ])
+  const store = await lazyStore.open()
+  const name = collectionName(address)
+  const index = await openSearchIndex({ store, name, log, ...defined({ embedder }) })
+  const addresses = over === '*' ? (searchable?.addresses ?? []) : over
+  // The options of a mount can depend on a survey of its source, and change how its contents are read.
+  const options = new Map(
+    await Promise.all(addresses.map(async (one) => [one, await searchable?.refined(one)] as const)),
+  )
+  const mounts = () =>
+    addresses.flatMap((one) => {
+      const mount = searchable?.reader(one)
+      return mount === undefined ? [] : [{ mount, way: wayOf(options.get(one)) }]
+    })
+  return search({
+    index,
+    store,
+    name,
+    mounts,
+    ...defined({ maxBytes, maxRows, interval: refresh, scrubber }),
+    log,
+  })
+}
+
+/** Keys of a mount that do not change the contents that are read from it. */
+const aside: readonly string[] = ['title', 'description', 'access', 'scopes', 'cache', 'limits', 'poll']
+
+/** Returns a text that changes when the contents of a mount are read in another way: redacted, or with other rules. */
+function wayOf(options: object = {}): string {
+  const told = Object.entries(options).filter(([key]) => !aside.includes(key))
+  return createHash('sha256').update(JSON.stringify(told)).digest('base64url').slice(0, 16)
+}
+
+async function embedderOf(
+  given: OptionsOf<(typeof searchSource)['shape']>['embeddings'],
+  folder: string,
+): Promise<EmbedderOptions | undefined> {
+  if (given === undefined) return undefined
+  const { model, timeout, openai, ollama, local, allowAddresses } = given
+  const common = { model, ...defined({ timeoutMs: timeout, allowAddresses }) }
+  if (ollama !== undefined) return { ...common, ollama }
+  if (openai === undefined)
+    return { ...common, local: local?.folder === undefined ? {} : { folder: resolveFolder(local.folder, folder) } }
+  const { url, key } = openai
+  if (key === undefined) return { ...common, openai: { url } }
+  if (isInTheClear(url))
+    throw invalid(
+      'The key would go over the network in the clear: write https:// in "embeddings.openai.url".',
+      'insecure',
+    )
+  const found = await resolveSecret(key, { folder })
+  if ('message' in found) throw invalid(`There is no "embeddings.openai.key". ${found.message} ${found.fix}`, 'secret')
+  return { ...common, openai: { url, key: found.value } }
 }

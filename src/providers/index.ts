@@ -93,7 +93,7 @@ export const sources = {
   },
   search: {
     config: () => import('./search/config.ts'),
-    open: () => import('./search/open.ts'),
+    open: async () => ({ open: (await import('./folder-sources.ts')).openSearch }),
     isDerived: true,
     keeps: true,
     isUnsearched: true,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { breath } from '../../src/providers/files/breath.ts'
+import { breath } from '../../src/core/kit/breath.ts'
 
 /** Works longer than the slice of a turn. */
 function work(): void {

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { createRecent } from '../../src/core/kit/lru.ts'
+import { indexAfter } from '../../src/core/kit/sorted.ts'
 import { comparePaths } from '../../src/core/path.ts'
-import { indexAfter, sortNames } from '../../src/providers/files/breath.ts'
+import { sortNames } from '../../src/providers/files/names.ts'
 
 test('names are sorted like their bytes in any number, and each is there once', async () => {
   const parts = ['a', 'b', 'é', '\uff61', '𠮷', '-', '.', '0']

@@ -1,3 +1,5 @@
+import { comparePaths } from '../path.ts'
+
 /**
  * Binary search: the first index from `low` to `high` for which a test holds; `high` if there is none. If the test holds for an
  * index, it must hold for all indices after it.
@@ -29,4 +31,9 @@ export function mergeSpans(spans: Iterable<Span>): readonly Span[] {
     else if (end > last.end) merged[merged.length - 1] = { start: last.start, end }
   }
   return merged
+}
+
+/** Returns the index of the first of some sorted names that is after `path`. */
+export function indexAfter(names: readonly string[], path: string): number {
+  return firstIndex(0, names.length, (index) => comparePaths(names[index] ?? '', path) > 0)
 }

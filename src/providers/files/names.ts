@@ -1,12 +1,38 @@
 import * as fs from 'node:fs'
 import { ResourceError } from '../../core/errors.ts'
+import { breath, sortInSlices } from '../../core/kit/breath.ts'
 import { createRecent } from '../../core/kit/lru.ts'
-import { breath, sortNames } from './breath.ts'
+import { comparePaths } from '../../core/path.ts'
 import type { Place } from './place.ts'
 import { failure, type Pool, untilAbort } from './pool.ts'
 import { isSettled, lookAt, stampOf } from './stats.ts'
 import type { Visibility } from './visibility.ts'
 import type { Position } from './walk.ts'
+
+/** Number of names between two readings of the clock. */
+const namesPerLook = 256
+
+/**
+ * Sorts the names of one directory in path order and removes duplicates. It yields on the way, so that a directory of a million names does not
+ * block the event loop.
+ */
+export async function sortNames(names: readonly string[]): Promise<readonly string[]> {
+  let count = 0
+  // The clock is read once for many names: comparing two of them takes less time than reading it.
+  const slices = { due: () => ++count % namesPerLook === 0 && breath.due(), rest: breath.take }
+  const unique: string[] = []
+  for (const name of await sortInSlices(names, comparePaths, slices, sortRun)) {
+    if (name !== unique.at(-1)) unique.push(name)
+    if (slices.due()) await slices.rest()
+  }
+  return unique
+}
+
+function sortRun(names: string[]): string[] {
+  // Up to U+D7FF, JavaScript's own order of UTF-16 units is that of UTF-8 bytes, and sorting by it is faster.
+  const plain = names.every((name) => !/[\ud800-\uffff]/.test(name))
+  return names.sort(plain ? undefined : comparePaths)
+}
 
 /** The names in a directory that are visible by name, in path order. A directory's name ends in `/`. */
 export interface Names {

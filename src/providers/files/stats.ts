@@ -1,7 +1,7 @@
 import type { BigIntStats } from 'node:fs'
 import * as fs from 'node:fs'
 import { isResourceError } from '../../core/errors.ts'
-import { breath } from './breath.ts'
+import { breath } from '../../core/kit/breath.ts'
 import type { Place } from './place.ts'
 import { failure, type Pool } from './pool.ts'
 

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs'
 import { notFound } from '../../core/errors.ts'
-import { indexAfter } from './breath.ts'
+import { indexAfter } from '../../core/kit/sorted.ts'
 import type { IgnoreFiles } from './ignore-files.ts'
 import type { Ignores } from './ignores.ts'
 import type { Route } from './kept.ts'

@@ -1,7 +1,7 @@
 import type { BigIntStats } from 'node:fs'
 import { isResourceError } from '../../core/errors.ts'
+import { indexAfter } from '../../core/kit/sorted.ts'
 import type { Log } from '../../core/log.ts'
-import { indexAfter } from './breath.ts'
 import { type NameCache, sameAliases } from './names.ts'
 import type { Pool } from './pool.ts'
 import { kindOf, lookAtAll, modeAllows, type PermitOptions } from './stats.ts'

@@ -3,8 +3,9 @@ import { isResourceError, ResourceError } from '../../core/errors.ts'
 import { followFor, sleep } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 import { untilAbort } from '../files/pool.ts'
+import { type Authorization, authorize } from './credentials.ts'
 import type { RawFile } from './model.ts'
-import { type Authorization, authorize, type Credentials } from './options.ts'
+import type { Credentials } from './options.ts'
 import {
   type About,
   createTransport,

@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { ResourceError } from '../../core/errors.ts'
 import { followFor } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
-import { type Authorization, createOAuth, type OAuthClient, type RefreshToken, scope } from './options.ts'
+import { type Authorization, createOAuth, type RefreshToken, scope } from './credentials.ts'
+import type { OAuthClient } from './options.ts'
 import { createTransport, faultOf, standInEndpoint } from './transport.ts'
 
 interface GrantOptions {

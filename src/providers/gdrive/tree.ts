@@ -1,7 +1,7 @@
+import { breath } from '../../core/kit/breath.ts'
 import { firstIndex } from '../../core/kit/sorted.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Change } from '../../core/provider.ts'
-import { breath } from '../files/breath.ts'
 import { type DriveFile, folderType, isServed, shortcutType } from './model.ts'
 import type { Shortcuts } from './options.ts'
 import type { Scope } from './scan.ts'

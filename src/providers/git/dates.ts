@@ -1,7 +1,7 @@
 import { isResourceError } from '../../core/errors.ts'
+import { createSlices, type Slices } from '../../core/kit/breath.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import type { Launcher } from './launch.ts'
-import { createSlices, type Slices } from './slices.ts'
 
 /** Dates of the last change of the files at a commit, by path, in milliseconds since 1970. Files without a known date are missing. */
 export type FileDates = Pick<PathMap<number>, 'get' | 'has' | 'size' | typeof Symbol.iterator>

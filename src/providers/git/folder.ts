@@ -62,6 +62,31 @@ export async function openIn(folder: Folder, name: string): Promise<Folder | und
   }
 }
 
+/**
+ * Opens the subdirectories along a path, one in the other, until `use` has ended. Resolves to undefined when one of them does not exist.
+ *
+ * @throws LinkError for a symbolic link.
+ */
+export async function withFolder<T>(
+  folder: Folder,
+  segments: readonly string[],
+  use: (inner: Folder) => Promise<T>,
+): Promise<T | undefined> {
+  const opened: Folder[] = []
+  try {
+    let inner = folder
+    for (const segment of segments) {
+      const next = await openIn(inner, segment)
+      if (next === undefined) return undefined
+      opened.push(next)
+      inner = next
+    }
+    return await use(inner)
+  } finally {
+    for (const one of opened) one.close()
+  }
+}
+
 function openDescriptor(path: string): Promise<number> {
   return new Promise((resolve, reject) => {
     fs.open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW, (error, fd) => (error === null ? resolve(fd) : reject(error)))

@@ -2,9 +2,9 @@ import type { BigIntStats } from 'node:fs'
 import * as fs from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { ResourceError } from '../../core/errors.ts'
+import { createSlices, type Slices } from '../../core/kit/breath.ts'
 import { entriesOf, type Folder, type HeldFile, holdIn, LinkError, lookIn, openIn } from './folder.ts'
 import { fault, linkedObjects } from './locate.ts'
-import { createSlices, type Slices } from './slices.ts'
 
 /**
  * The objects of a repository as git sees them, in the provider's own object directories. Packs and large objects are links to descriptors

@@ -1,9 +1,9 @@
+import { breath, createSlices } from '../../core/kit/breath.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { defined } from '../../core/kit/object.ts'
 import { firstIndex } from '../../core/kit/sorted.ts'
 import { comparePaths, isPath, resumeIn } from '../../core/path.ts'
 import type { Completion, CompletionRequest, Entry, ListQuery } from '../../core/provider.ts'
-import { breath } from '../files/breath.ts'
 import { mimeTypeOf } from '../files/media.ts'
 import { isDamaged } from './batch.ts'
 import { type Commits, type LogLine, readLog } from './commits.ts'
@@ -13,7 +13,6 @@ import type { Objects } from './objects.ts'
 import { type Item, type Items, itemsIn, type Place, type Places } from './places.ts'
 import { nameAt } from './ref-list.ts'
 import type { Refs, RefTable } from './refs.ts'
-import { createSlices } from './slices.ts'
 import { isTooDeep, type TreeEntry } from './trees.ts'
 
 interface Lister {

@@ -1,7 +1,7 @@
+import type { Slices } from '../../core/kit/breath.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { comparePaths } from '../../core/path.ts'
 import { indexOfRef, type Range, type Ref, type RefList, rangeBelow, refAt } from './ref-list.ts'
-import type { Slices } from './slices.ts'
 
 /** A node in the tree of ref names: a directory of names, a ref, or both. */
 export interface NameNode {

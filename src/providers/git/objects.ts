@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { breath } from '../../core/kit/breath.ts'
 import { createRecent } from '../../core/kit/lru.ts'
-import { breath } from '../files/breath.ts'
 import { type Batch, createBatch, damaged, type Found } from './batch.ts'
 import type { Launcher } from './launch.ts'
 

@@ -1,4 +1,5 @@
 import { isResourceError } from '../../core/errors.ts'
+import { createSlices, type Slices } from '../../core/kit/breath.ts'
 import { defined } from '../../core/kit/object.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Entry } from '../../core/provider.ts'
@@ -6,7 +7,6 @@ import type { Commits } from './commits.ts'
 import type { NameChildren, NameNode } from './names.ts'
 import { isMissing } from './objects.ts'
 import type { RefTable } from './refs.ts'
-import { createSlices, type Slices } from './slices.ts'
 import type { Tree, TreeEntry, Trees } from './trees.ts'
 
 /** A directory of a tree, at a commit. */

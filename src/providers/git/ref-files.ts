@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { ResourceError } from '../../core/errors.ts'
 import type { PathTest } from '../../core/glob.ts'
+import { createSlices, type Slices, sortInSlices } from '../../core/kit/breath.ts'
 import { firstIndex } from '../../core/kit/sorted.ts'
 import { comparePaths } from '../../core/path.ts'
 import { linked } from './anchors.ts'
-import { entriesOf, type Folder, holdIn, LinkError, lookIn, openIn } from './folder.ts'
+import { entriesOf, type Folder, holdIn, LinkError, lookIn, openIn, withFolder } from './folder.ts'
 import {
   compareRefs,
   createRefListWriter,
@@ -21,7 +22,6 @@ import {
   readPackedRefs,
   tooManyRefs,
 } from './ref-list.ts'
-import { createSlices, type Slices, sortInSlices } from './slices.ts'
 
 /** Reader of the refs of a git directory (gitrepository-layout(5)). It replaces git, which would follow symbolic links among them. */
 interface RefFiles {
@@ -227,22 +227,10 @@ async function readNamed(refs: Folder, name: string, isId: (text: string) => boo
   const [first, ...segments] = name.split('/')
   const last = segments.pop()
   if (first !== 'refs' || last === undefined || !isRefName(name) || segments.length > maxDepth) return undefined
-  const opened: Folder[] = []
-  try {
-    let folder = refs
-    for (const segment of segments) {
-      const inner = await openIn(folder, segment)
-      if (inner === undefined) return undefined
-      opened.push(inner)
-      folder = inner
-    }
-    return await readRef(folder, last, isId)
-  } catch (error) {
+  return withFolder(refs, segments, (folder) => readRef(folder, last, isId)).catch((error: unknown) => {
     if (error instanceof LinkError) return undefined
     throw error
-  } finally {
-    for (const folder of opened) folder.close()
-  }
+  })
 }
 
 async function readRef(folder: Folder, name: string, isId: (text: string) => boolean): Promise<Value | undefined> {

@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import { ResourceError } from '../../core/errors.ts'
 import type { PathTest } from '../../core/glob.ts'
+import { type Slices, sortInSlices } from '../../core/kit/breath.ts'
 import { firstIndex } from '../../core/kit/sorted.ts'
 import { isPath } from '../../core/path.ts'
 import type { HeldFile } from './folder.ts'
-import { type Slices, sortInSlices } from './slices.ts'
 
 /**
  * A list of refs in typed arrays outside the JavaScript heap: a million refs are four buffers instead of millions of objects for the garbage

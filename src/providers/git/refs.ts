@@ -1,6 +1,7 @@
 import { createHash, type Hash, randomUUID } from 'node:crypto'
 import { open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createSlices, type Slices } from '../../core/kit/breath.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Anchors } from './anchors.ts'
 import { type Folder, readIn } from './folder.ts'
@@ -18,7 +19,6 @@ import {
   refAt,
   refsIn,
 } from './ref-list.ts'
-import { createSlices, type Slices } from './slices.ts'
 import { cutMark, oneLine, type Page, shortId, wholeLines } from './text.ts'
 
 /** Snapshot of all served refs. */

@@ -1,13 +1,13 @@
 import { copyFile, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { notFound, ResourceError } from '../../core/errors.ts'
+import { createSlices } from '../../core/kit/breath.ts'
 import type { Anchored, Anchors } from './anchors.ts'
-import { entriesOf, type Folder, holdIn, LinkError, lookIn, openIn, readIn } from './folder.ts'
+import { entriesOf, type Folder, holdIn, LinkError, lookIn, openIn, readIn, withFolder } from './folder.ts'
 import type { Launcher } from './launch.ts'
 import type { ObjectFormat } from './objects.ts'
 import type { RefTable } from './refs.ts'
 import { configOf, createBare } from './shadow.ts'
-import { createSlices } from './slices.ts'
 import { cutMark, oneLine, type Page, shortId } from './text.ts'
 
 /** Reader of the state of the working tree compared with the index and `HEAD`. */
@@ -162,23 +162,10 @@ const sharedName = /^sharedindex\.[0-9a-f]{40,64}$/
 
 /** Whether a file is in the working tree itself. If a symbolic link has replaced a directory meanwhile, git has followed it. */
 async function isThere(workTree: Folder, path: string): Promise<boolean> {
-  const opened: Folder[] = []
   const segments = path.replace(/\/$/, '').split('/')
   const last = segments.pop() ?? ''
-  try {
-    let folder = workTree
-    for (const segment of segments) {
-      const inner = await openIn(folder, segment)
-      if (inner === undefined) return false
-      opened.push(inner)
-      folder = inner
-    }
-    return (await lookIn(folder, last)) !== undefined
-  } catch {
-    return false
-  } finally {
-    for (const folder of opened) folder.close()
-  }
+  const found = await withFolder(workTree, segments, (folder) => lookIn(folder, last)).catch(() => undefined)
+  return found !== undefined
 }
 
 function unusable(): ResourceError {

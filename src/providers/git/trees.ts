@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
+import { createSlices, type Slices, sortInSlices } from '../../core/kit/breath.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { segmentFault } from '../../core/path.ts'
 import type { Found } from './batch.ts'
 import { type Objects, wholeBytes } from './objects.ts'
-import { createSlices, type Slices, sortInSlices } from './slices.ts'
 
 /** The kinds, and their numbers in a column. */
 const kinds: readonly TreeKind[] = ['file', 'directory', 'link', 'submodule']

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { createSlices } from '../../core/kit/breath.ts'
 import { isPath } from '../../core/path.ts'
 import type { Change } from '../../core/provider.ts'
 import type { Handle, Handles } from '../files/watch-handles.ts'
@@ -9,7 +10,6 @@ import type { Location } from './locate.ts'
 import { shortName } from './names.ts'
 import { compareRefs, isSameId, nameAt, oidAt } from './ref-list.ts'
 import type { RefTable } from './refs.ts'
-import { createSlices } from './slices.ts'
 
 /** Kind of an event: a file that refs are read from, or the index. */
 export type Heard = 'refs' | 'index'

@@ -1,9 +1,9 @@
 import { invalid, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
+import { breath } from '../../core/kit/breath.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import { afterSubtree, comparePaths } from '../../core/path.ts'
 import type { Context, Provider, Template } from '../../core/provider.ts'
-import { breath } from '../files/breath.ts'
 import { files } from '../files/index.ts'
 import { type LockedPackage, lockFiles, parseLockFile } from './lock-file.ts'
 

@@ -150,6 +150,24 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
     }
   }
 
+  /** Makes a stream the one of a session, until the connection closes or the caller's access ends. */
+  const attach = (
+    session: Session,
+    stream: EventStream,
+    caller: Caller,
+    response: ServerResponse,
+    onClose: () => void,
+  ): void => {
+    session.stream = stream
+    streams.add(stream)
+    const forget = caller.untilEnd(stream.end)
+    response.on('close', () => {
+      forget()
+      streams.delete(stream)
+      onClose()
+    })
+  }
+
   return {
     post: async (request, response, caller, body) => {
       const isInitialize = isObject(body) && body.method === 'initialize'
@@ -173,12 +191,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
         return refuse(response, 409, 'The session has such a stream already.')
       session.stream?.end()
       const stream = openEventStream(response, { [idHeader]: session.id })
-      session.stream = stream
-      streams.add(stream)
-      const forget = caller.untilEnd(stream.end)
-      response.on('close', () => {
-        forget()
-        streams.delete(stream)
+      attach(session, stream, caller, response, () => {
         session.mailbox?.detach(stream)
         if (session.stream === stream) session.stream = undefined
       })
@@ -205,14 +218,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
       if (session === undefined) return replyFull(response, null, caller.principal)
       const opened = openEventStream(response)
       stream = opened
-      session.stream = opened
-      streams.add(opened)
-      const forget = caller.untilEnd(opened.end)
-      response.on('close', () => {
-        forget()
-        streams.delete(opened)
-        void sessions.close(session)
-      })
+      attach(session, opened, caller, response, () => void sessions.close(session))
       // Relative, so that it cannot point elsewhere, whatever the Host header names.
       opened.send(`/messages?sessionId=${session.id}`, 'endpoint')
     },
