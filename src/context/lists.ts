@@ -10,7 +10,8 @@ import { bestSection, type Section, sectionsOf } from './windows.ts'
 
 /**
  * Weights of the lists: names; folders and names that a label of the query names; texts as a whole; the best section of the
- * leading texts. For resources that a search covers, the search has 0.25 of the 0.6 of the texts. Figures: decision 21.
+ * leading texts. For resources that a search covers, the search has 0.25 of the 0.6 of the texts. A search counts labels by
+ * itself, so there is no list of them beside it. Figures: decision 21.
  */
 const weights = {
   search: 0.25,
@@ -79,7 +80,7 @@ export async function lookedFor(
   const byLabels: RankedList = {
     name: 'label',
     entries:
-      labelScore === undefined
+      labelScore === undefined || isSearched
         ? []
         : lessOutside(scaled(resources.map(({ uri }) => [uri, labelScore(pathOf(uri))] as const))),
     weight: weights.label,
