@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto'
 import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import type { Engine, Operations, Remote } from './engine.ts'
+import { type Dialect, type Engine, listSql, type Operations, type Remote } from './engine.ts'
 import type { PostgresStore } from './index.ts'
 import { migrate } from './postgres/schema.ts'
 import { type Ask, connectTo, createListening, type Found, failureOf, isMissing } from './postgres/server.ts'
 import { textsOn } from './postgres/texts.ts'
 import { leases, limits, refused } from './rules.ts'
-import { type Dialect, listSql } from './sql.ts'
 import type { Condition, Row } from './store.ts'
 
 /** Number of rows that one step of an eviction removes. */
