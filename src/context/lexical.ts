@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Resource } from '../core/view.ts'
-import { bm25, createTermCount, rarityIn, rarityOf, type TermCounts } from '../text/bm25.ts'
+import { bm25, createTermCount, rarityIn, rarityOf, type TermCounts } from '../text/relevance.ts'
 import type { Memory } from './memory.ts'
 import { pathOf, type Reader, type Reading } from './reader.ts'
 import { compare, type Scored, scaled } from './searched.ts'

@@ -1,4 +1,4 @@
-import { createTermCount, type TermCounts } from '../text/bm25.ts'
+import { createTermCount, type TermCounts } from '../text/relevance.ts'
 import { startsIn } from '../text/structure.ts'
 import type { LineRange } from './types.ts'
 

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { createRecent } from '../core/kit/lru.ts'
-import { type TermCounts, termsOf, wordsIn } from '../text/bm25.ts'
+import { type TermCounts, termsOf, wordsIn } from '../text/relevance.ts'
 
 /** The frequencies of the terms of a text: the hashes of its terms in ascending order, and the number of each. */
 export interface Bag {

@@ -1,7 +1,7 @@
 import { defined } from '../core/kit/object.ts'
 import type { TextFilter, TextSet, Texts, WeightedTerm } from '../store/index.ts'
 import { fold } from '../text/fold.ts'
-import { createLabelScore } from '../text/labels.ts'
+import { createLabelScore } from '../text/relevance.ts'
 import { type Documents, documentsOf, documentWords, isLong } from './documents.ts'
 import type { Nearest } from './embedder.ts'
 import { afterHits, expandedBy, fusedTail, rankExpanded, rarityOf, withForms } from './expansion.ts'

@@ -6,8 +6,8 @@ import type { CheckedText, TextEntry } from '../texts.ts'
 import { isInSet } from '../texts.ts'
 import { type Database, type Found, listIn, transaction, type Value } from './database.ts'
 import { createRows, type RowOperations } from './rows.ts'
+import { createTermSums } from './schema.ts'
 import { prepareTexts, type TextStatements } from './statements.ts'
-import { createTermSums } from './term-sums.ts'
 import { createFinding, type Home, tokensOf } from './texts-finding.ts'
 
 /** All operations on a database. */

@@ -7,11 +7,11 @@ import type { Failure } from '../../core/kit/workers.ts'
 import type { Log } from '../../core/log.ts'
 import type { Completion, Content, ContentFacts, Entry } from '../../core/provider.ts'
 import { redactedMark, type Scrubber } from '../../core/scrub.ts'
+import { isTableFile } from '../../secrets/assignments.ts'
 import { isVault } from '../../secrets/credential-files.ts'
 import { type Layer, redactPhrase } from '../../secrets/find.ts'
 import type { Redactor } from '../../secrets/redactor.ts'
 import { findShapes } from '../../secrets/shapes.ts'
-import { isTableFile } from '../../secrets/tables.ts'
 import { type CleanPart, contextBytes, type Window, windowBytes } from '../../secrets/window.ts'
 
 /** The key in `_meta` that tells that something was removed from a content. */
