@@ -1,6 +1,6 @@
 import { createRecent } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
-import { outlineOf } from '../text/declarations.ts'
+import { outlineOf } from '../text/structure.ts'
 import type { TextReading } from './memory.ts'
 import { pathOf, type Reading } from './reader.ts'
 import { isXmlText, type Part, type Renderer } from './render.ts'

@@ -4,9 +4,8 @@ import { createReader, matcherOf } from './reader.ts'
 import { type AssembleOptions, type Candidate, defaultLimits } from './types.ts'
 
 /** Assembles a context for a prompt from a view: the resources that help with a query, within a budget of tokens. */
-export { assemble } from './assemble.ts'
+export { assemble, type Measured, type MeasuredItem, measure } from './assemble.ts'
 export { type Difference, differences, type Manifest, manifestFor, parseBasket, parseManifest } from './manifest.ts'
-export { type Measured, type MeasuredItem, measure } from './measure.ts'
 export { type AssemblePromptOptions, withAssemblePrompt } from './prompt.ts'
 export { type Counter, type Encoding, encodings, maxCounted, openCounter } from './tokens.ts'
 export { type AssembleToolOptions, createAssembleTool, createAssembleTurns } from './tool.ts'

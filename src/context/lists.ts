@@ -1,6 +1,6 @@
 import { encodePath } from '../core/uri.ts'
 import type { Resource } from '../core/view.ts'
-import { bm25, type TermCounts } from '../text/bm25.ts'
+import { bm25, type TermCounts } from '../text/relevance.ts'
 import { estimateRarity, isReadable, type Lexical, matchWords } from './lexical.ts'
 import type { Memory } from './memory.ts'
 import { folderOf, pathOf, type Reader } from './reader.ts'

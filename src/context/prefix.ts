@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
+import { createHeap } from '../core/kit/sorted.ts'
 import type { Form, Formed } from './forms.ts'
-import { createHeap } from './heap.ts'
 import type { Part, Renderer } from './render.ts'
 import type { ManifestEntry } from './types.ts'
 import { windowsAt } from './windows.ts'

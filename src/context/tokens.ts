@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { ResourceError } from '../core/errors.ts'
 import { createRecent } from '../core/kit/lru.ts'
-import { createHeap } from './heap.ts'
+import { createHeap } from '../core/kit/sorted.ts'
 import type { Ranks } from './ranks.ts'
 
 /** A tokenizer of models. */

@@ -1,5 +1,5 @@
-import { createTermCount, type TermCounts } from '../text/bm25.ts'
-import { startsIn } from '../text/declarations.ts'
+import { createTermCount, type TermCounts } from '../text/relevance.ts'
+import { startsIn } from '../text/structure.ts'
 import type { LineRange } from './types.ts'
 
 /**

@@ -2,6 +2,7 @@ import { compileGlobs, compileReach, type PathTest, type Reach } from './glob.ts
 import { requireArgument } from './kit/object.ts'
 import type { Principal } from './provider.ts'
 import { closedAbove } from './tree.ts'
+import { parseAddress } from './uri.ts'
 
 /** Decides whether a principal may see a path of a mount. Only the catalog applies it. */
 export interface Access {
@@ -145,4 +146,42 @@ function hashOf(text: string): string {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
   return (((hash >>> 15) ^ hash) & 0x7fff).toString(32).padStart(3, '0')
+}
+
+/**
+ * Restricts what a catalog lists, for a client that cannot handle all of it. It is not an access rule: resources that are not
+ * listed can still be read by their URIs.
+ */
+export interface Narrowing {
+  /** Addresses of the mounts to list. Default all. */
+  readonly mounts?: readonly string[]
+  /** Globs of the paths to list. Default all. */
+  readonly match?: readonly string[]
+  /** Maximum number of listed resources: the most important ones, best first. Default no limit. */
+  readonly most?: number
+  /** Maximum number of pages of a list; derived mounts then come last. Default no limit. */
+  readonly pages?: number
+}
+
+/** Returns the mounts with a narrowing applied as an access rule. */
+export function narrowMounts<Mount extends { readonly address: string; readonly access?: Access }>(
+  mounts: readonly Mount[],
+  { mounts: named, match }: Narrowing,
+): readonly Mount[] {
+  const addresses = named && new Set(named.map((address) => parseAddress(address).text))
+  const shown =
+    addresses === undefined ? mounts : mounts.filter((mount) => addresses.has(parseAddress(mount.address).text))
+  // Always add a rule, so that answers which depend on the caller are not cached for others.
+  const narrow = compileAccess([{ allow: ['*'], match }])
+  return shown.map((mount) => {
+    const { access } = mount
+    if (access === undefined) return { ...mount, access: narrow }
+    const both = (principal: Principal, path: string) => narrow(principal, path) && access(principal, path)
+    const reach = (principal: Principal, directory: string): Reach => {
+      const reaches = [narrow, access].map((rule) => rule.reach?.(principal, directory) ?? 'some')
+      if (reaches.includes('none')) return 'none'
+      return reaches.includes('some') ? 'some' : 'all'
+    }
+    return { ...mount, access: Object.assign(both, { reach }) }
+  })
 }

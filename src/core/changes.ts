@@ -1,12 +1,249 @@
+import type { Listener } from './change-listeners.ts'
+import { isResourceError } from './errors.ts'
+import { isVisible } from './listing.ts'
 import type { Mounted } from './mount.ts'
 import { createMountWatch, type MountWatch } from './mount-watch.ts'
 import type { CatalogState } from './paging.ts'
-import type { Degradation, Principal } from './provider.ts'
-import { type ChangeLimits, type Clock, createQuota, defaultLimits, systemClock } from './quota.ts'
-import { openSubscription, type Route } from './subscription.ts'
-import type { ChangeListener, Subscription } from './view.ts'
+import type { Context, Degradation, Principal } from './provider.ts'
+import {
+  type ChangeLimits,
+  type Clock,
+  createKindListeners,
+  createQuota,
+  createThrottle,
+  defaultLimits,
+  type Quota,
+  systemClock,
+} from './subscription-limits.ts'
+import { type ParsedUri, parseUri } from './uri.ts'
+import type { CallOptions, ChangeListener, Subscription, ViewChange } from './view.ts'
 
-export type { ChangeLimits } from './quota.ts'
+export type { ChangeLimits } from './subscription-limits.ts'
+
+/** Finds the mount and path of a URI; undefined when it lies in no mount. */
+type Route = (uri: ParsedUri) => { readonly mount: Mounted; readonly path: string } | undefined
+
+/** State that the URIs of one call to `add` share. */
+interface Adding {
+  readonly context: Context
+  /** Watches that could not be armed: the other URIs do not wait for them again. */
+  readonly mute: Set<MountWatch>
+  /** How many more entries may be read to decide visibility. */
+  looks: number
+}
+
+/** A path of a mount, and the watch that reports its changes. */
+interface Followed {
+  readonly watch: MountWatch
+  readonly path: string
+}
+
+/** The parts that all subscriptions of a catalog share. */
+interface SubscriptionParts {
+  readonly state: CatalogState
+  readonly route: Route
+  readonly watches: ReadonlyMap<Mounted, MountWatch>
+  readonly quota: Quota
+  /** Minimum time between two notifications that a list has changed, in milliseconds. */
+  readonly listIntervalMs: number
+  readonly clock: Clock
+}
+
+/**
+ * Opens the subscription of one listener.
+ *
+ * @throws ResourceError `invalid` for one subscription too many.
+ */
+function openSubscription(
+  { state, route, watches, quota, listIntervalMs, clock }: SubscriptionParts,
+  listener: ChangeListener,
+  principal: Principal,
+): Subscription {
+  const share = quota.open(principal.id)
+  /** The path that each URI listens to, by the URI as the client spelled it. */
+  const told = new Map<string, Followed>()
+  const listeners = new Map<MountWatch, Listener>()
+  let closed = false
+  const lists = createThrottle(listIntervalMs, () => listener({ uris: [], listed: true }), clock)
+  const throttled = { principal, listener, intervalMs: listIntervalMs, clock }
+  const prompts = createKindListeners('prompts', throttled)
+  const tools = createKindListeners('tools', throttled)
+  /** Passes on changed URIs at once, and a changed list only as often as the throttle allows. */
+  const tell = ({ listed, ...change }: ViewChange): void => {
+    if (closed) return
+    const now = listed && lists.admit()
+    if (now || change.uris.length > 0) listener({ ...change, listed: now })
+  }
+
+  const listenerOf = (watch: MountWatch): Listener => {
+    let known = listeners.get(watch)
+    if (known === undefined) {
+      known = { principal, notify: tell }
+      listeners.set(watch, known)
+    }
+    return known
+  }
+
+  /** Adds a URI that has been counted towards the limits. Undefined when it cannot be listened to. */
+  const addOne = async (uri: string, adding: Adding): Promise<'added' | 'known' | undefined> => {
+    const found = placeOf(uri, route)
+    const watch = found && watches.get(found.mount)
+    if (found === undefined || watch === undefined) return undefined
+    if (!(await isFollowed(found.mount, { watch, path: found.path }, adding, () => closed))) return undefined
+    if (told.has(uri)) return 'known'
+    told.set(uri, { watch, path: found.path })
+    watch.add(listenerOf(watch), found.path, uri)
+    return 'added'
+  }
+
+  /** Returns the other spellings under which the same path is listened to. */
+  const spelledElse = (uri: string): readonly string[] => {
+    const place = placeOf(uri, route)
+    const watch = place && watches.get(place.mount)
+    if (place === undefined || watch === undefined) return []
+    return [...told].flatMap(([spelled, one]) => (one.watch === watch && one.path === place.path ? [spelled] : []))
+  }
+
+  const hear =
+    (mounts: Iterable<readonly [Mounted, MountWatch]>, whoHears: (watch: MountWatch) => Listener) =>
+    (options?: CallOptions) =>
+      hearLists(mounts, whoHears, { state, principal, signal: options?.signal, isClosed: () => closed })
+
+  return {
+    get uris() {
+      return [...told.keys()]
+    },
+    add: async (uris, options) => {
+      const signal = options?.signal ?? new AbortController().signal
+      const adding = { context: { principal, signal }, mute: new Set<MountWatch>(), looks: state.paging.scan }
+      const fresh = new Set(uris.filter((uri) => !told.has(uri)))
+      // Count them before the first await: other calls may run meanwhile.
+      share.take(fresh.size)
+      let unused = fresh.size
+      const honoured: string[] = []
+      try {
+        for (const uri of new Set(uris)) {
+          const answer = fresh.has(uri) ? await addOne(uri, adding) : 'known'
+          if (answer === 'added') unused--
+          if (answer !== undefined) honoured.push(uri)
+        }
+      } finally {
+        share.release(unused)
+      }
+      return honoured
+    },
+    addList: hear(watches, listenerOf),
+    addPrompts: hear(
+      [...watches].filter(([{ provider }]) => provider.prompts !== undefined),
+      prompts.of,
+    ),
+    addTools: hear(
+      [...watches].filter(([{ provider }]) => provider.tools !== undefined),
+      tools.of,
+    ),
+    remove: (uri) => {
+      for (const spelled of told.has(uri) ? [uri] : spelledElse(uri)) {
+        const entry = told.get(spelled)
+        if (entry === undefined) continue
+        told.delete(spelled)
+        share.release(1)
+        entry.watch.remove(listenerOf(entry.watch), entry.path, spelled)
+      }
+    },
+    close: () => {
+      if (closed) return
+      closed = true
+      lists.close()
+      prompts.close()
+      tools.close()
+      for (const [uri, { watch, path }] of told) watch.remove(listenerOf(watch), path, uri)
+      for (const [watch, known] of listeners) watch.removeList(known)
+      share.release(told.size)
+      told.clear()
+      share.close()
+    },
+  }
+}
+
+interface Hearing {
+  readonly state: CatalogState
+  readonly principal: Principal
+  readonly signal: AbortSignal | undefined
+  /** Whether the subscription has ended meanwhile. */
+  readonly isClosed: () => boolean
+}
+
+/** Listens to the lists of mounts. Resolves to whether at least one mount reports changes of its list. */
+async function hearLists(
+  mounts: Iterable<readonly [Mounted, MountWatch]>,
+  whoHears: (watch: MountWatch) => Listener,
+  { state, principal, isClosed, signal = new AbortController().signal }: Hearing,
+): Promise<boolean> {
+  const context = { principal, signal: new AbortController().signal }
+  let heard = false
+  for (const [mount, watch] of mounts) {
+    // A mount without visible entries counts too, since some may appear: the rules alone decide here.
+    if (mount.isHidden(principal)) continue
+    await watch.arm(signal)
+    if (isClosed() || signal.aborted) return false
+    watch.addList(whoHears(watch), () => isVisible(mount, state, context).catch(() => true))
+    heard = true
+  }
+  return heard
+}
+
+/**
+ * Adds a path to a watch. Resolves to whether its changes are reported: the caller may listen to the path, and the source can
+ * be watched.
+ */
+async function isFollowed(
+  mount: Mounted,
+  { watch, path }: Followed,
+  adding: Adding,
+  isClosed: () => boolean,
+): Promise<boolean> {
+  const { mute, context } = adding
+  try {
+    if (!(await isAllowed(mount, path, adding)) || mute.has(watch)) return false
+    if (!(await watch.arm(context.signal))) {
+      mute.add(watch)
+      return false
+    }
+    return !isClosed() && (await watch.follow(path)) && !isClosed()
+  } catch (error) {
+    if (isResourceError(error, 'invalid') || isResourceError(error, 'unavailable')) return false
+    throw error
+  }
+}
+
+/**
+ * Whether the caller may listen to a path. Access decides; for a directory that it may not see itself, a bounded search for a visible
+ * entry.
+ */
+async function isAllowed(mount: Mounted, path: string, adding: Adding): Promise<boolean> {
+  const { principal } = adding.context
+  if (!mount.restricted || mount.access(principal, path)) return true
+  // A caller may listen to a directory if it may see something in it. The search for a visible entry is bounded by the limit.
+  const prefix = path === '' || path.endsWith('/') ? path : `${path}/`
+  const reach = mount.reach(principal, prefix)
+  if (reach !== 'some') return reach === 'all'
+  if (adding.looks <= 0) return false
+  for await (const entry of mount.provider.list({ prefix }, adding.context)) {
+    if (mount.access(principal, entry.path)) return true
+    if (--adding.looks <= 0) break
+  }
+  return false
+}
+
+/** Returns the mount and path of a URI; undefined when it lies in no mount or is malformed. */
+function placeOf(uri: string, route: Route): ReturnType<Route> {
+  try {
+    return route(parseUri(uri))
+  } catch (error) {
+    if (isResourceError(error, 'invalid')) return undefined
+    throw error
+  }
+}
 
 /** A mount whose notifications of changes are currently degraded. */
 export interface DegradedMount {

@@ -1,4 +1,4 @@
-import { compileGlobProgram, type GlobProgram, type GlobStep } from './glob-program.ts'
+import { fresh, type GlobStep, jumpsIn, parseGlob, type Way, waysFrom } from './glob-syntax.ts'
 
 /** Whether a glob matches a path of a mount. A final `/` marks a directory. */
 export type PathTest = (path: string) => boolean
@@ -54,6 +54,91 @@ function codePoints(text: string): readonly number[] {
 
 function codePoint(character: string): number {
   return character.codePointAt(0) ?? 0
+}
+
+/** A nondeterministic automaton. It begins at its first step. */
+export interface GlobProgram {
+  readonly steps: readonly GlobStep[]
+}
+
+/**
+ * Compiles a glob. Alternatives are forks of one program, so the program's size is in proportion to the length of the glob, no
+ * matter how many alternatives its braces multiply out to.
+ *
+ * @throws ResourceError `invalid` (reason `glob`) for a malformed glob, or one beyond a limit.
+ */
+export function compileGlobProgram(pattern: string): GlobProgram {
+  const { tokens, fault } = parseGlob(pattern)
+  const jumps = jumpsIn(tokens)
+  const starts: readonly Way[] = [
+    { steps: ['deep', 'inside'], to: { ...fresh, at: 0, tie: 'loose' } },
+    { steps: [], to: { ...fresh, at: 0, tie: 'start' } },
+  ]
+  const ways = new Map<string, readonly Way[]>()
+  const pending = starts.map(({ to }) => to)
+  for (let state = pending.pop(); state !== undefined; state = pending.pop()) {
+    if (typeof state === 'string' || ways.has(keyOf(state))) continue
+    const { at } = state
+    const jump = jumps.get(at)
+    const found =
+      jump?.map((to): Way => ({ steps: [], to: { ...state, at: to } })) ?? waysFrom(state, tokens[at], fault)
+    ways.set(keyOf(state), found)
+    pending.push(...found.map(({ to }) => to))
+  }
+  return { steps: layOut(starts, withoutDeadEnds(ways)) }
+}
+
+function keyOf(to: Way['to']): string {
+  return typeof to === 'string' ? to : `${to.at} ${to.tie} ${to.stars} ${to.dots} ${to.starred}`
+}
+
+/** Returns the same transitions, without those that lead to no end. */
+function withoutDeadEnds(ways: ReadonlyMap<string, readonly Way[]>): (to: Way['to']) => readonly Way[] {
+  const sources = new Map<string, string[]>()
+  for (const [key, found] of ways)
+    for (const { to } of found) sources.set(keyOf(to), [...(sources.get(keyOf(to)) ?? []), key])
+  const live = new Set<string>()
+  const pending = ['exact', 'within']
+  for (let key = pending.pop(); key !== undefined; key = pending.pop()) {
+    if (live.has(key)) continue
+    live.add(key)
+    pending.push(...(sources.get(key) ?? []))
+  }
+  return (from) => (ways.get(keyOf(from)) ?? []).filter(({ to }) => live.has(keyOf(to)))
+}
+
+/** Writes the transitions one after the other. A state that is reached from several, or leads to several, gets a fork. */
+function layOut(starts: readonly Way[], waysOf: (to: Way['to']) => readonly Way[]): readonly GlobStep[] {
+  const steps: (GlobStep | { to: number[] })[] = []
+  const places = new Map<string, number>()
+  const isLive = ({ to }: Way) => typeof to === 'string' || waysOf(to).length > 0
+  /** Transitions to be written, and the fork that leads to each. */
+  const pending: { readonly way: Way; readonly fork: { to: number[] } | undefined }[] = []
+  const fan = (ways: readonly Way[]) => {
+    const [only, ...others] = ways
+    if (only !== undefined && others.length === 0) return pending.push({ way: only, fork: undefined })
+    const fork = { to: [] }
+    steps.push(fork)
+    return pending.push(...ways.map((way) => ({ way, fork })))
+  }
+  fan(starts.filter(isLive))
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { way, fork } = next
+    fork?.to.push(steps.length)
+    steps.push(...way.steps)
+    if (typeof way.to === 'string') {
+      steps.push(way.to)
+      continue
+    }
+    const place = places.get(keyOf(way.to))
+    if (place !== undefined) {
+      steps.push({ to: [place] })
+      continue
+    }
+    places.set(keyOf(way.to), steps.length)
+    fan(waysOf(way.to))
+  }
+  return steps
 }
 
 /**

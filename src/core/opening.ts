@@ -1,8 +1,8 @@
+import type { Narrowing } from './access.ts'
 import type { Catalog } from './catalog.ts'
 import { invalid, ResourceError } from './errors.ts'
 import { untilAborted } from './kit/abort.ts'
 import { promising, soonOf } from './kit/chain.ts'
-import type { Narrowing } from './narrowing.ts'
 import type { Principal } from './provider.ts'
 import type { CallOptions, ChangeListener, PromptView, Subscription, View } from './view.ts'
 

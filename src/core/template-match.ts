@@ -1,5 +1,4 @@
 import {
-  flattenTemplate,
   type LiteralPart,
   type MatchPart,
   type PairsPart,
@@ -8,8 +7,8 @@ import {
   type Units,
   unitOf,
   type ValuePart,
+  type Variable,
 } from './template-parts.ts'
-import type { TemplatePart, Variable } from './template-syntax.ts'
 
 /** A value of a variable in a URI, percent-decoded once: text; the members of a list; or the map of `{?map*}`. */
 export type MatchedValue = string | readonly string[] | ReadonlyMap<string, string>
@@ -27,9 +26,8 @@ type Marks = Uint8Array
 const equals = unitOf('=')
 const comma = unitOf(',')
 
-/** Compiles the `match` of a template. */
-export function compileMatcher(template: readonly TemplatePart[]): (uri: string) => Match | undefined {
-  const parts = flattenTemplate(template)
+/** Compiles the `match` of a template, of its flattened parts. */
+export function compileMatcher(parts: readonly MatchPart[]): (uri: string) => Match | undefined {
   return (uri) => {
     const units = toUnits(uri)
     return units === undefined ? undefined : matchUnits(parts, units)

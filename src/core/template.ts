@@ -1,7 +1,19 @@
 import { invalid } from './errors.ts'
 import { requireArgument } from './kit/object.ts'
 import { compileMatcher, type MatchedValue } from './template-match.ts'
-import { type Expression, type Operator, parseTemplate, type Variable } from './template-syntax.ts'
+import {
+  type Expression,
+  type LiteralPart,
+  type MatchPart,
+  type Operator,
+  type PairsPart,
+  parseTemplate,
+  type TemplatePart,
+  toUnits,
+  unitOf,
+  type ValuePart,
+  type Variable,
+} from './template-parts.ts'
 import { decodeComponent } from './uri.ts'
 
 export type { MatchedValue } from './template-match.ts'
@@ -95,7 +107,7 @@ export function compileTemplate(text: string): UriTemplate {
     literalPrefix: typeof parts[0] === 'string' ? parts[0] : '',
     expand: (values) =>
       parts.map((part) => (typeof part === 'string' ? encodeReserved(part) : expandExpression(part, values))).join(''),
-    match: compileMatcher(parts),
+    match: compileMatcher(flattenTemplate(parts)),
   }
 }
 
@@ -176,4 +188,103 @@ function encode(text: string, encoder: (text: string) => string): string {
 /** Decodes escapes that are UTF-8; everything else stays unchanged. */
 function decodeEscapes(text: string): string {
   return text.replace(/(?:%[0-9A-Fa-f]{2})+/g, (escapes) => decodeComponent(escapes) ?? escapes)
+}
+
+/** Flattens a template into the sequence of parts that a match goes through. */
+export function flattenTemplate(template: readonly TemplatePart[]): readonly MatchPart[] {
+  const parts: MatchPart[] = []
+  const matrix = template.some((part) => typeof part !== 'string' && part.operator.symbol === ';')
+  let zone: Zone = 'path'
+  for (const [index, part] of template.entries()) {
+    const opening = typeof part === 'string' ? part : part.operator.symbol
+    for (const character of opening) zone = zoneAfter(zone, character)
+    if (typeof part === 'string') {
+      parts.push(literalPart(part))
+    } else if (part.operator.named === false) {
+      parts.push(...valueParts(part, parts.length, excludedFrom(part, zone, matrix), template[index + 1]))
+    } else {
+      const previous = parts.at(-1)
+      const adjoins = previous?.kind === 'pairs' && previous.separator === unitOf(part.operator.first)
+      if (adjoins) parts.pop()
+      parts.push(pairsPart(part, parts.length, excludedFrom(part, zone, matrix), adjoins ? previous : undefined))
+    }
+  }
+  return parts
+}
+
+/** The component of the URI that a part of the template lies in. A `?` or `#` is a delimiter only the first time. */
+type Zone = 'path' | 'query' | 'fragment'
+
+function zoneAfter(zone: Zone, character: string): Zone {
+  if (character === '#') return 'fragment'
+  return character === '?' && zone === 'path' ? 'query' : zone
+}
+
+function excludedFrom({ operator }: Expression, zone: Zone, matrix: boolean): ReadonlySet<number> {
+  let excluded = zone === 'path' ? '#?' : '#'
+  if (operator.symbol === '?' || operator.symbol === '&') excluded += '&'
+  else if (!operator.reserved) {
+    excluded += '/?'
+    if (zone === 'query') excluded += '&'
+    if (matrix) excluded += ';'
+  }
+  return new Set(Array.from(excluded, unitOf))
+}
+
+function literalPart(text: string): LiteralPart {
+  // No URI contains a control character, so a literal with an encoded one becomes a unit that no URI contains.
+  const units = toUnits(text) ?? [0]
+  const borders = [0]
+  for (let at = 1, border = 0; at < units.length; at++) {
+    while (border > 0 && units[at] !== units[border]) border = borders[border - 1] ?? 0
+    if (units[at] === units[border]) border++
+    borders.push(border)
+  }
+  return { kind: 'literal', units, borders }
+}
+
+function valueParts(
+  { operator, variables }: Expression,
+  start: number,
+  excluded: ReadonlySet<number>,
+  next: TemplatePart | undefined,
+): readonly ValuePart[] {
+  const open = typeof next === 'object' && next.operator.first === ''
+  return variables.map((variable, index): ValuePart => {
+    const lead = index === 0 ? operator.first : operator.separator
+    const { explode, limit } = variable
+    // A list may have no members. Of other variables, only the last ones may be missing.
+    const optional = explode && lead === operator.separator
+    const missing = index > 0 || lead !== '' ? start + variables.length : undefined
+    const lists = !operator.reserved && limit === Number.POSITIVE_INFINITY
+    const spans = explode && operator.separator === '/'
+    return {
+      kind: 'value',
+      variable,
+      lead: lead === '' ? undefined : unitOf(lead),
+      excluded: spans ? new Set([...excluded].filter((unit) => unit !== unitOf('/'))) : excluded,
+      splitAt: explode ? unitOf(operator.separator) : lists ? unitOf(',') : undefined,
+      skipTo: optional ? start + index + 1 : missing,
+      prefers: open ? 'longest' : optional ? 'absent' : 'shortest',
+    }
+  })
+}
+
+function pairsPart(
+  { operator, variables }: Expression,
+  index: number,
+  excluded: ReadonlySet<number>,
+  previous: PairsPart | undefined,
+): PairsPart {
+  const all = [...(previous?.variables.values() ?? []), ...variables]
+  const exploded = all.filter((variable) => variable.explode)
+  return {
+    kind: 'pairs',
+    first: previous?.first ?? unitOf(operator.first),
+    separator: unitOf(operator.separator),
+    excluded,
+    variables: new Map(all.map((variable) => [decodeURIComponent(variable.name), variable])),
+    others: exploded.length === 1 ? exploded[0] : undefined,
+    skipTo: index + 1,
+  }
 }

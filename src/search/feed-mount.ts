@@ -7,7 +7,7 @@ import type { MountReader } from '../core/mount-reader.ts'
 import type { Entry } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import type { MountProgress, MountState } from '../core/tool.ts'
-import { readDocument, stampOf } from './feed-document.ts'
+import { createWriter, newestFirst, readDocument, stampOf } from './feed-documents.ts'
 import {
   countKnown,
   createNaming,
@@ -17,7 +17,6 @@ import {
   knownBelow,
   mapConcurrently,
 } from './feed-steps.ts'
-import { createWriter, newestFirst } from './feed-writer.ts'
 import type { SearchDocument, SearchIndex } from './search-index.ts'
 
 interface FeedMountOptions {

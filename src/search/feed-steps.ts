@@ -3,7 +3,7 @@ import { defined } from '../core/kit/object.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Change, Entry, EntryPart } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
-import { digestOf, nameOnly, nameVersion } from './feed-document.ts'
+import { digestOf, nameOnly, nameVersion } from './feed-documents.ts'
 import type { SearchDocument, SearchIndex } from './search-index.ts'
 
 interface PartsOptions {

@@ -6,7 +6,7 @@ import type { MountReader } from '../core/mount-reader.ts'
 import type { Scrubber } from '../core/scrub.ts'
 import type { FeedStatus, MountProgress } from '../core/tool.ts'
 import type { Lease, Store } from '../store/store.ts'
-import { digestOf, isOf } from './feed-document.ts'
+import { digestOf, isOf } from './feed-documents.ts'
 import { createFeedMount, type FeedMount } from './feed-mount.ts'
 import type { SearchIndex } from './search-index.ts'
 

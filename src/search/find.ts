@@ -1,17 +1,16 @@
 import { defined } from '../core/kit/object.ts'
 import type { TextFilter, TextSet, Texts, WeightedTerm } from '../store/index.ts'
 import { fold } from '../text/fold.ts'
-import { createLabelScore } from '../text/labels.ts'
+import { createLabelScore } from '../text/relevance.ts'
 import { type Documents, documentsOf, documentWords, isLong } from './documents.ts'
 import type { Nearest } from './embedder.ts'
-import { afterHits, expandedBy, fusedTail, rankExpanded } from './feedback.ts'
+import { afterHits, expandedBy, fusedTail, rankExpanded, rarityOf, withForms } from './expansion.ts'
 import { type Found, strong } from './part.ts'
 import { parseQuery, type Query } from './query.ts'
 import { createRanker, type Ranker, type RatedTerm } from './rank.ts'
 import { type Ranking, rankPassages, type Scored, snippetOf } from './rank-passages.ts'
 import type { SearchHit, SearchQuery } from './search-index.ts'
 import { filterOf, type Visibility, type Visible, whereTest } from './visible.ts'
-import { rarityOf, withForms } from './word-forms.ts'
 
 /** Number of passages that are ranked together, before all others: three times the requested hits, within these bounds. */
 const together = { least: 100, most: 300, perHit: 3 }

@@ -1,10 +1,9 @@
 import { mergeSpans, type Span } from '../core/kit/sorted.ts'
 import { replaceSpans } from '../core/scrub.ts'
-import { findAssigned, styleOf } from './assignments.ts'
-import { findHeaderSecrets, findJwkSecrets, findKubernetesSecrets } from './formats.ts'
+import { findAssigned, findKubernetesSecrets, styleOf } from './assignments.ts'
+import { findHeaderSecrets, findJwkSecrets, findTableSecrets } from './formats.ts'
 import { kindOfKey } from './keys.ts'
 import { findShapes, findUrlSecrets } from './shapes.ts'
-import { findTableSecrets } from './tables.ts'
 import { type Style, secretValues } from './values.ts'
 import { type View, viewsOf } from './views.ts'
 

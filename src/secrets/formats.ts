@@ -1,6 +1,133 @@
+import { patternOf } from '../core/kit/matching.ts'
 import type { Span } from '../core/kit/sorted.ts'
-import { looksOpaque } from './keys.ts'
-import { isNothing, secretValues } from './values.ts'
+import { isTableFile } from './assignments.ts'
+import { type KeyKind, kindOfKey, looksOpaque } from './keys.ts'
+import { findAwsSecrets } from './shapes.ts'
+import { isNothing, isPlausible } from './values.ts'
+
+/** Maximum length of a header line, in characters. */
+const maxHeader = 4096
+
+/** Quick check for a header line that may hold the name of a secret. */
+const secretName = /pass|pwd|secret|token|key|cred|auth|pin|cvv|cookie|session|jwt|[^\0-\x7f]/i
+
+/** The name of a column. */
+const columnName = patternOf('^[\\p{L}_][^(){}<>=:[\\]`]{0,63}$', 'u')
+
+interface Column {
+  readonly at: number
+  readonly kind: Exclude<KeyKind, undefined>
+  readonly counts: boolean
+}
+
+interface Header {
+  readonly delimiter: string
+  readonly cells: number
+  readonly columns: readonly Column[]
+}
+
+/**
+ * Returns the cells below columns with the name of a secret, in a table with commas, semicolons, tabs or bars between its cells
+ * (CSV as in RFC 4180, tables of Markdown). Also returns secrets of AWS next to their ids, with or without a header line.
+ *
+ * @param head The first line of the file, if the text does not begin with it.
+ */
+export function findTableSecrets(text: string, path: string, head?: string): readonly Span[] {
+  const isTable = isTableFile(path)
+  const found: Span[] = [...findAwsSecrets(text)]
+  if (!isTable && !/[\t|;,]/.test(text)) return found
+  let header = isTable && head !== undefined ? headerOf(head, isTable) : undefined
+  for (let at = 0; at < text.length; ) {
+    const newline = text.indexOf('\n', at)
+    const end = newline === -1 ? text.length : newline
+    const line = text.slice(at, end)
+    const start = at
+    at = end + 1
+    const own = headerOf(line, isTable)
+    if (own !== undefined) {
+      header = own
+      continue
+    }
+    if (header === undefined) continue
+    const { cells, next } = recordAt(text, start, header.delimiter)
+    if (cells.length === 1 ? !isTable || line.trim() !== '' : !isTable && cells.length !== header.cells) {
+      if (!isTable) header = undefined
+      continue
+    }
+    for (const column of header.columns) found.push(...secretCell(text, cells[column.at], column, isTable))
+    at = Math.max(at, next)
+  }
+  return found
+}
+
+function secretCell(text: string, cell: Span | undefined, { kind, counts }: Column, isTable: boolean): readonly Span[] {
+  if (cell === undefined) return []
+  const value = text.slice(cell.start, cell.end)
+  if (isNothing(value) || /^[:\s-]+$/.test(value) || (counts && /^[\d,._]+[kKM]?$/.test(value))) return []
+  if ((kind === 'weak' || !isTable) && (!isPlausible(value) || /\s/.test(value))) return []
+  return [cell]
+}
+
+/** Parses a header line of a table; `undefined` when no column has the name of a secret. */
+function headerOf(line: string, isTable: boolean): Header | undefined {
+  if (line.length > maxHeader || !secretName.test(line)) return undefined
+  for (const delimiter of ['\t', '|', ';', ',']) {
+    if (!line.includes(delimiter)) continue
+    const { cells } = recordAt(line, 0, delimiter)
+    const names = cells.map(({ start, end }) => line.slice(start, end).replace(/^[\s\ufeff]+/, ''))
+    if (names.length < 2 || !names.every((name) => name === '' || columnName().test(name))) continue
+    // A sentence is not a line of column names.
+    if (!isTable && names.some((name) => name.split(' ').length > 4)) continue
+    const columns = names.flatMap((name, at): Column[] => {
+      const kind = kindOfKey(name)
+      return kind === undefined || (kind === 'weak' && !isTable) ? [] : [{ at, kind, counts: /tokens?$/i.test(name) }]
+    })
+    if (columns.length > 0) return { delimiter, cells: names.length, columns }
+  }
+  return undefined
+}
+
+/** Maximum length of a quoted cell, in characters. */
+const maxCell = 4096
+
+/** Returns the cells of a record without their quotes and outer white space, and the start of the next record. */
+function recordAt(
+  text: string,
+  from: number,
+  delimiter: string,
+): { readonly cells: readonly Span[]; readonly next: number } {
+  const cells: Span[] = []
+  for (let at = from; ; ) {
+    while (text[at] === ' ') at++
+    let start = at
+    let end: number
+    const close = text[at] === '"' ? closingQuote(text, at + 1) : -1
+    if (close === -1) {
+      while (at < text.length && text[at] !== delimiter && text[at] !== '\n') at++
+      end = at
+      while (end > start && /\s/.test(text[end - 1] ?? '')) end--
+    } else {
+      start++
+      end = close
+      at = close + 1
+      while (at < text.length && text[at] !== delimiter && text[at] !== '\n') at++
+    }
+    cells.push({ start, end })
+    if (text[at] !== delimiter) return { cells, next: at + 1 }
+    at++
+  }
+}
+
+/** Returns the index of the quote that closes a cell; -1 if there is none. Two adjacent quotes are one escaped quote. */
+function closingQuote(text: string, from: number): number {
+  const stop = Math.min(text.length, from + maxCell)
+  for (let at = from; at < stop; at++) {
+    if (text[at] !== '"') continue
+    if (text[at + 1] !== '"') return at
+    at++
+  }
+  return -1
+}
 
 /** Without braces (YAML, TOML), a member this close to a `kty` belongs to the same key, in characters. */
 const maxDistance = 8 * 1024
@@ -163,70 +290,4 @@ function isCredential(value: string, marked: boolean): boolean {
   if (/^[A-Za-z_$][\w$]*(?:[.?!]+[\w$]+)*(?:\(.*)?[,;)]*$/.test(value))
     return value.length >= 16 && /\d/.test(value) && !/[.(]/.test(value)
   return /=/.test(value) || !/\s/.test(value)
-}
-
-/** The longest part of a file that is looked through for the values of one Secret, in characters. */
-const maxSecret = 1024 * 1024
-
-/** Every value below `data` and `stringData` of a Kubernetes Secret, in YAML or JSON. */
-export function findKubernetesSecrets(text: string): readonly Span[] {
-  if (!text.includes(':')) return []
-  if (!/["']?kind["']?\s{0,4}:\s{0,4}["']?Secret(?:List)?["']?\s*(?:[,}\r\n]|$)/.test(text)) return []
-  const found: Span[] = []
-  let from = 0
-  for (const document of text.split(/^(?=---)/m)) {
-    if (/kind["']?\s{0,4}:\s{0,4}["']?Secret/.test(document))
-      found.push(...valuesIn(text, from, from + document.length))
-    from += document.length
-  }
-  return found
-}
-
-function valuesIn(text: string, from: number, to: number): readonly Span[] {
-  const found: Span[] = []
-  const heads = text
-    .slice(from, to)
-    .matchAll(
-      /^([ \t]*(?:-[ \t]+)?)["']?(?:data|stringData)["']?[ \t]*:[ \t]*(\{)?|["'](?:data|stringData)["']\s*:\s*(\{)/gm,
-    )
-  let until = 0
-  for (const head of heads) {
-    const at = from + head.index + head[0].length
-    if (at < until) continue
-    const braces = head[2] ?? head[3]
-    const spans = braces === undefined ? indented(text, at, to, head[1]?.length ?? 0) : inBraces(text, at, to)
-    found.push(...spans)
-    until = spans.at(-1)?.end ?? at
-  }
-  return found
-}
-
-/** The values of all lines that are indented further than their head. */
-function indented(text: string, from: number, to: number, indent: number): readonly Span[] {
-  const found: Span[] = []
-  let at = text.indexOf('\n', from) + 1
-  while (at > 0 && at < Math.min(to, from + maxSecret)) {
-    const next = text.indexOf('\n', at)
-    const end = next === -1 ? text.length : next
-    const line = text.slice(at, end)
-    const own = /^[ \t]*/.exec(line)?.[0].length ?? 0
-    if (line.trim() !== '' && own <= indent) break
-    const name = /^[ \t]*(?:"[^"]*"|'[^']*'|[^\s#:"'][^:]*?)[ \t]*:(?=\s|$)/.exec(line.slice(0, 1024))?.[0]
-    const value = { kind: 'strong', style: 'config', first: true, indent: own, quotedOnly: false } as const
-    if (name !== undefined)
-      for (const span of secretValues(text, { ...value, from: at + name.length })) found.push({ ...span, key: at })
-    at = end + 1
-  }
-  return found
-}
-
-/** All texts behind a colon up to the brace that closes. */
-function inBraces(text: string, from: number, to: number): readonly Span[] {
-  const stop = text.slice(from, Math.min(to, from + maxSecret)).indexOf('}')
-  const inside = text.slice(from, stop === -1 ? to : from + stop)
-  return Array.from(inside.matchAll(/:\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s,"'{}]+))/g), (match) => {
-    const value = match[1] ?? match[2] ?? match[3] ?? ''
-    const end = from + match.index + match[0].length - (match[3] === undefined ? 1 : 0)
-    return { start: end - value.length, end, key: from + match.index }
-  })
 }

@@ -258,3 +258,21 @@ function findOracle(text: string): readonly Span[] {
     end: match.index + match[0].length,
   }))
 }
+
+/** An access key id of AWS. Its secret is 40 characters of base64 close to it. */
+const awsId = /(?<![A-Z0-9])(?:AKIA|ASIA)[A-Z2-7]{16}(?![A-Z0-9])/g
+const awsSecret = /(?<![A-Za-z0-9+/])(?![0-9a-f]{40})[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])/g
+/** Maximum distance of an AWS secret from its access key id, in characters. */
+const maxPairDistance = 200
+
+/** Secrets of AWS close to their access key ids. */
+export function findAwsSecrets(text: string): readonly Span[] {
+  if (!text.includes('AKIA') && !text.includes('ASIA')) return []
+  const found: Span[] = []
+  for (const { 0: id, index } of text.matchAll(awsId)) {
+    const from = Math.max(0, index - maxPairDistance)
+    for (const match of text.slice(from, index + id.length + maxPairDistance).matchAll(awsSecret))
+      found.push({ start: from + match.index, end: from + match.index + match[0].length })
+  }
+  return found
+}

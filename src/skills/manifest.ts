@@ -6,7 +6,7 @@ import { createRecent } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
 import { directoryMimeType, type Resource, type Skill, type SkillFile, type View } from '../core/view.ts'
 import { deepNestingIn, splitFrontMatter } from '../text/front-matter.ts'
-import { bytesOf } from '../wrap/chunks.ts'
+import { bytesOf } from '../wrap/part.ts'
 
 /** Maximum number of files and bytes of one skill (SEP-2640). A larger directory is not served as a skill. */
 export const skillLimits = { files: 512, bytes: 16 * 1024 * 1024 } as const

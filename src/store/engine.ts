@@ -1,5 +1,4 @@
-import type { WholeRow } from './rules.ts'
-import type { Condition, Row, RowQuery, Store } from './store.ts'
+import type { Condition, Row, RowQuery, Store, WholeRow } from './store.ts'
 import type { CheckedText, TextSet, Texts, WeighedPart } from './texts.ts'
 
 /** Operations on rows, each of them atomic. The caller has checked the arguments. */
@@ -58,4 +57,150 @@ export type Remote<Of> = {
 export interface Engine extends Remote<Operations>, Remote<TextOperations> {
   watch: Store['watch']
   close(): Promise<void>
+}
+
+/** The first text, by UTF-8 bytes, after everything that begins with a prefix. `undefined`: there is none. */
+export function endOf(prefix: string): string | undefined {
+  const points = [...prefix]
+  for (let last = points.pop(); last !== undefined; last = points.pop()) {
+    const point = last.codePointAt(0) ?? 0
+    if (point < 0x10ffff) return points.join('') + String.fromCodePoint(point === 0xd7ff ? 0xe000 : point + 1)
+  }
+  return undefined
+}
+
+/** The differences between the SQL of the engines. */
+export interface Dialect {
+  /** The n-th value, from 1. */
+  parameter(n: number): string
+  table(name: 'rows' | 'terms' | 'collections'): string
+  /** The columns of a row, from the table that is called `r`. */
+  columns(values: boolean): string
+  /** The time now, in milliseconds since 1970. */
+  readonly now: string
+}
+
+/** A statement, with its values. */
+interface Sql {
+  readonly sql: string
+  readonly values: readonly (string | number)[]
+}
+
+/** Returns the statement of `list`. */
+export function listSql(dialect: Dialect, collection: string, query: RowQuery): Sql {
+  const values: (string | number)[] = []
+  const value = (given: string | number) => dialect.parameter(values.push(given))
+  const { prefix = '', after, term, newest = false, before } = query
+  const home = `(select id from ${dialect.table('collections')} where name = ${value(collection)})`
+  const from =
+    term === undefined
+      ? `${dialect.table('rows')} r where r.collection = ${home}`
+      : `${dialect.table('terms')} t join ${dialect.table('rows')} r on r.collection = t.collection and r.key = t.key
+         where t.collection = ${home} and t.term = ${value(term)}`
+  // Column by which the rows are ordered.
+  const key = term === undefined ? 'r.key' : 't.key'
+  const end = prefix === '' ? undefined : endOf(prefix)
+  const conditions = [
+    `(r.expires is null or r.expires > ${dialect.now})`,
+    ...(prefix === '' ? [] : [`${key} >= ${value(prefix)}`]),
+    ...(end === undefined ? [] : [`${key} < ${value(end)}`]),
+    ...(after === undefined ? [] : [`${key} > ${value(after)}`]),
+    ...(before === undefined ? [] : [`r.revision < ${value(before)}`]),
+  ]
+  const order = newest ? 'r.revision desc' : key
+  const sql = `select ${dialect.columns(query.values === true)} from ${from}
+    and ${conditions.join(' and ')} order by ${order} limit ${value(query.limit)}`
+  return { sql, values }
+}
+
+/** Keys that may have changed; undefined means "everything". */
+export type Change = readonly string[] | undefined
+
+/** Listeners by collection. Changes are merged until a listener takes them, so a slow listener cannot make the queue grow. */
+interface News {
+  /** Yields changes from now on. Ends when the signal aborts. */
+  listen(collection: string, signal: AbortSignal): AsyncIterable<Change>
+  tell(collection: string, change: Change): void
+  /** Tells all listeners that everything may have changed. */
+  tellAll(): void
+  /** Collections that have listeners. */
+  readonly collections: readonly string[]
+  /** Ends all listeners. */
+  close(): void
+}
+
+/** Maximum number of single keys. Above it, the change counts as "everything". */
+const most = 1000
+
+interface Listener {
+  readonly collection: string
+  keys: Set<string>
+  anything: boolean
+  ended: boolean
+  wake: () => void
+}
+
+/** @param onChange Called when the first listener begins or the last one ends. */
+export function createNews(onChange: () => void): News {
+  const listeners = new Set<Listener>()
+
+  const tellOne = (listener: Listener, change: Change) => {
+    if (change === undefined) listener.anything = true
+    else for (const key of change) listener.keys.add(key)
+    if (listener.keys.size > most) listener.anything = true
+    if (listener.anything) listener.keys.clear()
+    listener.wake()
+  }
+  const end = (listener: Listener) => {
+    listener.ended = true
+    listener.wake()
+    if (listeners.delete(listener)) onChange()
+  }
+
+  return {
+    listen: (collection, signal) => {
+      const listener: Listener = { collection, keys: new Set(), anything: false, ended: signal.aborted, wake: () => {} }
+      const stop = () => end(listener)
+      if (!listener.ended) {
+        listeners.add(listener)
+        signal.addEventListener('abort', stop, { once: true })
+        onChange()
+      }
+      return changesOf(listener, () => {
+        signal.removeEventListener('abort', stop)
+        stop()
+      })
+    },
+    tell: (collection, change) => {
+      for (const listener of listeners) if (listener.collection === collection) tellOne(listener, change)
+    },
+    tellAll: () => {
+      for (const listener of listeners) tellOne(listener, undefined)
+    },
+    get collections() {
+      return [...new Set([...listeners].map(({ collection }) => collection))]
+    },
+    close: () => {
+      for (const listener of listeners) end(listener)
+    },
+  }
+}
+
+async function* changesOf(listener: Listener, stop: () => void): AsyncGenerator<Change> {
+  try {
+    while (!listener.ended) {
+      if (listener.anything || listener.keys.size > 0) {
+        const change = listener.anything ? undefined : [...listener.keys]
+        listener.anything = false
+        listener.keys = new Set()
+        yield change
+      } else {
+        await new Promise<void>((resolve) => {
+          listener.wake = resolve
+        })
+      }
+    }
+  } finally {
+    stop()
+  }
 }

@@ -12,9 +12,9 @@ import {
   failure,
   leases,
   limits,
+  textsOf,
 } from './rules.ts'
 import type { Collection, Lease, Store } from './store.ts'
-import { textsOf } from './texts-rules.ts'
 
 export { type ChangeLogOptions, createChangeLog } from './change-log.ts'
 export { resultsInStore } from './long-results.ts'

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto'
 import { isResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
-import type { Engine, Operations, Remote } from './engine.ts'
+import { type Dialect, type Engine, listSql, type Operations, type Remote } from './engine.ts'
 import type { PostgresStore } from './index.ts'
-import { migrate } from './postgres/schema.ts'
+import { removalsSql, rowsSql, textTablesSql, textWritesSql } from './postgres/schema.ts'
 import { type Ask, connectTo, createListening, type Found, failureOf, isMissing } from './postgres/server.ts'
 import { textsOn } from './postgres/texts.ts'
-import { leases, limits, refused } from './rules.ts'
-import { type Dialect, listSql } from './sql.ts'
+import { failure, leases, limits, refused } from './rules.ts'
 import type { Condition, Row } from './store.ts'
 
 /** Number of rows that one step of an eviction removes. */
@@ -191,4 +190,67 @@ function rowOf(found: Found): Row {
     ...(expires === null ? {} : { expires: Number(expires) }),
     terms: Array.isArray(terms) ? terms.map(String) : [],
   }
+}
+
+/**
+ * Migrations, each from the version before it. A released migration never changes: a new one is added.
+ *
+ * Every write is an SQL function, so that it is one round trip and one transaction. It first locks the row of its collection:
+ * the writes of a collection are serialized, and become visible in the order of their revisions.
+ */
+function migrations(schema: string, channel: string): readonly string[] {
+  const rows = [rowsSql(schema, channel), removalsSql(schema)].join('\n\n')
+  return [rows, `${textTablesSql(schema)}\n\n${textWritesSql(schema)}`]
+}
+
+/**
+ * Creates the tables of a store, or migrates them to this version: completely or not at all, and one process at a time.
+ *
+ * @param within Runs a function in one transaction.
+ * @throws ResourceError `invalid` if the tables are of a newer version, or belong to another program.
+ */
+async function migrate(
+  { name, quoted, channel }: { readonly name: string; readonly quoted: string; readonly channel: string },
+  ask: Ask,
+  within: (act: (ask: Ask) => Promise<void>) => Promise<void>,
+): Promise<void> {
+  const steps = migrations(quoted, channel)
+  if ((await versionOf(name, quoted, ask)) === steps.length) return
+  await within(async (inside) => {
+    await inside(`select pg_advisory_xact_lock(hashtext('hikidashi'), hashtext($1))`, [name])
+    const found = await versionOf(name, quoted, inside)
+    if (found > steps.length)
+      throw refused(
+        `The store was written by a newer hikidashi: its version is ${found}, and ${steps.length} is known here. Update this one, or name another schema.`,
+        'newer',
+      )
+    if (found === 0) await make(name, quoted, inside)
+    for (const step of steps.slice(found)) await inside(step)
+    await inside(`update ${quoted}.meta set version = $1`, [steps.length])
+  })
+}
+
+/** Reads the version of the schema; 0 when it does not exist. It queries the catalog, because cached names may be out of date. */
+async function versionOf(name: string, quoted: string, ask: Ask): Promise<number> {
+  const [there] = await ask(
+    `select 1 from pg_catalog.pg_class c join pg_catalog.pg_namespace s on s.oid = c.relnamespace
+     where s.nspname = $1 and c.relname = 'meta'`,
+    [name],
+  )
+  if (there === undefined) return 0
+  const [found] = await ask(`select version from ${quoted}.meta`)
+  if (typeof found?.version !== 'number') throw failure('damaged', 'no version')
+  return found.version
+}
+
+async function make(name: string, quoted: string, ask: Ask): Promise<void> {
+  const found = await ask(
+    'select count(c.oid)::int as n from pg_namespace s left join pg_class c on c.relnamespace = s.oid where s.nspname = $1 group by s.oid',
+    [name],
+  )
+  if (found.length === 0) await ask(`create schema ${quoted}`)
+  else if (found[0]?.n !== 0)
+    throw refused('The schema of the store has tables of another program. Name another schema.', 'foreign')
+  await ask(`create table ${quoted}.meta (version integer not null)`)
+  await ask(`insert into ${quoted}.meta values (0)`)
 }

@@ -1,6 +1,8 @@
 import { type ErrorReason, invalid, ResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/object.ts'
-import type { NewRow, RowQuery } from './store.ts'
+import type { Engine } from './engine.ts'
+import type { NewRow, RowQuery, WholeRow } from './store.ts'
+import type { CheckedText, NewText, PartQuery, Texts } from './texts.ts'
 
 /** Limits that both engines share, in bytes unless noted. */
 export const limits = {
@@ -27,14 +29,6 @@ export const limits = {
 
 /** The collection whose notifications name released leases. It has no rows. */
 export const leases = 'leases'
-
-/** A row in the form of an engine: complete, with each term once. */
-export interface WholeRow {
-  readonly key: string
-  readonly value: Uint8Array
-  readonly expires?: number
-  readonly terms: readonly string[]
-}
 
 export function checkCollection(name: string): void {
   checkText(name, 'name of a collection', limits.name)
@@ -79,20 +73,10 @@ export function checkLimit(limit: number): number {
   return Math.min(limit, limits.rows)
 }
 
-export function checkText(text: string, what: string, most: number): void {
+function checkText(text: string, what: string, most: number): void {
   if (text === '') throw refused(`The ${what} is empty.`, 'empty')
   if (!text.isWellFormed() || text.includes('\0')) throw refused(`The ${what} has characters that no text has.`, 'text')
   if (Buffer.byteLength(text) > most) throw refused(`The ${what} has more than ${most} bytes.`, 'too-long')
-}
-
-/** The first text, by UTF-8 bytes, after everything that begins with a prefix. `undefined`: there is none. */
-export function endOf(prefix: string): string | undefined {
-  const points = [...prefix]
-  for (let last = points.pop(); last !== undefined; last = points.pop()) {
-    const point = last.codePointAt(0) ?? 0
-    if (point < 0x10ffff) return points.join('') + String.fromCodePoint(point === 0xd7ff ? 0xe000 : point + 1)
-  }
-  return undefined
 }
 
 /** Why a store could not do an operation, as `detail.reason`. */
@@ -120,4 +104,153 @@ export function fault(code: string): ResourceError {
 /** Returns the error for a value that cannot be stored, or a query that cannot be answered. */
 export function refused(message: string, reason: ErrorReason): ResourceError {
   return invalid(message, reason)
+}
+
+/** Form of a term that both engines accept unchanged. */
+const termText = /^[0-9A-Za-z!._\u0080-\uffff]+$/
+const termsText = /^[0-9A-Za-z!._ \u0080-\uffff]+$/
+
+/** Texts over an engine: the code that both engines share. */
+export function textsOf(engine: Engine, name: string, open: () => void): Texts {
+  return {
+    put: async (texts) => {
+      open()
+      if (texts.length > limits.texts) throw refused(`At most ${limits.texts} texts are put at once.`, 'too-many')
+      const checked = texts.map(checkNew)
+      // If a key occurs twice, the last text counts, as if they were put one after the other.
+      const last = [...new Map(checked.map((text) => [text.key, text])).values()]
+      if (last.length > 0) await engine.textsPut(name, last)
+    },
+    remove: async (keys) => {
+      open()
+      for (const key of keys) checkText(key, 'key', limits.textKey)
+      while (keys.length > 0 && (await engine.textsRemove(name, keys)));
+    },
+    list: async (query) => {
+      open()
+      const { prefix = '', after = '' } = query
+      if (prefix !== '') checkText(prefix, 'prefix', limits.textKey)
+      if (after !== '') checkText(after, 'key', 4 * limits.textKey)
+      return engine.textsList(name, { ...query, limit: checkLimit(query.limit) })
+    },
+    entries: async (after, limit) => {
+      open()
+      return engine.textsEntries(name, after, checkLimit(limit))
+    },
+    ids: async () => {
+      open()
+      return engine.textsIds(name)
+    },
+    mimeTypes: async (among) => {
+      open()
+      return engine.textsMimeTypes(name, among)
+    },
+    counts: async (terms, among, beginnings = []) => {
+      open()
+      checkTextTerms(terms)
+      checkTextTerms(beginnings)
+      return terms.length === 0 ? [] : engine.textsCounts(name, terms, among, beginnings)
+    },
+    find: async (query) => {
+      open()
+      return query.terms.length === 0 ? [] : engine.textsFind(name, checkTextQuery(query))
+    },
+    weigh: async (query) => {
+      open()
+      return query.terms.length === 0 ? [] : engine.textsWeigh(name, checkTextQuery(query))
+    },
+    read: async (ids) => {
+      open()
+      if (ids.length > limits.ids) throw refused(`At most ${limits.ids} parts are read at once.`, 'too-many')
+      return ids.length === 0 ? [] : engine.textsRead(name, ids)
+    },
+    size: async (model) => {
+      open()
+      return engine.textsSize(name, model)
+    },
+    unembedded: async (model, after, limit) => {
+      open()
+      checkText(model, 'model', limits.key)
+      return engine.textsUnembedded(name, model, after, checkLimit(limit))
+    },
+    embed: async (model, vectors) => {
+      open()
+      checkText(model, 'model', limits.key)
+      if (vectors.some(({ vector }) => vector.byteLength > limits.vector || vector.byteLength === 0))
+        throw refused(`A vector has at most ${limits.vector} bytes.`, 'too-large')
+      if (vectors.length > 0) await engine.textsEmbed(name, model, vectors)
+    },
+    vectors: async (model, after, limit) => {
+      open()
+      checkText(model, 'model', limits.key)
+      return engine.textsVectors(name, model, after, checkLimit(limit))
+    },
+  }
+}
+
+function checkNew(text: NewText): CheckedText {
+  const { key, version, edition, labels, value, parts } = text
+  checkText(key, 'key', limits.textKey)
+  checkText(labels.mount, 'mount', limits.textKey)
+  for (const plain of [version, value, labels.mimeType ?? '', ...(labels.audience ?? [])]) checkPlain(plain)
+  const numbers = [labels.priority ?? 0, labels.modified ?? 0]
+  if (!Number.isSafeInteger(edition) || !numbers.every(Number.isFinite) || !Number.isSafeInteger(numbers[1]))
+    throw refused('The numbers of a text are none.', 'number')
+  return {
+    ...text,
+    parts: parts.map((part) => {
+      checkPlain(part.value)
+      if (!Number.isSafeInteger(part.length) || part.length < 0) throw refused('A length is a whole number.', 'number')
+      if (part.terms.length > limits.terms) throw refused(`A part has at most ${limits.terms} terms.`, 'terms')
+      return { value: part.value, length: part.length, terms: joined(part.terms) }
+    }),
+  }
+}
+
+/** Joins terms with spaces. One look at all of them takes less time than one at each. */
+function joined(terms: readonly string[]): string {
+  const all = terms.join(' ')
+  const isFine = termsText.test(all) && all.isWellFormed() && wordsIn(all) === terms.length
+  if (terms.length > 0 && !isFine) checkTextTerms(terms)
+  return all
+}
+
+/** The number of words between single spaces; -1 if one of them is empty or too long for a term. */
+function wordsIn(text: string): number {
+  let count = 0
+  for (let from = 0; from <= text.length; count++) {
+    const at = text.indexOf(' ', from)
+    const end = at === -1 ? text.length : at
+    if (end === from || end - from > limits.term) return -1
+    from = end + 1
+  }
+  return count
+}
+
+/** PostgreSQL cannot store NUL, and neither engine can store a lone surrogate. */
+function checkPlain(text: string): void {
+  if (text.includes('\0') || !text.isWellFormed()) throw refused('The text has characters that no text has.', 'text')
+  if (text.length > limits.value) throw refused(`A value has at most ${limits.value} bytes.`, 'too-large')
+}
+
+function checkTextTerms(terms: readonly string[]): void {
+  if (terms.length > limits.queryTerms) throw refused(`There are at most ${limits.queryTerms} terms.`, 'terms')
+  for (const term of terms) {
+    if (!termText.test(term) || !term.isWellFormed()) throw refused('The term has characters that none has.', 'term')
+    if (term.length > limits.term) throw refused(`The term has more than ${limits.term} characters.`, 'too-long')
+  }
+}
+
+function checkTextQuery(query: PartQuery): PartQuery {
+  checkTextTerms(query.terms.map(({ term }) => term))
+  if (query.terms.some(({ weight }) => !Number.isSafeInteger(weight) || weight < 1))
+    throw refused('A weight is a whole number from 1.', 'weight')
+  if (!(Number.isInteger(query.limit) && query.limit >= 0)) throw refused('A limit is a whole number.', 'limit')
+  return { ...query, limit: Math.min(query.limit, limits.found) }
+}
+
+/** Returns the size of a text in bytes, without its terms. */
+export function bytesOf({ key, version, value, parts }: CheckedText): number {
+  const own = Buffer.byteLength(key) + Buffer.byteLength(version) + Buffer.byteLength(value)
+  return parts.reduce((sum, part) => sum + Buffer.byteLength(part.value), own)
 }

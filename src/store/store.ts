@@ -45,6 +45,14 @@ export interface Row {
 
 export type NewRow = Pick<Row, 'key' | 'value'> & Partial<Pick<Row, 'expires' | 'terms'>>
 
+/** A row in the form of an engine: complete, with each term once. */
+export interface WholeRow {
+  readonly key: string
+  readonly value: Uint8Array
+  readonly expires?: number
+  readonly terms: readonly string[]
+}
+
 /** Condition of a write. `absent`: no unexpired row may exist. `revision`: the row must have exactly this revision. */
 export type Condition = { readonly absent: true } | { readonly revision: number }
 

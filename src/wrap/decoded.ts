@@ -6,11 +6,9 @@ import { defined } from '../core/kit/object.ts'
 import { wholeCharacters } from '../core/kit/utf8.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
-import { decodeBytes } from '../text/encoding/decode.ts'
+import { decodeBytes, isDamagedUtf8, repairUtf8 } from '../text/encoding/decode.ts'
 import { createJudge, type EncodingRule, languagesOf, sampleBytes } from '../text/encoding/detect.ts'
-import { isDamagedUtf8, repairUtf8 } from '../text/encoding/unicode.ts'
-import { bytesOf, factsOf, readWhole } from './chunks.ts'
-import { placeless, withoutTail } from './part.ts'
+import { bytesOf, factsOf, placeless, readWhole, withoutTail } from './part.ts'
 
 export interface DecodedOptions {
   /** Encodings of files for which detection fails. Valid UTF-8 is always read as UTF-8. */

@@ -7,7 +7,7 @@ import { defined } from '../core/kit/object.ts'
 import { parentOf } from '../core/path.ts'
 import type { Content, Context, Entry, Provider, ReadRequest } from '../core/provider.ts'
 import { type FrontMatter, frontMatterBytes, frontMatterOf, headingIn } from '../text/front-matter.ts'
-import { bytesOf } from './chunks.ts'
+import { bytesOf } from './part.ts'
 import { createFolderNames, referenceTo, type Twin, twinsOf } from './twins.ts'
 
 export interface DocumentedOptions {

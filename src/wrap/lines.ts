@@ -2,8 +2,17 @@ import { isResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/object.ts'
 import { wholeCharacters } from '../core/kit/utf8.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
-import { ChangedError, type Chunk, chunksOf, isTextPart } from './chunks.ts'
-import { badRange, formatPart, type PartFacts, type PartQuery, partKey } from './part.ts'
+import {
+  badRange,
+  ChangedError,
+  type Chunk,
+  chunksOf,
+  formatPart,
+  isTextPart,
+  type PartFacts,
+  type PartQuery,
+  partKey,
+} from './part.ts'
 
 /** Number of bytes read at a time. */
 const chunkBytes = 256 * 1024

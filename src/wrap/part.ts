@@ -1,6 +1,7 @@
-import { invalid, type ResourceError } from '../core/errors.ts'
+import { invalid, isResourceError, ResourceError } from '../core/errors.ts'
+import { isText, wholeCharacters } from '../core/kit/utf8.ts'
 import { metaKeys } from '../core/meta.ts'
-import type { ContentFacts, Params, ReadRequest } from '../core/provider.ts'
+import type { Content, ContentFacts, Context, Params, Provider, ReadRequest } from '../core/provider.ts'
 
 /** A part of a resource as a client asks for it: lines from 1, bytes from 0. `last` is in it; without it, to the end. */
 export interface PartQuery {
@@ -116,4 +117,177 @@ export function withoutTail({ path, params }: ReadRequest): ReadRequest {
 export function placeless({ range, size, meta, ...facts }: ContentFacts): ContentFacts {
   const kept = Object.entries(meta ?? {}).filter(([key]) => key !== partKey)
   return { ...facts, meta: Object.fromEntries(kept) }
+}
+
+/** A chunk of a resource; chunks come in order. */
+export interface Chunk {
+  readonly bytes: Buffer
+  /** Byte offset of the chunk in the resource. */
+  readonly start: number
+  /** Whether it is the last chunk. */
+  readonly final: boolean
+  readonly facts: ContentFacts
+}
+
+/** Thrown if the resource changed during the read: the reader then begins again. It never leaves the wrappers. */
+export class ChangedError extends Error {
+  constructor() {
+    super('The resource changed while it was read.')
+    this.name = 'ChangedError'
+  }
+}
+
+/**
+ * Reads a resource in order from about `start`, in chunks of about `length` bytes, whatever its provider can do: by ranges,
+ * as a stream, or as a whole. The first chunk begins at 0 where the provider knows no ranges.
+ *
+ * @throws {@link ChangedError} when the resource is replaced meanwhile. ResourceError `invalid` (reason `range`) for one that
+ * has several contents.
+ */
+export async function* chunksOf(
+  provider: Provider,
+  request: ReadRequest,
+  { start, length }: { readonly start: number; readonly length: number },
+  context: Context,
+): AsyncGenerator<Chunk> {
+  let version: string | undefined
+  let step = length
+  for (let at = start; ; ) {
+    context.signal.throwIfAborted()
+    let content: Content
+    try {
+      content = await readOne(provider, { ...request, range: { start: at, end: at + step } }, context)
+    } catch (error) {
+      const behind = isResourceError(error, 'invalid') && error.detail.reason === 'range'
+      // The resource has become shorter, or it is empty and has no ranges.
+      if (behind && at > start) throw new ChangedError()
+      if (behind && at === 0) return yield* whole(await readOne(provider, request, context))
+      // A provider may have a smaller limit, which its error names.
+      const limit = isResourceError(error, 'too-large') ? Number(error.detail.limit) : Number.NaN
+      if (!(limit > 0 && limit < step)) throw error
+      step = limit
+      continue
+    }
+    if (at > start && content.version !== version) throw new ChangedError()
+    version = content.version
+    if (content.range === undefined) return yield* whole(content)
+    const bytes = await bytesOf(content)
+    const { end } = content.range
+    // Text may be three bytes shorter than the range, because characters are not cut.
+    const short = end - at < step - ('text' in content ? 3 : 0)
+    const final = content.size === undefined ? short || bytes.length === 0 : end >= content.size
+    yield { bytes, start: content.range.start, final, facts: wholeFactsOf(content) }
+    if (final) return
+    if (end <= at) throw new ResourceError('internal', 'a provider answered a range with nothing, before the end')
+    at = end
+  }
+}
+
+async function readOne(provider: Provider, request: ReadRequest, context: Context): Promise<Content> {
+  const [content, other] = await provider.read(request, context)
+  if (content === undefined) throw new ResourceError('internal', 'a provider answered a read with nothing')
+  if (other !== undefined) throw badRange('This resource has several contents: ask for it without ?lines and ?bytes.')
+  return content
+}
+
+async function* whole(content: Content): AsyncGenerator<Chunk> {
+  const facts = wholeFactsOf(content)
+  if (!('stream' in content)) {
+    yield { bytes: await bytesOf(content), start: 0, final: true, facts }
+    return
+  }
+  let start = 0
+  for await (const piece of content.stream) {
+    const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
+    yield { bytes, start, final: start + bytes.length >= content.length, facts }
+    start += bytes.length
+  }
+  if (start < content.length || start === 0) yield { bytes: Buffer.alloc(0), start, final: true, facts }
+}
+
+/** The bytes of a content; a text in UTF-8. */
+export async function bytesOf(content: Content): Promise<Buffer> {
+  if ('text' in content) return Buffer.from(content.text)
+  if ('bytes' in content) return Buffer.from(content.bytes.buffer, content.bytes.byteOffset, content.bytes.byteLength)
+  const pieces: Uint8Array[] = []
+  for await (const piece of content.stream) pieces.push(piece)
+  return Buffer.concat(pieces)
+}
+
+/** Returns the members of a content without its payload. */
+export function factsOf(content: Content): ContentFacts {
+  const { text, bytes, stream, length, ...facts } = content as ContentFacts & Readonly<Record<Payload, unknown>>
+  return facts
+}
+
+type Payload = 'text' | 'bytes' | 'stream' | 'length'
+
+/** Returns the members of the whole content. */
+function wholeFactsOf(content: Content): ContentFacts {
+  const { range: _, ...facts } = factsOf(content)
+  const size = content.size ?? sizeOf(content)
+  return size === undefined ? facts : { ...facts, size }
+}
+
+function sizeOf(content: Content): number | undefined {
+  if (content.range !== undefined) return undefined
+  if ('text' in content) return Buffer.byteLength(content.text)
+  return 'bytes' in content ? content.bytes.length : content.length
+}
+
+/** Whether bytes of a resource are text, judged by its type and the bytes. They may begin or end within a character. */
+export function isTextPart(bytes: Uint8Array, { mimeType = '' }: ContentFacts): boolean {
+  if (/^(?:image\/(?!svg)|audio\/|video\/|font\/|application\/(?:octet-stream|zip|gzip|pdf)$)/.test(mimeType))
+    return false
+  const { from, to } = wholeCharacters(bytes)
+  return isText(bytes.subarray(from, to))
+}
+
+/** A resource as one buffer; a text in UTF-8. */
+interface Whole {
+  readonly bytes: Buffer
+  readonly facts: ContentFacts
+}
+
+/** Number of bytes read at a time. */
+const chunkBytes = 8 * 1024 * 1024
+
+/**
+ * Reads a whole resource in one version, even if it is larger than one answer of its provider.
+ *
+ * @param tooLarge The error for a resource of more than `limit` bytes; `size` if it is known.
+ * @throws ResourceError `unavailable` if it changes all the time.
+ */
+export async function readWhole(
+  provider: Provider,
+  request: ReadRequest,
+  limit: number,
+  tooLarge: (size: number | undefined) => ResourceError,
+  context: Context,
+): Promise<Whole> {
+  const once = async (): Promise<Whole> => {
+    const pieces: Buffer[] = []
+    let length = 0
+    let facts: ContentFacts = {}
+    for await (const chunk of chunksOf(
+      provider,
+      request,
+      { start: 0, length: Math.min(chunkBytes, limit + 1) },
+      context,
+    )) {
+      facts = chunk.facts
+      length += chunk.bytes.length
+      if (length > limit || (facts.size ?? 0) > limit) throw tooLarge(facts.size)
+      pieces.push(chunk.bytes)
+    }
+    return { bytes: pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces), facts }
+  }
+  for (let attempt = 0; attempt < 4; attempt++) {
+    try {
+      return await once()
+    } catch (error) {
+      if (!(error instanceof ChangedError)) throw error
+    }
+  }
+  throw new ResourceError('unavailable', 'A resource changes faster than it can be read as one version.')
 }

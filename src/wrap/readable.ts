@@ -15,7 +15,7 @@ import {
   type ReadingAnswer,
   type ReadingJob,
 } from '../readings/formats.ts'
-import { readWhole } from './chunks.ts'
+import { readWhole } from './part.ts'
 
 export interface ReadableOptions {
   /** Maximum size of a document, in bytes. Default 32 MiB. */

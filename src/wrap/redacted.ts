@@ -16,16 +16,17 @@ import type { Scrubber } from '../core/scrub.ts'
 import type { ProvidedTool, ToolLink, ToolPart, Tools } from '../core/tool.ts'
 import { type Layer, redactPhrase } from '../secrets/find.ts'
 import { type Redactor, sharedRedactor } from '../secrets/redactor.ts'
-import { type Cleaner, createCleaner } from './redacted/cleaner.ts'
 import {
+  type Cleaner,
   cleanCompletion,
   cleanEntry,
   cleanMeta,
   cleanValue,
+  createCleaner,
   createSeal,
   isSecretPath,
   type Seal,
-} from './redacted/facts.ts'
+} from './redacted/cleaner.ts'
 import { createRangeReader } from './redacted/range.ts'
 
 export interface RedactedOptions {

@@ -3,9 +3,18 @@ import { promising, soonOf } from '../core/kit/chain.ts'
 import { defined, requireProvider } from '../core/kit/object.ts'
 import { isContinuation } from '../core/kit/utf8.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
-import { ChangedError, chunksOf, isTextPart } from './chunks.ts'
 import { createLineReader } from './lines.ts'
-import { badRange, formatPart, type PartFacts, type PartQuery, partIn, partKey } from './part.ts'
+import {
+  badRange,
+  ChangedError,
+  chunksOf,
+  formatPart,
+  isTextPart,
+  type PartFacts,
+  type PartQuery,
+  partIn,
+  partKey,
+} from './part.ts'
 
 export interface SlicedOptions {
   /** Maximum size of a part, in bytes; the rest of a longer request is the next part. Default 1 MiB. */

@@ -2,8 +2,7 @@ import { isResourceError } from '../core/errors.ts'
 import type { Context, Principal, Provider } from '../core/provider.ts'
 import type { ResultFile } from '../core/shared.ts'
 import type { ProvidedTool, ToolLink, ToolOutcome, ToolPart, ToolRequest } from '../core/tool.ts'
-import { outlineOf } from '../text/landmarks.ts'
-import { estimateTokens, lengthOfTokens } from '../text/token-estimate.ts'
+import { estimateTokens, lengthOfTokens, outlineOf } from '../text/excerpt.ts'
 import type { KeptResult, Spill } from './spill.ts'
 
 export interface SpilledOptions {

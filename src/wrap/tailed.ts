@@ -3,9 +3,21 @@ import { promising, soonOf } from '../core/kit/chain.ts'
 import { defined } from '../core/kit/object.ts'
 import { wholeCharacters } from '../core/kit/utf8.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
-import { isMedia, markOf } from '../text/encoding/unicode.ts'
-import { bytesOf, ChangedError, chunksOf, factsOf, isTextPart } from './chunks.ts'
-import { badTail, type PartFacts, partKey, type TailFacts, tailIn, tailKey, withoutTail } from './part.ts'
+import { isMedia, markOf } from '../text/encoding/decode.ts'
+import {
+  badTail,
+  bytesOf,
+  ChangedError,
+  chunksOf,
+  factsOf,
+  isTextPart,
+  type PartFacts,
+  partKey,
+  type TailFacts,
+  tailIn,
+  tailKey,
+  withoutTail,
+} from './part.ts'
 
 export interface TailedOptions {
   /** Maximum size of an answer, in bytes. Default 1 MiB. */

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { compileTemplate } from '../../src/core/template.ts'
+import { compileTemplate, flattenTemplate } from '../../src/core/template.ts'
 import { matchUnits } from '../../src/core/template-match.ts'
-import { flattenTemplate, toUnits } from '../../src/core/template-parts.ts'
-import { parseTemplate } from '../../src/core/template-syntax.ts'
+import { parseTemplate, toUnits } from '../../src/core/template-parts.ts'
 
 // TM06 (one URI, two templates, different access) is not about templates: access is by path, in the catalog alone, and a
 // template never decides what a URI is. TM03, TM05 and TM09 to TM14 are tested where values and completions are used.

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { bagOf, createBagCount } from '../../src/context/bags.ts'
 import { createAssembleTool } from '../../src/context/index.ts'
 import { createMemory } from '../../src/context/memory.ts'
+import { bagOf, createBagCount } from '../../src/context/word-hashes.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Principal, Provider } from '../../src/core/provider.ts'
-import { countTerms, queryTerms } from '../../src/text/bm25.ts'
+import { countTerms, queryTerms } from '../../src/text/relevance.ts'
 import { memory } from '../support/memory.ts'
 
 const now = Date.parse('2026-01-31T00:00:00Z')

@@ -4,7 +4,7 @@ import { estimateRarity } from '../../src/context/lexical.ts'
 import { createMemory } from '../../src/context/memory.ts'
 import { createReader, type Reader } from '../../src/context/reader.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
-import { countTerms, rarityIn } from '../../src/text/bm25.ts'
+import { countTerms, rarityIn } from '../../src/text/relevance.ts'
 import { type MemoryEntry, memory } from '../support/memory.ts'
 
 const limits = { listed: 1000, read: 1000, bytes: 1e6, item: 1e5, detailed: 200, items: 999, concurrency: 8 }

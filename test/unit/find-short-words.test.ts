@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { findEncoded, findOwn } from '../../src/secrets/find.ts'
+import { findTableSecrets } from '../../src/secrets/formats.ts'
 import { findShapes } from '../../src/secrets/shapes.ts'
-import { findTableSecrets } from '../../src/secrets/tables.ts'
 import { volumeOf } from '../support/volume.ts'
 
 const beginnings =

@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isResourceError } from '../../src/core/errors.ts'
-import { compileGlob, compileGlobs, runGlob } from '../../src/core/glob.ts'
-import { compileGlobProgram } from '../../src/core/glob-program.ts'
+import { compileGlob, compileGlobProgram, compileGlobs, runGlob } from '../../src/core/glob.ts'
 import { volumeOf } from '../support/volume.ts'
 
 function check(glob: string, { yes, no }: { yes: readonly string[]; no: readonly string[] }): void {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createLabelScore, labelsIn } from '../../src/text/labels.ts'
+import { createLabelScore, labelsIn } from '../../src/text/relevance.ts'
 
 const labelsOf = (text: string) => labelsIn(text).map(([start, end]) => text.slice(start, end).trim())
 

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isResourceError } from '../../src/core/errors.ts'
 import { compileTemplate, type MatchedValue, type TemplateValue } from '../../src/core/template.ts'
-import { parseTemplate, type Variable } from '../../src/core/template-syntax.ts'
+import { parseTemplate, type Variable } from '../../src/core/template-parts.ts'
 import { volumeOf } from '../support/volume.ts'
 
 interface Vector {

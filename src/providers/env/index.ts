@@ -8,7 +8,7 @@ import type { Content, Context, Entry, Provider } from '../../core/provider.ts'
 import { redactedMark, type Scrubber } from '../../core/scrub.ts'
 import { kindOfKey } from '../../secrets/keys.ts'
 import { type Redactor, sharedRedactor } from '../../secrets/redactor.ts'
-import { createSeal, isSecretPath, redactedKey } from '../../wrap/redacted/facts.ts'
+import { createSeal, isSecretPath, redactedKey } from '../../wrap/redacted/cleaner.ts'
 import { parseDotenv } from '../settings/lines.ts'
 import { createBudget, defaultLimits, isParseFault } from '../settings/tree.ts'
 

@@ -1,4 +1,4 @@
-import type { GlobStep } from '../../core/glob-program.ts'
+import type { GlobStep } from '../../core/glob-syntax.ts'
 
 /**
  * Compiler from the wildcards of git (`wildmatch.c` and `match_pathname` in `dir.c` of git 2.39) to steps of the automaton of `core/glob.ts`.

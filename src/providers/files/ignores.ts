@@ -1,5 +1,5 @@
 import { runGlob } from '../../core/glob.ts'
-import type { GlobStep } from '../../core/glob-program.ts'
+import type { GlobStep } from '../../core/glob-syntax.ts'
 import { compileIgnorePattern, lowerCase, plainLength } from './ignore-pattern.ts'
 
 /**

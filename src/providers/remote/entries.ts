@@ -12,7 +12,7 @@ import type { Content, Description, Entry, Template } from '../../core/provider.
 import { compileTemplate } from '../../core/template.ts'
 import { formatUri, parseAddress } from '../../core/uri.ts'
 import type { Page, Resource, ResourceTemplate } from '../../core/view.ts'
-import { shorten } from '../../text/landmarks.ts'
+import { shorten } from '../../text/excerpt.ts'
 
 /** Maximum length of the texts of one resource, in characters: a longer one is cut, or left out. */
 export const longest = {

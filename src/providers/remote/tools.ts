@@ -6,7 +6,7 @@ import { comparePaths } from '../../core/path.ts'
 import type { Change, ChangedKind } from '../../core/provider.ts'
 import type { ProvidedTool, ToolOutcome, ToolPart, Tools } from '../../core/tool.ts'
 import type { CallOptions, Subscription, ViewChange } from '../../core/view.ts'
-import { shorten } from '../../text/landmarks.ts'
+import { shorten } from '../../text/excerpt.ts'
 import { collect, describe, longest } from './entries.ts'
 import {
   type ListFacts,

@@ -6,7 +6,7 @@ import type { MountReader } from '../../core/mount-reader.ts'
 import type { Principal } from '../../core/provider.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { decodeComponent } from '../../core/uri.ts'
-import { hasTextForm } from '../../search/feed-document.ts'
+import { hasTextForm } from '../../search/feed-documents.ts'
 import type { Allows, MountVisibility, SearchHit, SearchIndex } from '../../search/search-index.ts'
 import type { Asked } from './query.ts'
 

@@ -15,7 +15,7 @@ import type { Content, Context, Entry, Principal, Provider, ReadRequest, Templat
 import type { Scrubber } from '../../core/scrub.ts'
 import type { Feeding, FeedStatus, MountProgress } from '../../core/tool.ts'
 import { type FedMount, type Feed, readCurrent, readFeedStatus, startFeed } from '../../search/feed.ts'
-import { reads } from '../../search/feed-document.ts'
+import { reads } from '../../search/feed-documents.ts'
 import type { SearchHit, SearchIndex } from '../../search/search-index.ts'
 import type { Store } from '../../store/index.ts'
 import { allowsFor, findHits, formatFound, formatHit, formatMarkdown, knownMounts, type Parts } from './answer.ts'

@@ -3,7 +3,7 @@ import { compileGlob } from '../../core/glob.ts'
 import type { MountReader } from '../../core/mount-reader.ts'
 import type { Audience, Completion, CompletionRequest, Params } from '../../core/provider.ts'
 import { parseAddress } from '../../core/uri.ts'
-import { isOf } from '../../search/feed-document.ts'
+import { isOf } from '../../search/feed-documents.ts'
 import type { Allows, SearchFilter, SearchIndex, Suggestion } from '../../search/search-index.ts'
 
 /** A search as a client asks for it. */

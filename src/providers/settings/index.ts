@@ -17,7 +17,7 @@ import type {
 } from '../../core/provider.ts'
 import { redactedMark, type Scrubber } from '../../core/scrub.ts'
 import type { Layer } from '../../secrets/find.ts'
-import { cleanEntry, cleanFacts, createSeal, isSecretPath, redactedKey } from '../../wrap/redacted/facts.ts'
+import { cleanEntry, cleanFacts, createSeal, isSecretPath, redactedKey } from '../../wrap/redacted/cleaner.ts'
 import type { Want } from './answer.ts'
 import { createDesk, type Desk } from './desk.ts'
 import { createFormats, type FormatOf, type FormatRules, mimeTypes } from './formats.ts'

@@ -3,8 +3,7 @@ import { defined } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { argumentsIn, type JsonObject, readOnly, type Tool, type ToolBlock } from '../../core/tool.ts'
 import type { ResourceContent, View } from '../../core/view.ts'
-import { type OutlineEntry, outlineOf } from '../../text/landmarks.ts'
-import { estimateTokens, lengthOfTokens } from '../../text/token-estimate.ts'
+import { estimateTokens, lengthOfTokens, type OutlineEntry, outlineOf } from '../../text/excerpt.ts'
 
 const tokens = { least: 100, most: 100_000, otherwise: 8000 }
 /** Maximum size of an image or a sound in an answer, in bytes. */

@@ -15,7 +15,7 @@ import { defined } from '../../core/kit/object.ts'
 import { argumentsIn, type JsonObject, readOnly, type Tool, type ToolAnswer } from '../../core/tool.ts'
 import { decodeComponent } from '../../core/uri.ts'
 import type { Resource, View } from '../../core/view.ts'
-import { oneLine } from '../../text/landmarks.ts'
+import { oneLine } from '../../text/excerpt.ts'
 import { limitSchema } from './shown.ts'
 
 const limits = { least: 1, most: 50, otherwise: 10 }

@@ -1,33 +1,15 @@
-import { failure, refused } from '../rules.ts'
-import type { Ask } from './server.ts'
-import { textsMigration } from './texts-schema.ts'
-
-/**
- * Migrations, each from the version before it. A released migration never changes: a new one is added.
- *
- * Every write is an SQL function, so that it is one round trip and one transaction. It first locks the row of its collection:
- * the writes of a collection are serialized, and become visible in the order of their revisions.
- */
-function migrations(schema: string, channel: string): readonly string[] {
-  const rows = [tablesSql(schema), writesSql(schema, channel), removalsSql(schema)].join('\n\n')
-  return [rows, textsMigration(schema)]
-}
-
-/** Tables of rows, and the common beginning of every write. */
-function tablesSql(schema: string): string {
+/** Tables of rows, the common beginning of every write, notifications, and writing a row. */
+export function rowsSql(schema: string, channel: string): string {
   return `create table ${schema}.collections (
        id integer generated always as identity primary key,
        name text collate "C" not null unique,
-       revision bigint not null default 0,
-       rows bigint not null default 0,
-       bytes bigint not null default 0
+       revision bigint not null default 0, rows bigint not null default 0, bytes bigint not null default 0
      );
      create table ${schema}.rows (
        collection integer not null,
        key text collate "C" not null,
        revision bigint not null,
-       created bigint not null,
-       modified bigint not null,
+       created bigint not null, modified bigint not null,
        expires bigint,
        terms text[] not null,
        value bytea not null,
@@ -43,8 +25,7 @@ function tablesSql(schema: string): string {
      );
      create table ${schema}.leases (
        name text collate "C" primary key,
-       holder text not null,
-       expires bigint not null
+       holder text not null, expires bigint not null
      );
 
      create function ${schema}.now_ms() returns bigint language sql volatile as $$
@@ -61,12 +42,9 @@ function tablesSql(schema: string): string {
          select * into _home from ${schema}.collections c where c.name = _name for update;
        end if;
        return _home;
-     end $$;`
-}
+     end $$;
 
-/** Notifications, and writing a row. */
-function writesSql(schema: string, channel: string): string {
-  return `-- A notification has less than 8000 bytes: without its keys it means that anything may have changed.
+     -- A notification has less than 8000 bytes: without its keys it means that anything may have changed.
      create function ${schema}.tell(_collection text, _keys text[]) returns void language plpgsql as $$
      declare
        _news text := json_build_object('collection', _collection, 'keys', _keys);
@@ -115,7 +93,7 @@ function writesSql(schema: string, channel: string): string {
 }
 
 /** Removing rows: by their keys, and by the bounds of a collection. */
-function removalsSql(schema: string): string {
+export function removalsSql(schema: string): string {
   return `create function ${schema}.remove(_home ${schema}.collections, _keys text[]) returns void language plpgsql as $$
      declare
        _rows bigint;
@@ -185,54 +163,136 @@ function removalsSql(schema: string): string {
      end $$;`
 }
 
-/**
- * Creates the tables of a store, or migrates them to this version: completely or not at all, and one process at a time.
- *
- * @param within Runs a function in one transaction.
- * @throws ResourceError `invalid` if the tables are of a newer version, or belong to another program.
- */
-export async function migrate(
-  { name, quoted, channel }: { readonly name: string; readonly quoted: string; readonly channel: string },
-  ask: Ask,
-  within: (act: (ask: Ask) => Promise<void>) => Promise<void>,
-): Promise<void> {
-  const steps = migrations(quoted, channel)
-  if ((await versionOf(name, quoted, ask)) === steps.length) return
-  await within(async (inside) => {
-    await inside(`select pg_advisory_xact_lock(hashtext('hikidashi'), hashtext($1))`, [name])
-    const found = await versionOf(name, quoted, inside)
-    if (found > steps.length)
-      throw refused(
-        `The store was written by a newer hikidashi: its version is ${found}, and ${steps.length} is known here. Update this one, or name another schema.`,
-        'newer',
+/** Tables of texts. The terms of a part are in a separate table, because a search needs only the id of the row. */
+export function textTablesSql(schema: string): string {
+  return `create table ${schema}.homes (
+      id integer generated always as identity primary key,
+      name text collate "C" not null unique,
+      revision bigint not null default 0, texts bigint not null default 0,
+      parts bigint not null default 0, length bigint not null default 0, bytes bigint not null default 0
+    );
+    create table ${schema}.texts (
+      id bigint generated always as identity primary key,
+      home integer not null,
+      key text collate "C" not null,
+      version text not null,
+      edition bigint not null,
+      mount text collate "C" not null,
+      mime text collate "C",
+      audience text[] not null,
+      priority float8,
+      modified bigint,
+      parts bigint not null, length bigint not null, bytes bigint not null,
+      value text not null,
+      unique (home, key)
+    );
+    create index on ${schema}.texts (home, mime, key) where mime is not null;
+    create table ${schema}.parts (
+      id bigint generated always as identity primary key,
+      text bigint not null references ${schema}.texts on delete cascade,
+      place integer not null,
+      length bigint not null,
+      value text not null,
+      terms tsvector not null
+    ) with (toast_tuple_target = 128);
+    create index on ${schema}.parts (text);
+    -- What is not yet in the index proper is gone through for each term that is looked up: it is not to be much.
+    create index on ${schema}.parts using gin (terms) with (gin_pending_list_limit = 128);
+    create table ${schema}.vectors (
+      position bigint generated always as identity primary key,
+      home integer not null,
+      part bigint not null unique references ${schema}.parts on delete cascade,
+      model text collate "C" not null,
+      vector bytea not null
+    );
+    create index on ${schema}.vectors (home, model, position);`
+}
+
+/** Writing, removing and embedding texts. */
+export function textWritesSql(schema: string): string {
+  return `create function ${schema}.text_home(_name text) returns ${schema}.homes language plpgsql as $$
+    declare
+      _home ${schema}.homes;
+    begin
+      insert into ${schema}.homes (name) values (_name) on conflict do nothing;
+      select * into _home from ${schema}.homes h where h.name = _name for update;
+      return _home;
+    end $$;
+
+    create function ${schema}.drop_texts(_home integer, _ids bigint[]) returns void language plpgsql as $$
+    begin
+      with gone as (
+        delete from ${schema}.texts t where t.id = any (_ids) returning t.parts, t.length, t.bytes
       )
-    if (found === 0) await make(name, quoted, inside)
-    for (const step of steps.slice(found)) await inside(step)
-    await inside(`update ${quoted}.meta set version = $1`, [steps.length])
-  })
-}
+      update ${schema}.homes h set revision = h.revision + 1, texts = h.texts - g.n, parts = h.parts - g.parts,
+        length = h.length - g.length, bytes = h.bytes - g.bytes
+      from (
+        select count(*) as n, coalesce(sum(parts), 0) as parts, coalesce(sum(length), 0) as length,
+          coalesce(sum(bytes), 0) as bytes from gone
+      ) g
+      where h.id = _home;
+    end $$;
 
-/** Reads the version of the schema; 0 when it does not exist. It queries the catalog, because cached names may be out of date. */
-async function versionOf(name: string, quoted: string, ask: Ask): Promise<number> {
-  const [there] = await ask(
-    `select 1 from pg_catalog.pg_class c join pg_catalog.pg_namespace s on s.oid = c.relnamespace
-     where s.nspname = $1 and c.relname = 'meta'`,
-    [name],
-  )
-  if (there === undefined) return 0
-  const [found] = await ask(`select version from ${quoted}.meta`)
-  if (typeof found?.version !== 'number') throw failure('damaged', 'no version')
-  return found.version
-}
+    create function ${schema}.put_texts(_name text, _texts jsonb) returns void language plpgsql as $$
+    declare
+      _home ${schema}.homes;
+      _text jsonb;
+      _id bigint;
+    begin
+      _home := ${schema}.text_home(_name);
+      perform ${schema}.drop_texts(_home.id, (
+        select coalesce(array_agg(t.id), '{}') from ${schema}.texts t
+        where t.home = _home.id and t.key in (select x ->> 'key' from jsonb_array_elements(_texts) x)
+      ));
+      for _text in select x from jsonb_array_elements(_texts) x loop
+        insert into ${schema}.texts as t (home, key, version, edition, mount, mime, audience, priority, modified, parts,
+          length, bytes, value)
+        values (_home.id, _text ->> 'key', _text ->> 'version', (_text ->> 'edition')::bigint, _text ->> 'mount',
+          _text ->> 'mime', array(select jsonb_array_elements_text(_text -> 'audience')), (_text ->> 'priority')::float8,
+          (_text ->> 'modified')::bigint, jsonb_array_length(_text -> 'parts'), (_text ->> 'length')::bigint,
+          (_text ->> 'bytes')::bigint, _text ->> 'value')
+        returning t.id into _id;
+        insert into ${schema}.parts (text, place, length, value, terms)
+          select _id, p.i - 1, (p.part ->> 'length')::bigint, p.part ->> 'value', array_to_tsvector(array(
+            select distinct _home.id || '~' || term from jsonb_array_elements_text(p.part -> 'terms') term
+          ))
+          from jsonb_array_elements(_text -> 'parts') with ordinality p(part, i) order by p.i;
+        update ${schema}.homes h set revision = h.revision + 1, texts = h.texts + 1,
+          parts = h.parts + jsonb_array_length(_text -> 'parts'), length = h.length + (_text ->> 'length')::bigint,
+          bytes = h.bytes + (_text ->> 'bytes')::bigint
+          where h.id = _home.id;
+      end loop;
+    end $$;
 
-async function make(name: string, quoted: string, ask: Ask): Promise<void> {
-  const found = await ask(
-    'select count(c.oid)::int as n from pg_namespace s left join pg_class c on c.relnamespace = s.oid where s.nspname = $1 group by s.oid',
-    [name],
-  )
-  if (found.length === 0) await ask(`create schema ${quoted}`)
-  else if (found[0]?.n !== 0)
-    throw refused('The schema of the store has tables of another program. Name another schema.', 'foreign')
-  await ask(`create table ${quoted}.meta (version integer not null)`)
-  await ask(`insert into ${quoted}.meta values (0)`)
+    create function ${schema}.remove_texts(
+      _name text, _keys text[], _below text[], _ends text[], _most integer
+    ) returns boolean language plpgsql as $$
+    declare
+      _home ${schema}.homes;
+      _ids bigint[];
+    begin
+      select * into _home from ${schema}.homes h where h.name = _name for update;
+      select array_agg(x.id) into _ids from (
+        select t.id from ${schema}.texts t where t.home = _home.id and (
+          t.key = any (_keys)
+          or exists (select 1 from unnest(_below, _ends) b(low, high) where t.key >= b.low and t.key < b.high)
+        ) limit _most
+      ) x;
+      if _ids is null then return false; end if;
+      perform ${schema}.drop_texts(_home.id, _ids);
+      return true;
+    end $$;
+
+    create function ${schema}.embed(_name text, _model text, _parts bigint[], _vectors bytea[]) returns void
+    language plpgsql as $$
+    declare
+      _home ${schema}.homes;
+    begin
+      _home := ${schema}.text_home(_name);
+      delete from ${schema}.vectors v where v.part = any (_parts);
+      insert into ${schema}.vectors (home, part, model, vector)
+        select _home.id, w.part, _model, w.vector from unnest(_parts, _vectors) w(part, vector)
+        join ${schema}.parts p on p.id = w.part join ${schema}.texts t on t.id = p.text and t.home = _home.id
+        on conflict do nothing;
+    end $$;`
 }

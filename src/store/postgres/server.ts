@@ -2,8 +2,8 @@ import { Socket } from 'node:net'
 import pg from 'pg'
 import { errorCodeOf, isResourceError, type ResourceError } from '../../core/errors.ts'
 import { sleep } from '../../core/kit/abort.ts'
+import { type Change, createNews } from '../engine.ts'
 import type { PostgresStore } from '../index.ts'
-import { type Change, createNews } from '../news.ts'
 import { failure, fault, type Reason, refused } from '../rules.ts'
 
 export type Found = Readonly<Record<string, unknown>>

@@ -1,7 +1,7 @@
 import type { Remote, TextOperations } from '../engine.ts'
-import { endOf } from '../rules.ts'
+import { endOf } from '../engine.ts'
+import { bytesOf } from '../rules.ts'
 import type { CheckedText, PartQuery, TextFilter, TextSet } from '../texts.ts'
-import { bytesOf } from '../texts-rules.ts'
 import type { Ask, Found } from './server.ts'
 
 /** Number of texts that one step of a removal removes. */

@@ -14,9 +14,8 @@ import { dirname } from 'node:path'
 import { errorCodeOf, isResourceError, type ResourceError } from '../../core/errors.ts'
 import { failure, fault, type Reason, refused } from '../rules.ts'
 import { codeOf, type Database, openDatabase, systemCodeOf } from './database.ts'
-import { migrate } from './migrations.ts'
 import { createOperations, type SqliteOperations } from './operations.ts'
-import { checkTermIndex } from './term-sums.ts'
+import { checkTermIndex, migrate } from './schema.ts'
 
 /** Time-out for another process that writes, or that opens or repairs the file, in milliseconds. */
 const busyMs = 5000

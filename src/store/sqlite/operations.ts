@@ -1,13 +1,13 @@
 import { crc32 } from 'node:zlib'
 import type { TextOperations } from '../engine.ts'
-import { endOf, failure } from '../rules.ts'
+import { endOf } from '../engine.ts'
+import { bytesOf, failure } from '../rules.ts'
 import type { CheckedText, TextEntry } from '../texts.ts'
 import { isInSet } from '../texts.ts'
-import { bytesOf } from '../texts-rules.ts'
 import { type Database, type Found, listIn, transaction, type Value } from './database.ts'
 import { createRows, type RowOperations } from './rows.ts'
+import { createTermSums } from './schema.ts'
 import { prepareTexts, type TextStatements } from './statements.ts'
-import { createTermSums } from './term-sums.ts'
 import { createFinding, type Home, tokensOf } from './texts-finding.ts'
 
 /** All operations on a database. */

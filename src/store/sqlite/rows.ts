@@ -1,8 +1,7 @@
 import { crc32 } from 'node:zlib'
-import type { Bounds, Operations } from '../engine.ts'
-import { failure, leases, type WholeRow } from '../rules.ts'
-import { listSql } from '../sql.ts'
-import type { Condition, Row } from '../store.ts'
+import { type Bounds, listSql, type Operations } from '../engine.ts'
+import { failure, leases } from '../rules.ts'
+import type { Condition, Row, WholeRow } from '../store.ts'
 import { type Database, type Found, type Statement, transaction, type Value } from './database.ts'
 import { dialect, prepareRows, type RowStatements } from './statements.ts'
 

@@ -1,5 +1,5 @@
+import type { Dialect } from '../engine.ts'
 import { limits } from '../rules.ts'
-import type { Dialect } from '../sql.ts'
 import type { TextFilter } from '../texts.ts'
 import type { Database, Value } from './database.ts'
 

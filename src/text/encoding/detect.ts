@@ -2,9 +2,18 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import { invalid } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
-import { decodeBytes, isWhole, labelOf } from './decode.ts'
+import {
+  decodeBytes,
+  guessUtf16,
+  isBinary,
+  isDamagedUtf8,
+  isMostlyUtf8,
+  isUtf16,
+  isWhole,
+  labelOf,
+  markOf,
+} from './decode.ts'
 import { byChance, likelihood, type Model, westernness } from './models.ts'
-import { guessUtf16, isBinary, isDamagedUtf8, isMostlyUtf8, isUtf16, markOf } from './unicode.ts'
 
 /** Language group that an encoding implies; `western` covers the languages of Windows-1252. */
 type Language = 'ja' | 'zh' | 'ko' | 'western'

@@ -1,7 +1,7 @@
 import { invalid, ResourceError } from '../../core/errors.ts'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
 import type { ByteRange, Content, ContentFacts, Context, Provider, ReadRequest } from '../../core/provider.ts'
-import { ChangedError, chunksOf, isTextPart } from '../chunks.ts'
+import { ChangedError, chunksOf, isTextPart } from '../part.ts'
 import { type Cleaner, markedFacts, type ReadPiece } from './cleaner.ts'
 
 /** Reads a part of the redacted text, counted in its bytes. Resolves to undefined if the resource can only be read as a whole. */

@@ -1,3 +1,6 @@
+import { fold } from './fold.ts'
+import { tokenize } from './tokenizer.ts'
+
 /** The frequency of each term of a query in a text, and the number of all its terms. */
 export interface TermCounts {
   readonly counts: readonly number[]
@@ -137,4 +140,61 @@ function stem(word: string): string {
   if (word.length < 5 || !/^[a-z]+$/.test(word)) return word
   const bare = word.replace(/(?:ing|ies|ed|es|s)$/, '')
   return bare.length < 3 ? word : bare.replace(/(.)\1$/, '$1').replace(/[ey]$/, '')
+}
+
+const name = String.raw`[\p{L}\p{N}_./@-]{1,40}`
+const labels = new RegExp(
+  String.raw`((?:^|;)\s*)(?:(${name})(\([^()\n]{1,60}\))?!?((?:,\s*${name})*)\s*:(?=\s)|(\[[^\]\n]{1,60}\]))`,
+  'gu',
+)
+/** Types of changes (Conventional Commits) that say nothing about the place. */
+const types = /^(?:feat|feature|fix|bug|bugfix|hotfix|chore|refactor|perf|style|revert|wip|deps)$/i
+
+/**
+ * Finds the labels of a text. Subjects of commits and issues begin with the name of an area: `store: …`, `store, cli: …`,
+ * `fix(store): …`, `[store] …`; a semicolon can begin another one. Returns ranges of UTF-16 units, without types of changes (`fix`).
+ *
+ * @param text Folded.
+ */
+export function labelsIn(text: string): readonly (readonly [start: number, end: number])[] {
+  return [...text.matchAll(labels)].map((match) => {
+    const [all, before = '', first = ''] = match
+    const start = match.index + before.length + (types.test(first) ? first.length : 0)
+    return [start, match.index + all.length] as const
+  })
+}
+
+/** Score of a word of a label that is a whole folder of a path, its whole name without endings, or a part of either. */
+const matched = { folder: 1, name: 0.7, part: 0.4 }
+/** Weight of a part of an identifier beside that of a word. */
+const ofPart = 0.5
+
+/** Returns a function that tells how well a path fits the labels of a query, from 0 to 1. `undefined`: there are none. */
+export function createLabelScore(query: string): ((path: string) => number) | undefined {
+  const folded = fold(query.toWellFormed()).text
+  const wanted = new Map<string, number>()
+  for (const [start, end] of labelsIn(folded))
+    tokenize(folded.slice(start, end), (term, _start, _end, kind) => {
+      if (kind !== 'single') wanted.set(term, Math.max(wanted.get(term) ?? 0, kind === 'part' ? ofPart : 1))
+    })
+  if (wanted.size === 0) return undefined
+  const total = [...wanted.values()].reduce((sum, weight) => sum + weight, 0)
+  return (path) => {
+    const found = new Map<string, number>()
+    const segments = path.split('/')
+    for (const [index, segment] of segments.entries()) {
+      const isName = index === segments.length - 1
+      const bare = fold((isName ? segment.replace(/(?<=.)\..*$/, '') : segment).toWellFormed()).text
+      let score = matched.part
+      // The whole of an identifier comes before its parts.
+      tokenize(bare, (term, start, end) => {
+        if (!wanted.has(term)) return
+        if (start === 0 && end === bare.length) score = isName ? matched.name : matched.folder
+        if (score > (found.get(term) ?? 0)) found.set(term, score)
+      })
+    }
+    let sum = 0
+    for (const [term, score] of found) sum += score * (wanted.get(term) ?? 0)
+    return sum / total
+  }
 }

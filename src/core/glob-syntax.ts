@@ -1,4 +1,119 @@
-import { type Fault, type Plain, parseGlob, type Token } from './glob-tokens.ts'
+import { invalid } from './errors.ts'
+
+/** A character class, `[a-z]`: pairs of first and last code point. It never contains `/`. */
+interface CharacterClass {
+  readonly negated: boolean
+  readonly ranges: readonly (readonly [number, number])[]
+}
+
+/** A token that matches characters: one code point, `?`, `*` or a class. */
+type Plain = number | 'any' | 'star' | CharacterClass
+/** A token of a glob. The braces are balanced, and `,` occurs only within braces. */
+type Token = Plain | '{' | ',' | '}'
+/** Returns the error for a malformed glob. */
+type Fault = (what: string) => Error
+
+const maxLength = 4096
+const maxAlternatives = 1000
+const maxDepth = 20
+
+/** @throws ResourceError `invalid` (reason `glob`) for a malformed glob, or one beyond a limit. */
+export function parseGlob(pattern: string): { readonly tokens: readonly Token[]; readonly fault: Fault } {
+  const shown = pattern.length > 60 ? `${pattern.slice(0, 60)}…` : pattern
+  const fault: Fault = (what) => invalid(`The glob ${JSON.stringify(shown)} is malformed: ${what}.`, 'glob')
+  if (pattern.length > maxLength) throw fault(`it is longer than ${maxLength} characters`)
+  if (pattern.startsWith('!'))
+    throw fault('it begins with "!", and there is no negation; write "\\!" for the character')
+  const tokens = tokenize(pattern, fault)
+  countAlternatives(tokens, fault)
+  return { tokens, fault }
+}
+
+/** Counts the alternatives of the braces after expansion, as a shell would expand them. */
+function countAlternatives(tokens: readonly Token[], fault: Fault): void {
+  let at = 0
+  const bounded = (count: number) => {
+    if (count > maxAlternatives) throw fault(`it has more than ${maxAlternatives} alternatives`)
+    return count
+  }
+  const countSequence = (): number => {
+    let count = 1
+    for (let token = tokens[at]; token !== undefined && token !== ',' && token !== '}'; token = tokens[++at])
+      if (token === '{') count = bounded(count * countGroup())
+    return count
+  }
+  const countGroup = (): number => {
+    at++
+    let count = countSequence()
+    if (tokens[at] === '}') throw fault('braces hold only one alternative; write "\\{" for the character')
+    while (tokens[at] === ',') {
+      at++
+      count = bounded(count + countSequence())
+    }
+    return count
+  }
+  countSequence()
+}
+
+function tokenize(pattern: string, fault: Fault): readonly Token[] {
+  const characters = Array.from(pattern)
+  const tokens: Token[] = []
+  let depth = 0
+  for (let at = 0; at < characters.length; at++) {
+    const character = characters[at] ?? ''
+    if (character === '\\') {
+      const escaped = characters[++at]
+      if (escaped === undefined) throw fault('it ends in a lone "\\"')
+      tokens.push(codePoint(escaped))
+    } else if (character === '[') {
+      const { token, end } = readClass(characters, at, fault)
+      tokens.push(token)
+      at = end
+    } else if (character === '{') {
+      if (++depth > maxDepth) throw fault(`its braces are nested deeper than ${maxDepth}`)
+      tokens.push(character)
+    } else if (character === '}') {
+      if (--depth < 0) throw fault('a "}" has no "{"')
+      tokens.push(character)
+    } else if (character === ',' && depth > 0) tokens.push(character)
+    else if (character === '*') tokens.push('star')
+    else if (character === '?') tokens.push('any')
+    else tokens.push(codePoint(character))
+  }
+  if (depth > 0) throw fault('a "{" has no "}"')
+  return tokens
+}
+
+/** Reads the class that begins at the `[` at `start`. Returns it and the index of its `]`. A `]` in first position is a member. */
+function readClass(characters: readonly string[], start: number, fault: Fault) {
+  const negated = characters[start + 1] === '!' || characters[start + 1] === '^'
+  const opening = start + (negated ? 2 : 1)
+  let at = opening
+  const readMember = () => {
+    if (characters[at] === '\\') at++
+    const character = characters[at++]
+    if (character === undefined) throw fault('a "[" has no "]"')
+    if (character === '/') throw fault('a class ([…]) holds a "/"')
+    return codePoint(character)
+  }
+  const ranges: [number, number][] = []
+  while (at === opening || characters[at] !== ']') {
+    if (characters[at] === '[' && characters[at + 1] === ':') throw fault('named classes ([:…:]) are not supported')
+    const first = readMember()
+    let last = first
+    if (characters[at] === '-' && characters[at + 1] !== ']') {
+      at++
+      last = readMember()
+    }
+    if (last < first) throw fault('a range in a class ([…]) is the wrong way round')
+    ranges.push([first, last])
+  }
+  return { token: { negated, ranges }, end: at }
+}
+
+function codePoint(character: string): number {
+  return character.codePointAt(0) ?? 0
+}
 
 /**
  * One step of a program. A number matches that code point. The next step of the program follows it.
@@ -11,11 +126,6 @@ export type GlobStep = Plain | 'deep' | 'inside' | 'all' | Fork | 'exact' | 'wit
 
 interface Fork {
   readonly to: readonly number[]
-}
-
-/** A nondeterministic automaton. It begins at its first step. */
-export interface GlobProgram {
-  readonly steps: readonly GlobStep[]
 }
 
 const slash = 0x2f
@@ -47,46 +157,15 @@ interface State extends Segment {
 }
 
 /** A transition of the automaton: steps to another state or to an end. */
-interface Way {
+export interface Way {
   readonly steps: readonly GlobStep[]
   readonly to: State | 'exact' | 'within'
 }
 
-const fresh: Segment = { stars: 0, dots: 0, starred: false }
-
-/**
- * Compiles a glob. Alternatives are forks of one program, so the program's size is in proportion to the length of the glob, no
- * matter how many alternatives its braces multiply out to.
- *
- * @throws ResourceError `invalid` (reason `glob`) for a malformed glob, or one beyond a limit.
- */
-export function compileGlobProgram(pattern: string): GlobProgram {
-  const { tokens, fault } = parseGlob(pattern)
-  const jumps = jumpsIn(tokens)
-  const starts: readonly Way[] = [
-    { steps: ['deep', 'inside'], to: { ...fresh, at: 0, tie: 'loose' } },
-    { steps: [], to: { ...fresh, at: 0, tie: 'start' } },
-  ]
-  const ways = new Map<string, readonly Way[]>()
-  const pending = starts.map(({ to }) => to)
-  for (let state = pending.pop(); state !== undefined; state = pending.pop()) {
-    if (typeof state === 'string' || ways.has(keyOf(state))) continue
-    const { at } = state
-    const jump = jumps.get(at)
-    const found =
-      jump?.map((to): Way => ({ steps: [], to: { ...state, at: to } })) ?? waysFrom(state, tokens[at], fault)
-    ways.set(keyOf(state), found)
-    pending.push(...found.map(({ to }) => to))
-  }
-  return { steps: layOut(starts, withoutDeadEnds(ways)) }
-}
-
-function keyOf(to: Way['to']): string {
-  return typeof to === 'string' ? to : `${to.at} ${to.tie} ${to.stars} ${to.dots} ${to.starred}`
-}
+export const fresh: Segment = { stars: 0, dots: 0, starred: false }
 
 /** Returns, for each `{`, the beginnings of its alternatives, and for each `,` and `}`, the token after the braces. */
-function jumpsIn(tokens: readonly Token[]): ReadonlyMap<number, readonly number[]> {
+export function jumpsIn(tokens: readonly Token[]): ReadonlyMap<number, readonly number[]> {
   const jumps = new Map<number, readonly number[]>()
   const open: number[][] = []
   for (const [at, token] of tokens.entries()) {
@@ -105,7 +184,7 @@ function jumpsIn(tokens: readonly Token[]): ReadonlyMap<number, readonly number[
 }
 
 /** Returns the transitions over a token, or (`undefined`) at the end. */
-function waysFrom(state: State, token: Token | undefined, fault: Fault): readonly Way[] {
+export function waysFrom(state: State, token: Token | undefined, fault: Fault): readonly Way[] {
   const { at, tie, stars, dots, starred } = state
   const isEmpty = stars === 0 && dots === 0
   if (tie === 'closing') return token === undefined ? [{ steps: [], to: 'within' }] : []
@@ -162,53 +241,4 @@ function waysPastSlash(state: State, fault: Fault): readonly Way[] {
   }
   if (tie === 'loose') return [last]
   return tie === 'untied' ? [between] : [between, last]
-}
-
-/** Returns the same transitions, without those that lead to no end. */
-function withoutDeadEnds(ways: ReadonlyMap<string, readonly Way[]>): (to: Way['to']) => readonly Way[] {
-  const sources = new Map<string, string[]>()
-  for (const [key, found] of ways)
-    for (const { to } of found) sources.set(keyOf(to), [...(sources.get(keyOf(to)) ?? []), key])
-  const live = new Set<string>()
-  const pending = ['exact', 'within']
-  for (let key = pending.pop(); key !== undefined; key = pending.pop()) {
-    if (live.has(key)) continue
-    live.add(key)
-    pending.push(...(sources.get(key) ?? []))
-  }
-  return (from) => (ways.get(keyOf(from)) ?? []).filter(({ to }) => live.has(keyOf(to)))
-}
-
-/** Writes the transitions one after the other. A state that is reached from several, or leads to several, gets a fork. */
-function layOut(starts: readonly Way[], waysOf: (to: Way['to']) => readonly Way[]): readonly GlobStep[] {
-  const steps: (GlobStep | { to: number[] })[] = []
-  const places = new Map<string, number>()
-  const isLive = ({ to }: Way) => typeof to === 'string' || waysOf(to).length > 0
-  /** Transitions to be written, and the fork that leads to each. */
-  const pending: { readonly way: Way; readonly fork: { to: number[] } | undefined }[] = []
-  const fan = (ways: readonly Way[]) => {
-    const [only, ...others] = ways
-    if (only !== undefined && others.length === 0) return pending.push({ way: only, fork: undefined })
-    const fork = { to: [] }
-    steps.push(fork)
-    return pending.push(...ways.map((way) => ({ way, fork })))
-  }
-  fan(starts.filter(isLive))
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    const { way, fork } = next
-    fork?.to.push(steps.length)
-    steps.push(...way.steps)
-    if (typeof way.to === 'string') {
-      steps.push(way.to)
-      continue
-    }
-    const place = places.get(keyOf(way.to))
-    if (place !== undefined) {
-      steps.push({ to: [place] })
-      continue
-    }
-    places.set(keyOf(way.to), steps.length)
-    fan(waysOf(way.to))
-  }
-  return steps
 }

@@ -1,12 +1,151 @@
 import { crc32 } from 'node:zlib'
-import { failure } from '../rules.ts'
-import type { Database, Value } from './database.ts'
+import { failure, refused } from '../rules.ts'
+import { type Database, transaction, type Value } from './database.ts'
+
+/** Application id that marks a file of hikidashi: "hiki". */
+const applicationId = 0x68696b69
+
+/** Statements, or a function that runs them. */
+type Migration = string | ((database: Database) => void)
+
+/**
+ * Migrations, each from the version before it. A released migration never changes: a new one is added.
+ *
+ * A key is compared by its UTF-8 bytes, since that is how SQLite keeps text. `sum` is a checksum of the value and `seal` of the
+ * rest of the row: a read detects corruption on the disk.
+ */
+export const migrations: readonly Migration[] = [
+  `create table collections (
+     id integer primary key,
+     name text not null unique,
+     revision integer not null,
+     removed integer not null,
+     rows integer not null,
+     bytes integer not null
+   ) strict;
+   create table rows (
+     collection integer not null,
+     key text not null,
+     revision integer not null,
+     created integer not null,
+     modified integer not null,
+     expires integer,
+     bytes integer not null,
+     sum integer not null,
+     seal integer not null,
+     terms text not null,
+     value blob not null,
+     primary key (collection, key)
+   ) strict;
+   create unique index rows_by_revision on rows (collection, revision);
+   create index rows_by_expiry on rows (collection, expires) where expires is not null;
+   create table terms (
+     collection integer not null,
+     term text not null,
+     key text not null,
+     primary key (collection, term, key)
+   ) strict, without rowid;
+   create table leases (
+     name text primary key,
+     holder text not null,
+     expires integer not null
+   ) strict, without rowid;`,
+  // The terms of a part are tokens separated by spaces, and `ascii` leaves all non-ASCII characters unchanged, so the Unicode
+  // version of SQLite does not matter. Ids are never reused, so a stored id always names the same text.
+  `create table homes (
+     id integer primary key,
+     name text not null unique,
+     revision integer not null,
+     texts integer not null,
+     parts integer not null,
+     length integer not null,
+     bytes integer not null
+   ) strict;
+   create table texts (
+     id integer primary key autoincrement,
+     home integer not null,
+     key text not null,
+     version text not null,
+     edition integer not null,
+     mount text not null,
+     mime text,
+     audience text not null,
+     priority real,
+     modified integer,
+     parts integer not null,
+     length integer not null,
+     bytes integer not null,
+     sum integer not null,
+     value text not null,
+     unique (home, key)
+   ) strict;
+   create index texts_by_mime on texts (home, mime, key) where mime is not null;
+   create table parts (
+     id integer primary key autoincrement,
+     text integer not null,
+     place integer not null,
+     length integer not null,
+     sum integer not null,
+     value text not null
+   ) strict;
+   create index parts_by_text on parts (text, id);
+   create table vectors (
+     position integer primary key autoincrement,
+     home integer not null,
+     part integer not null unique,
+     model text not null,
+     sum integer not null,
+     vector blob not null
+   ) strict;
+   create index vectors_by_model on vectors (home, model, position);
+   create virtual table part_terms using fts5 (
+     terms, content = '', contentless_delete = 1, detail = none, tokenize = "ascii tokenchars '~!._'"
+   );
+   create virtual table term_parts using fts5vocab (part_terms, row);`,
+  makeTermSums,
+]
+
+/**
+ * Makes a new database ours, or migrates it to this version: completely or not at all.
+ *
+ * @throws ResourceError `invalid` if it belongs to another program, or is of a newer version.
+ */
+export function migrate(database: Database, steps: readonly Migration[] = migrations): void {
+  const version = steps.length
+  if (numberOf(database, 'application_id') === applicationId && numberOf(database, 'user_version') === version) return
+  transaction(database, () => {
+    const found = versionOf(database, version)
+    for (const step of steps.slice(found))
+      if (typeof step === 'string') database.exec(step)
+      else step(database)
+    database.exec(`pragma application_id = ${applicationId}`)
+    database.exec(`pragma user_version = ${version}`)
+  })
+}
+
+function versionOf(database: Database, version: number): number {
+  const owner = numberOf(database, 'application_id')
+  const isEmpty = database.prepare('select count(*) as n from sqlite_schema').get()?.n === 0
+  if (owner !== applicationId && !(owner === 0 && isEmpty))
+    throw refused('The file of the store is a database of another program. Name another file.', 'foreign')
+  const found = numberOf(database, 'user_version')
+  if (found > version)
+    throw refused(
+      `The store was written by a newer hikidashi: its version is ${found}, and ${version} is known here. Update this one, or name another file.`,
+      'newer',
+    )
+  return found
+}
+
+function numberOf(database: Database, pragma: 'application_id' | 'user_version'): number {
+  return Number(database.prepare(`pragma ${pragma}`).get()?.[pragma])
+}
 
 /**
  * Checksums of the blocks of the term index. FTS5 keeps its index in blocks without checksums, so it would take changed bytes in one for
  * other numbers of parts.
  */
-export interface TermSums {
+interface TermSums {
   /** Writes the terms of this transaction into their blocks, and stores the checksums of these. Call it last in the transaction. */
   save(): void
 }
@@ -19,7 +158,7 @@ const idOf = 'd.id >> 32, d.id & 4294967295'
 const idFrom = '(?1 << 32) | ?2'
 
 /** Makes the checksums of all blocks, for a database that has none. */
-export function makeTermSums(database: Database): void {
+function makeTermSums(database: Database): void {
   database.exec('create table term_sums (id integer primary key, sum integer not null) strict')
   const put = database.prepare(`insert into term_sums (id, sum) values (${idFrom}, ?3)`)
   for (const { high, low, block } of blocksOf(database)) put.run(high, low, crc32(block))
