@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { openPage, pageOf } from '../../src/cli/operations/serve-options.ts'
+import { openPage, pageOf } from '../../src/cli/operations/serving.ts'
 
 const loopback = { host: '127.0.0.1' }
 const silent = () => {}

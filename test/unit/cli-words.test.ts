@@ -3,8 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { configFor } from '../../src/cli/commands/init.ts'
-import { addOverHttp, addOverStdio, hostName, ownCommand } from '../../src/cli/hosts/how-to-add.ts'
-import { joinCommand, splitCommand } from '../../src/cli/operations/command-line.ts'
+import {
+  addOverHttp,
+  addOverStdio,
+  hostName,
+  joinCommand,
+  ownCommand,
+  splitCommand,
+} from '../../src/cli/operations/command-line.ts'
 import { uriOf } from '../../src/cli/operations/source.ts'
 import { CommandError, explain, failed, misused } from '../../src/cli/terminal/exit.ts'
 import { loadConfig } from '../../src/config/load.ts'

@@ -12,7 +12,7 @@ import {
 import { find, queryOf } from '../../src/explorer/web/find/finder.ts'
 import { nameMarks } from '../../src/explorer/web/find/hit.tsx'
 import { growthOf } from '../../src/explorer/web/home/survey.ts'
-import { fitOf, type Option, ranked } from '../../src/explorer/web/palette/rank.ts'
+import { fitOf, type Option, ranked } from '../../src/explorer/web/palette/options.ts'
 
 const { signal } = new AbortController()
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createUrl, followSteps, pushStep, replaceStep, stepBack, stepTo } from '../../src/explorer/web/host/browser.ts'
+import { createUrl, followSteps, pushStep, replaceStep, stepBack, stepTo } from '../../src/explorer/web/host/connect.ts'
 import { parseMarkdown } from '../../src/explorer/web/host/views.tsx'
 import { plainHtml } from '../../src/explorer/web/preview/model/bounds.ts'
 

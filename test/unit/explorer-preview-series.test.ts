@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { formatUnit, timeLabels, valueLabels } from '../../src/explorer/web/preview/chart-plot.ts'
-import { chartOfJson, chartOfTable } from '../../src/explorer/web/preview/model/series.ts'
+import {
+  chartOfJson,
+  chartOfTable,
+  formatUnit,
+  timeLabels,
+  valueLabels,
+} from '../../src/explorer/web/preview/model/series.ts'
 import { seriesDocument } from '../support/preview-files.ts'
 
 describe('the chart of a document', () => {

@@ -1,7 +1,7 @@
 import { lstatSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Place } from '../../src/providers/files/place.ts'
+import type { Place } from '../../src/providers/files/access.ts'
 import { createDirectoryFacts } from '../../src/providers/files/stats.ts'
 import { createFolder, type Folder } from '../support/folder.ts'
 

@@ -1,10 +1,10 @@
 import { renameSync, symlinkSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createPool, type Pool } from '../../src/providers/files/access.ts'
 import { createHot, createTurns } from '../../src/providers/files/descriptor.ts'
 import { createFiles } from '../../src/providers/files/index.ts'
 import { openLinuxPlaces } from '../../src/providers/files/linux.ts'
-import { createPool, type Pool } from '../../src/providers/files/pool.ts'
 import { contextOf, createFolder, type Folder } from '../support/folder.ts'
 
 describe('what the kernel has in memory', () => {

@@ -13,10 +13,10 @@ import {
   withoutEntry,
 } from '../../src/cli/hosts/change.ts'
 import { writeHostFile } from '../../src/cli/hosts/files.ts'
-import { npxCommand } from '../../src/cli/hosts/how-to-add.ts'
 import { strayIn } from '../../src/cli/hosts/json.ts'
 import { hosts } from '../../src/cli/hosts/known.ts'
 import { type Launch, type Place, type Scope, scopes } from '../../src/cli/hosts/types.ts'
+import { npxCommand } from '../../src/cli/operations/command-line.ts'
 import { asked, createPlace, hostCalled, openWith, putFile, started } from '../support/hosts.ts'
 
 const folder = join(import.meta.dirname, '../data/hosts')

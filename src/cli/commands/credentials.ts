@@ -214,7 +214,7 @@ async function authorize(address: string | undefined, { config, open, wait }: Au
     io.secrets.add(secrets.filter((value) => value !== client.id))
     const file = tokenFileOf(one.mount, folder)
     const { endpoint } = one.mount
-    const { askGrant } = await import('../../providers/gdrive/grant.ts')
+    const { askGrant } = await import('../../providers/gdrive/credentials.ts')
     const grant = await askGrant({
       client,
       patienceMs: wait,

@@ -6,10 +6,9 @@ import { checkFile, checkFolder, defaultConfig } from '../../config/folder.ts'
 import { defined } from '../../core/kit/object.ts'
 import { findOwn } from '../../secrets/find.ts'
 import { kindOfKey } from '../../secrets/keys.ts'
-import { isPublished } from '../operations/command-line.ts'
+import { isPublished, npxCommand, ownCommand } from '../operations/command-line.ts'
 import { loadFound, withheldNote } from '../operations/withheld.ts'
 import { failed, misused } from '../terminal/exit.ts'
-import { npxCommand, ownCommand } from './how-to-add.ts'
 import type { Launch, Piece, Value } from './types.ts'
 
 /** The options of `add` that describe the server: a command to start, or a URL. */

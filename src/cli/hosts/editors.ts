@@ -8,6 +8,7 @@ import {
   type EntryContext,
   type Host,
   inProject,
+  isObject,
   joined,
   type Launch,
   type Place,
@@ -18,6 +19,7 @@ import {
   spellCommand,
   strings,
   unlessEmpty,
+  valueAt,
   type Way,
 } from './types.ts'
 
@@ -229,4 +231,47 @@ export const zed: Host = {
   },
   foundIn: claudeCode.foundIn,
   next: 'Zed takes it at once; its Agent Panel shows whether it runs. In a project, Zed asks whether that is trusted.',
+}
+
+const opencodeSpelling: Spelling = { variable: (name) => `{env:${name}}`, fills: /\{(?:env|file):/ }
+
+const filesIn = (place: Place, ...folder: readonly string[]) =>
+  ['opencode.json', 'opencode.jsonc'].map((name) => joined(place, ...folder, name))
+
+const opencodeFolder = (place: Place) => joined(place, configFolder(place), 'opencode')
+
+/** Version 2 keeps servers one level deeper, and still reads the place of version 1. */
+const isSecond = (settings: unknown) => {
+  const servers = valueAt(settings, ['mcp', 'servers'])
+  return isObject(servers) && typeof servers.type !== 'string'
+}
+
+export const opencode: Host = {
+  id: 'opencode',
+  title: 'opencode',
+  format: 'json',
+  resources: '@ lists all of them and attaches one; newer versions let the model list and read them too.',
+  docs: 'https://opencode.ai/docs/mcp-servers/',
+  files: {
+    user: (place) => filesIn(place, opencodeFolder(place)),
+    project: (place) => [...filesIn(place, place.folder), ...filesIn(place, place.folder, '.opencode')],
+  },
+  traces: { programs: ['opencode'], paths: (place) => [opencodeFolder(place)] },
+  serversAt: (settings) => (isSecond(settings) ? ['mcp', 'servers'] : ['mcp']),
+  entryOf: (launch, _, settings) => {
+    const enabled = isSecond(settings) ? {} : { enabled: true }
+    if (launch.transport === 'http') {
+      const headers = unlessEmpty('headers', spellAll(launch.headers, opencode, opencodeSpelling))
+      return { value: { type: 'remote', url: launch.url, ...headers, ...enabled } }
+    }
+    const environment = unlessEmpty('environment', spellAll(launch.env, opencode, opencodeSpelling))
+    return {
+      value: { type: 'local', command: spellCommand(launch, opencode, opencodeSpelling), ...environment, ...enabled },
+    }
+  },
+  foundIn: ({ command, url }) => ({
+    ...(Array.isArray(command) ? { command: strings(command) } : {}),
+    ...(typeof url === 'string' ? { url } : {}),
+  }),
+  next: 'Start opencode anew; opencode mcp list shows its servers.',
 }

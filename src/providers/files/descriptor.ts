@@ -1,8 +1,7 @@
 import type { BigIntStats } from 'node:fs'
 import * as fs from 'node:fs'
 import { promisify } from 'node:util'
-import type { Handle } from './place.ts'
-import { failure, type Pool, type Shared } from './pool.ts'
+import { failure, type Handle, type Pool, type Shared } from './access.ts'
 import { hasStamp } from './stats.ts'
 
 const open = promisify(fs.open)

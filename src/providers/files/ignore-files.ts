@@ -1,9 +1,8 @@
 import { isResourceError } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import type { Log } from '../../core/log.ts'
+import { type Place, type Places, type Pool, untilAbort } from './access.ts'
 import { compileIgnores, type Ignores, ignoreEverything } from './ignores.ts'
-import type { Place, Places } from './place.ts'
-import { type Pool, untilAbort } from './pool.ts'
 import { createDirectoryFacts, isSettled, lookAt, stampOf } from './stats.ts'
 
 /** Returns the rules that hold inside a directory, given those of its parent directory. Unchanged rules are the same object. */

@@ -14,6 +14,7 @@ import type {
   ReadRequest,
   Template,
 } from '../../core/provider.ts'
+import { createPool, type Place, type Places, type Pool } from './access.ts'
 import { createHeadings } from './entries.ts'
 import { createIgnoreFiles, ignoreFileName } from './ignore-files.ts'
 import { createKept, type Route } from './kept.ts'
@@ -21,16 +22,21 @@ import { createLister } from './list.ts'
 import { createRules, mimeTypeFor } from './media.ts'
 import { createNameCache } from './names.ts'
 import { completeOptions, type FilesOptions } from './options.ts'
-import type { Place, Places } from './place.ts'
-import { createPool, type Pool } from './pool.ts'
 import { readStable, textOf } from './read.ts'
 import { openRoot } from './root.ts'
 import { lookAt, lookNow, stampOf } from './stats.ts'
 import { createVisibility } from './visibility.ts'
 import { createSpelling, createWalk, type Look } from './walk.ts'
-import { type Confirmations, type Confirmed, createConfirmations } from './watch-confirm.ts'
-import type { WatchOptions } from './watch-run.ts'
-import { beginInThread, type FromThread, type Request } from './watch-thread.ts'
+import {
+  beginInThread,
+  type Confirmations,
+  type Confirmed,
+  createConfirmations,
+  type FromThread,
+  type Request,
+  threadEnded,
+  type WatchOptions,
+} from './watch-thread.ts'
 
 export { type LeftOut, type LeftOutCounts, type LeftOutFiles, type LeftOutReason, openLeftOut } from './left-out.ts'
 export type { FileRule } from './media.ts'
@@ -235,7 +241,7 @@ function openInbox(options: WatchOptions, { log, report, confirmations, signal }
     report(undefined)
     wake()
   }
-  const release = begin({ options, port: port2 }, (error) => {
+  const release = beginInThread({ options, port: port2 }, (error) => {
     failure = error
     close()
   })
@@ -268,24 +274,11 @@ function openInbox(options: WatchOptions, { log, report, confirmations, signal }
         return message.changes
       }
       close()
-      if (message === undefined) throw lost(failure)
+      if (message === undefined) throw threadEnded(failure)
       const { kind, message: text, cause } = message.failed
       throw new ResourceError(kind, text, {}, { cause })
     },
   }
-}
-
-function begin(...terms: Parameters<typeof beginInThread>): ReturnType<typeof beginInThread> {
-  try {
-    return beginInThread(...terms)
-  } catch (error) {
-    // The system refuses to start another thread.
-    throw lost(error)
-  }
-}
-
-function lost(cause: unknown): ResourceError {
-  return new ResourceError('unavailable', 'The thread that watches files has ended.', {}, { cause })
 }
 
 async function* changesOf(inbox: Inbox, signal: AbortSignal): AsyncGenerator<Change> {

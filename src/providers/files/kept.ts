@@ -1,8 +1,7 @@
 import type { BigIntStats } from 'node:fs'
 import type { Soon } from '../../core/kit/chain.ts'
 import type { Arrival, Context } from '../../core/provider.ts'
-import type { Place } from './place.ts'
-import { untilAbort } from './pool.ts'
+import { type Place, untilAbort } from './access.ts'
 import { hasStamp, isSettled } from './stats.ts'
 
 /**

@@ -1,6 +1,7 @@
 import * as fs from 'node:fs'
 import { errorCodeOf, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import { isLocalDisk } from '../../core/kit/local-disk.ts'
+import { failure, type Place, type Places, type Pool } from './access.ts'
 import {
   createHot,
   createHotFiles,
@@ -13,8 +14,6 @@ import {
   openNow,
   statOf,
 } from './descriptor.ts'
-import type { Place, Places } from './place.ts'
-import { failure, type Pool } from './pool.ts'
 
 /**
  * Places as descriptors. A path is walked one name at a time, each opened relative to the descriptor of its directory (`/proc/self/fd/N/name`,

@@ -5,14 +5,14 @@ import { indexAfter } from '../../core/kit/sorted.ts'
 import { comparePaths, resumeIn } from '../../core/path.ts'
 import type { Entry, ListQuery } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
+import type { Pool } from './access.ts'
 import { createEntries, describeDirectory, type Headings } from './entries.ts'
 import type { Route } from './kept.ts'
 import type { Rules } from './media.ts'
 import { createLookedCache, type Looked, type LookedCache, type NameCache, type Names } from './names.ts'
-import type { Pool } from './pool.ts'
 import type { PermitOptions } from './stats.ts'
 import { type Allows, identityOf, maxDepth, type Position, type Walk } from './walk.ts'
-import type { Confirmed } from './watch-confirm.ts'
+import type { Confirmed } from './watch-thread.ts'
 
 /** Lists files, and describes one file or directory. Both return the same entry for a file. */
 interface Lister {

@@ -3,7 +3,7 @@ import { invalid, later, ResourceError } from '../../core/errors.ts'
 import { sleep } from '../../core/kit/abort.ts'
 import { isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import type { ByteRange, Context } from '../../core/provider.ts'
-import type { Handle } from './place.ts'
+import type { Handle } from './access.ts'
 import { hasStamp, tickMs } from './stats.ts'
 
 /** Bytes of one version of a file, with the stats of that version. */

@@ -3,10 +3,9 @@ import * as os from 'node:os'
 import * as path from 'node:path'
 import { errorCodeOf, invalid, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { adviceOn, failure, type Place, type Places, type Pool } from './access.ts'
 import { handleOf, openDescriptor, statOf } from './descriptor.ts'
 import { openLinuxPlaces } from './linux.ts'
-import type { Place, Places } from './place.ts'
-import { adviceOn, failure, type Pool } from './pool.ts'
 
 interface RootOptions {
   readonly root: string

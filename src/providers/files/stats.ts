@@ -2,8 +2,7 @@ import type { BigIntStats } from 'node:fs'
 import * as fs from 'node:fs'
 import { isResourceError } from '../../core/errors.ts'
 import { breath } from '../../core/kit/breath.ts'
-import type { Place } from './place.ts'
-import { failure, type Pool } from './pool.ts'
+import { failure, type Place, type Pool } from './access.ts'
 
 /** Options that decide, besides the name of a file, whether it is served. */
 export interface PermitOptions {

@@ -1,11 +1,10 @@
 import * as fs from 'node:fs'
 import { notFound } from '../../core/errors.ts'
 import { indexAfter } from '../../core/kit/sorted.ts'
+import { failure, type Place, type Places, type Pool } from './access.ts'
 import type { IgnoreFiles } from './ignore-files.ts'
 import type { Ignores } from './ignores.ts'
 import type { Route } from './kept.ts'
-import type { Place, Places } from './place.ts'
-import { failure, type Pool } from './pool.ts'
 import { createDirectoryFacts, kindOf, modeAllows, type PermitOptions } from './stats.ts'
 import type { Visibility } from './visibility.ts'
 

@@ -1,12 +1,12 @@
 import type { BigIntStats } from 'node:fs'
 import { ResourceError } from '../../core/errors.ts'
+import type { Place } from './access.ts'
 import type { Names } from './names.ts'
-import type { Place } from './place.ts'
 import { isSettled, tickMs } from './stats.ts'
 import { identityOf, type Position } from './walk.ts'
-import type { Ledger } from './watch-confirm.ts'
 import type { Handle, Handles, Heard } from './watch-handles.ts'
 import type { Pending, Schedule } from './watch-schedule.ts'
+import type { Ledger } from './watch-thread.ts'
 
 /** Change of a file since the last look. */
 type Verdict = 'came' | 'went' | 'changed' | undefined

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs'
 import { errorCodeOf } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import type { Place } from './place.ts'
+import type { Place } from './access.ts'
 
 /** A file system watch of one directory. */
 export interface Handle {

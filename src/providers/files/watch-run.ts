@@ -2,31 +2,18 @@ import { readlinkSync } from 'node:fs'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
+import { createPool, type Place, type Places } from './access.ts'
 import { createIgnoreFiles } from './ignore-files.ts'
 import { createNameCache } from './names.ts'
-import type { Place, Places } from './place.ts'
-import { createPool } from './pool.ts'
-import { type OpenedRoot, openAgain } from './root.ts'
-import { lookAt, type PermitOptions } from './stats.ts'
-import { createVisibility, type VisibilityOptions } from './visibility.ts'
+import { openAgain } from './root.ts'
+import { lookAt } from './stats.ts'
+import { createVisibility } from './visibility.ts'
 import { createSpelling, createWalk, identityOf } from './walk.ts'
-import { createLedger, type Dues } from './watch-confirm.ts'
 import { createDirectories, type Directories, type Directory } from './watch-directories.ts'
 import { createHandles } from './watch-handles.ts'
 import { createPending, createRounds, createSchedule, type Pending, type Rounds } from './watch-schedule.ts'
+import { createLedger, type Dues, type WatchOptions } from './watch-thread.ts'
 import { createTree, everythingHeard, type Tree } from './watch-tree.ts'
-
-/** Options of a watch. Plain data: it is sent to another thread. */
-export interface WatchOptions extends VisibilityOptions, PermitOptions {
-  readonly root: OpenedRoot
-  readonly gitignore: boolean
-  readonly symlinks: 'deny' | 'beneath'
-  readonly portable: boolean
-  /** Time from the end of one round, in which everything is compared, to the beginning of the next, in milliseconds. */
-  readonly reconcile: number
-  /** Maximum number of directories with a file system watch. */
-  readonly watches: number
-}
 
 export interface Watched {
   /** Changes since the moment when this was returned. Ends with the signal; throws when the watch is lost. */

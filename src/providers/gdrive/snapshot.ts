@@ -1,6 +1,6 @@
 import { isResourceError, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { untilAbort } from '../files/pool.ts'
+import { untilAbort } from '../files/access.ts'
 import { type Corpus, type DriveClient, ExpiredError } from './client.ts'
 import { type DriveFile, folderType, type RawFile, shortcutType } from './model.ts'
 import type { Shortcuts, What } from './options.ts'

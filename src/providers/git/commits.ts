@@ -5,9 +5,9 @@ import { isPath } from '../../core/path.ts'
 import type { Params } from '../../core/provider.ts'
 import type { Launcher } from './launch.ts'
 import { missing, type Objects } from './objects.ts'
+import { cutMark, oneLine, type Page, shortId } from './page-text.ts'
 import type { Ref } from './ref-list.ts'
 import type { RefTable } from './refs.ts'
-import { cutMark, oneLine, type Page, shortId } from './text.ts'
 
 /** A commit that is served, with the name by which a path refers to it. */
 export interface Named {

@@ -3,7 +3,7 @@ import { lstatSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type ChildLimits, childLimits } from '../../core/kit/workers.ts'
 import type { Log } from '../../core/log.ts'
-import { createPool } from '../files/pool.ts'
+import { createPool } from '../files/access.ts'
 import { spawnLimited } from '../program.ts'
 import { explainFailure, firstLine, unavailable } from './launch-failures.ts'
 

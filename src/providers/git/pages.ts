@@ -3,14 +3,24 @@ import { defined } from '../../core/kit/object.ts'
 import { isPath } from '../../core/path.ts'
 import type { Content, Entry, Params } from '../../core/provider.ts'
 import { type Commits, formatLog, type Named, parseLogQuery, readLog } from './commits.ts'
-import { readBlame, readDifference, requireBlamable } from './file-pages.ts'
 import type { Launcher } from './launch.ts'
 import type { ObjectFormat } from './objects.ts'
+import {
+  contentOf,
+  cutMark,
+  manyLines,
+  oneLine,
+  type Page,
+  pageType,
+  readBlame,
+  readDifference,
+  requireBlamable,
+  shortId,
+} from './page-text.ts'
 import { refAt } from './ref-list.ts'
 import { type RefTable, readRefPage } from './refs.ts'
 import type { Repository } from './repository.ts'
 import { createStatus } from './status.ts'
-import { contentOf, cutMark, manyLines, oneLine, type Page, pageType, shortId } from './text.ts'
 import type { TreeEntry } from './trees.ts'
 
 /** The text pages: git's output about the history. */

@@ -7,6 +7,7 @@ import type { Anchors } from './anchors.ts'
 import { type Folder, readIn } from './folder.ts'
 import type { Launcher } from './launch.ts'
 import { createNames, type Names } from './names.ts'
+import { cutMark, oneLine, type Page, shortId, wholeLines } from './page-text.ts'
 import { createRefFiles } from './ref-files.ts'
 import {
   createRefListWriter,
@@ -19,7 +20,6 @@ import {
   refAt,
   refsIn,
 } from './ref-list.ts'
-import { cutMark, oneLine, type Page, shortId, wholeLines } from './text.ts'
 
 /** Snapshot of all served refs. */
 export interface RefTable {

@@ -6,9 +6,9 @@ import type { Anchored, Anchors } from './anchors.ts'
 import { entriesOf, type Folder, holdIn, LinkError, lookIn, openIn, readIn, withFolder } from './folder.ts'
 import type { Launcher } from './launch.ts'
 import type { ObjectFormat } from './objects.ts'
+import { cutMark, oneLine, type Page, shortId } from './page-text.ts'
 import type { RefTable } from './refs.ts'
 import { configOf, createBare } from './shadow.ts'
-import { cutMark, oneLine, type Page, shortId } from './text.ts'
 
 /** Reader of the state of the working tree compared with the index and `HEAD`. */
 interface Status {

@@ -1,7 +1,16 @@
 import * as z from '../../schema/builder.ts'
 import { secret, text } from '../../schema/fields.ts'
-import { relationalShape, rowsKey, rowsShape, serverEffects, serverShape, viewsShape } from '../relational/config.ts'
-import { rowOptions, serverOptions, urlIn } from '../relational/mount.ts'
+import {
+  relationalShape,
+  rowOptions,
+  rowsKey,
+  rowsShape,
+  serverEffects,
+  serverOptions,
+  serverShape,
+  urlIn,
+  viewsShape,
+} from '../relational/config.ts'
 import { defineSource, type OpenSource } from '../source.ts'
 
 /** The options of a mount whose provider is `mysql`. */

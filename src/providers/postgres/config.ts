@@ -1,8 +1,17 @@
 import * as z from '../../schema/builder.ts'
 import { secret, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { relationalShape, rowsKey, rowsShape, serverEffects, serverShape, viewsShape } from '../relational/config.ts'
-import { rowOptions, serverOptions, urlIn } from '../relational/mount.ts'
+import {
+  relationalShape,
+  rowOptions,
+  rowsKey,
+  rowsShape,
+  serverEffects,
+  serverOptions,
+  serverShape,
+  urlIn,
+  viewsShape,
+} from '../relational/config.ts'
 import { defineSource, type OpenSource } from '../source.ts'
 
 /** The options of a mount whose provider is `postgres`. */

@@ -12,7 +12,7 @@ import {
 import { defined } from '../../../core/kit/object.ts'
 import type { View } from '../../../core/view.ts'
 import { type Growth, growthOf } from '../home/survey.ts'
-import { healed } from '../state/healing.ts'
+import { healed } from '../state/browse.ts'
 import { places, templates } from '../state/known.ts'
 import { type Place, place } from '../state/place.ts'
 import { connected } from '../state/session.ts'

@@ -12,7 +12,7 @@ import { langOf, shown } from '../words/texts.ts'
 import { Combobox, textOfValues, valuesOf } from './combobox.tsx'
 import { t } from './words.ts'
 
-const PromptMedia = lazily(async () => (await import('./prompt-media.tsx')).PromptMedia)
+const PromptMedia = lazily(async () => (await import('../preview/media.tsx')).PromptMedia)
 
 /** Maximum number of characters of a message that are drawn. All of it is copied. */
 const maxShown = 100_000

@@ -8,6 +8,8 @@ import { directoryMimeType, type Resource, type View } from '../../../core/view.
 import type { Changes, PageChange } from '../mcp/changes.ts'
 import { answerOf, type Connection, type ToolAnswer } from '../mcp/connect.ts'
 import { bytesOfBase64, errorOf } from '../mcp/request.ts'
+import { announce, reasonOf } from '../state/announce.ts'
+import { fileNameOf } from '../state/session.ts'
 
 /** The tools that a client has together with `browse`. */
 const tools = ['list_resources', 'browse_directory', 'read_resource', 'search_resources', 'assemble_context']
@@ -223,3 +225,71 @@ function hear(message: Wire): void {
   const isKnown = method === 'ping' || method === 'ui/resource-teardown'
   post(isKnown ? { id, result: {} } : { id, error: { code: -32601, message: 'Method not found' } })
 }
+
+/** In a host, the page keeps nothing in the browser. */
+export const readKept: typeof import('../state/browser.ts').readKept = () => null
+
+export const keep: typeof import('../state/browser.ts').keep = () => {}
+
+/** In a host, the history of the reader is in memory, because the history of the browser belongs to the host. */
+const steps: string[] = ['']
+let listener: (fragment: string) => void = () => {}
+
+export const pushStep: typeof import('../state/browser.ts').pushStep = (fragment) => {
+  steps.push(fragment)
+  if (steps.length > maxSteps) steps.shift()
+}
+
+export const replaceStep: typeof import('../state/browser.ts').replaceStep = (fragment) => {
+  steps[steps.length - 1] = fragment
+}
+
+export const stepBack: typeof import('../state/browser.ts').stepBack = () => {
+  if (steps.length > 1) steps.pop()
+  listener(steps.at(-1) ?? '')
+}
+
+export const followSteps: typeof import('../state/browser.ts').followSteps = (follow) => {
+  listener = follow
+  follow(steps.at(-1) ?? '')
+}
+
+/** Goes to the target of a link within the page. */
+export function stepTo(fragment: string): void {
+  pushStep(fragment)
+  listener(fragment)
+}
+
+const maxSteps = 200
+
+/** In a host, images are `data:` URLs: its policy allows no others. */
+export const createUrl: typeof import('../state/browser.ts').createUrl = (content, type) => {
+  const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content
+  return `data:${type};base64,${base64Of(bytes)}`
+}
+
+export const releaseUrl: typeof import('../state/browser.ts').releaseUrl = () => {}
+
+/** Number of bytes that become arguments of one call. */
+const chunkBytes = 8192
+
+function base64Of(bytes: Uint8Array): string {
+  const parts: string[] = []
+  for (let at = 0; at < bytes.length; at += chunkBytes)
+    parts.push(String.fromCharCode(...bytes.subarray(at, at + chunkBytes)))
+  return btoa(parts.join(''))
+}
+
+/** In a host, the host saves files, if it can. */
+export const canDownload: typeof import('../state/browser.ts').canDownload = () =>
+  isObject(hostCapabilities.value.downloadFile)
+
+export const download: typeof import('../state/browser.ts').download = (name, content) => {
+  const facts = { uri: `file:///${encodeURIComponent(fileNameOf(name))}`, mimeType: 'application/octet-stream' }
+  const body = typeof content === 'string' ? { text: content } : { blob: base64Of(content) }
+  const contents = [{ type: 'resource', resource: { ...facts, ...body } }]
+  ask('ui/download-file', { contents }).catch((error: unknown) => announce(reasonOf(error)))
+}
+
+/** The page in a host does not follow links to files. */
+export const downloadFrom: typeof import('../state/browser.ts').downloadFrom = () => {}

@@ -7,7 +7,7 @@ const web = resolve(import.meta.dirname, '..')
 /** Modules of the explorer that need something that a host forbids, each with its replacement. */
 const replaced: Readonly<Record<string, string>> = {
   'basket/export.tsx': 'export.tsx',
-  'state/browser.ts': 'browser.ts',
+  'state/browser.ts': 'connect.ts',
   'tree/facets-bar.tsx': 'views.tsx',
   'preview/chart.tsx': 'views.tsx',
   'preview/drawn.ts': 'views.tsx',

@@ -20,7 +20,7 @@ const key = 'hikidashi.single-keys'
 /** Whether keys without Ctrl or Cmd are active (WCAG 2.1.4: they can be turned off). */
 export const hasSingleKeys = signal(true)
 
-const isMac = /Mac|iPhone|iPad/.test(navigator.platform)
+const isMac = /Mac|iPhone|iPad/.test(globalThis.navigator?.platform ?? '')
 
 /** The name of the modifier key of commands on this system. */
 export const commandKey = isMac ? '⌘' : 'Ctrl'

@@ -10,8 +10,15 @@ import { connected } from '../state/session.ts'
 import { readableUri } from '../tree/columns.ts'
 import { shown, tailOf } from '../words/texts.ts'
 import { commandKey, hasSingleKeys, open, takeTypedAhead } from './keys.ts'
-import { actions, promptOptions, resourceOption, templateOptions, typedOptions } from './options.ts'
-import { type Option, ranked } from './rank.ts'
+import {
+  actions,
+  type Option,
+  promptOptions,
+  ranked,
+  resourceOption,
+  templateOptions,
+  typedOptions,
+} from './options.ts'
 import { t } from './words.ts'
 
 /** Dialogs above the page: the command palette, and the help. */

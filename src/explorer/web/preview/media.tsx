@@ -1,6 +1,7 @@
 import './pictures.css'
 import { useEffect, useState } from 'preact/hooks'
 import { lastSegment } from '../../../client/wire.ts'
+import { t as findText } from '../find/words.ts'
 import { createUrl, releaseUrl } from '../state/browser.ts'
 import { largeContentUrl } from '../state/session.ts'
 import { formatSize, shown } from '../words/texts.ts'
@@ -124,7 +125,7 @@ export function Picture({ content, mediaType, uri }: PictureProps) {
 }
 
 /** An object URL of a content, while it is shown. */
-export function useBlobUrl(content: Uint8Array | string, type: string): string | undefined {
+function useBlobUrl(content: Uint8Array | string, type: string): string | undefined {
   const [url, setUrl] = useState<string>()
   useEffect(() => {
     const made = createUrl(content, type)
@@ -132,4 +133,31 @@ export function useBlobUrl(content: Uint8Array | string, type: string): string |
     return () => releaseUrl(made)
   }, [content, type])
   return url
+}
+
+interface PromptMediaProps {
+  readonly bytes: Uint8Array
+  readonly mimeType: string
+}
+
+/** An image or a sound in a message of a prompt. For any other type, only its size. */
+export function PromptMedia({ bytes, mimeType }: PromptMediaProps) {
+  const url = useBlobUrl(bytes, mimeType)
+  const [isBroken, setBroken] = useState(false)
+  const onError = () => setBroken(true)
+  const isImage = mimeType.startsWith('image/')
+  const isShown = url !== undefined && !isBroken && (isImage || mimeType.startsWith('audio/'))
+  return (
+    <figure class="prompt-media">
+      {!isShown ? null : isImage ? (
+        <img src={url} alt={findText('messageImage')} onError={onError} />
+      ) : (
+        // biome-ignore lint/a11y/useMediaCaption: MCP has no captions for a sound.
+        <audio controls src={url} aria-label={findText('messageSound')} onError={onError} />
+      )}
+      <figcaption class="quiet">
+        {shown(mimeType)}, {formatSize(bytes.length)}
+      </figcaption>
+    </figure>
+  )
 }

@@ -7,10 +7,19 @@ import type { TreeRow } from '../tree/keys.ts'
 import { foundTree, isNarrowed, type Selected, type Selection, select } from '../tree/select.ts'
 import { t } from '../tree/words.ts'
 import { announce } from './announce.ts'
-import { arranged, isSearchMount, kindOf, loadTemplates, noteMounts, remember, titleOfMount } from './known.ts'
+import {
+  arranged,
+  isSearchMount,
+  kindOf,
+  loadTemplates,
+  noteMounts,
+  remember,
+  templates,
+  titleOfMount,
+} from './known.ts'
 import { markChanged, markSeen, onListChange } from './live.ts'
 import { go, place } from './place.ts'
-import { connection } from './session.ts'
+import { connection, liveness } from './session.ts'
 
 /** Data to browse: the tree, and the list of everything, each loaded at its first use. */
 interface Browse {
@@ -246,14 +255,8 @@ export async function unfold(uri: string): Promise<boolean> {
   }
 }
 
-/** One part of the path of a resource. */
-interface Crumb {
-  readonly label: string
-  readonly uri: string
-}
-
 /** The path of a resource: its mount, the folders in it, and itself, each decoded and with its URI. */
-export function crumbsOf(uri: string): readonly Crumb[] {
+export function crumbsOf(uri: string): readonly { readonly label: string; readonly uri: string }[] {
   // The mounts are loaded with the tree.
   treeState.value
   const bare = uri.replace(/[?#].*$/s, '')
@@ -263,19 +266,33 @@ export function crumbsOf(uri: string): readonly Crumb[] {
     .sort((a, b) => b.uri.length - a.uri.length)[0]
   // Before the mounts are known, a path begins with the scheme.
   const root = mount?.uri ?? /^[^:]*:(?:\/\/[^/]*)?\/?/.exec(bare)?.[0] ?? ''
-  const crumbs: Crumb[] = [{ label: mount === undefined ? root : titleOfMount(mount), uri: root }]
+  const crumbs = [{ label: mount === undefined ? root : titleOfMount(mount), uri: root }]
   let at = root === '' || /[/:]$/.test(root) ? root : `${root}/`
   for (const segment of bare.slice(at.length).split('/')) {
     if (segment === '') continue
     at += segment
     const isLast = at.length >= bare.replace(/\/$/, '').length
-    crumbs.push({ label: decoded(segment), uri: isLast ? uri : `${at}/` })
+    crumbs.push({ label: decodeComponent(segment) ?? segment, uri: isLast ? uri : `${at}/` })
     at += '/'
   }
   return crumbs
 }
 
-/** Returns a decoded part of a URI. Invalid encodings stay as they are. */
-function decoded(text: string): string {
-  return decodeComponent(text) ?? text
+/** How often the connection came back. A pane that shows a failure retries when this number grows. */
+export const healed = signal(0)
+
+/** Makes every failed pane retry once the server is back. */
+export function followHealing(): void {
+  let wasLost = false
+  effect(() => {
+    if (liveness.value === 'lost') wasLost = true
+    if (liveness.value !== 'live' || !wasLost) return
+    wasLost = false
+    untracked(() => {
+      healed.value++
+      if (templates.value.state === 'failed') void loadTemplates()
+      browse.value?.forest.retry()
+      if (browse.value?.listed.state === 'failed') browse.value.listed.load()
+    })
+  })
 }
