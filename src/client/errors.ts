@@ -2,7 +2,7 @@ import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelconte
 import { type ErrorDetail, isResourceError, ResourceError } from '../core/errors.ts'
 import { contentLinkIn } from './wire.ts'
 
-const codes = { methodNotFound: -32601, invalidParams: -32602, resourceNotFound: -32002 } as const
+export const codes = { methodNotFound: -32601, invalidParams: -32602, resourceNotFound: -32002 } as const
 
 /**
  * JSON-RPC error code with which this client answers its own request when the connection ends before the answer: the first code
@@ -36,7 +36,7 @@ export function unavailable(message: string, cause?: unknown): ResourceError {
 }
 
 /** Reason in the detail of an error: the command exceeded its memory limit. */
-const memoryReason = 'memory'
+export const memoryReason = 'memory'
 
 /** Returns the error of a command that was killed because it exceeded its memory limit. */
 export function memoryExceeded(limitBytes: number): ResourceError {
@@ -154,24 +154,4 @@ export function printable(text: string): string {
 /** Returns the link to the whole content in the error of a read that is too large. `endpoint`: URL of the MCP endpoint. */
 export function contentLinkOf({ cause }: Error, endpoint: string): URL | undefined {
   return cause instanceof ProtocolError ? contentLinkIn(cause.data, endpoint) : undefined
-}
-
-/** Whether the server answered that it does not know the method. */
-export function isUnknownMethod(error: unknown): boolean {
-  return isResourceError(error, 'internal') && error.detail.code === codes.methodNotFound
-}
-
-/** Whether the server itself answered with this failure, as opposed to a failure of the connection to it. */
-export function isAnswer(error: unknown): boolean {
-  return isResourceError(error) && error.cause instanceof ProtocolError && error.cause.code !== streamEnded
-}
-
-/** Whether a request is worth a retry on another connection: this one has ended, or the server has forgotten its session. */
-export function isLost(error: unknown): boolean {
-  if (!isResourceError(error, 'unavailable') || isAnswer(error)) return false
-  // A retry would take as much memory again.
-  if (error.detail.reason === memoryReason) return false
-  const { cause } = error
-  if (cause instanceof SdkHttpError) return [400, 404].includes(cause.status)
-  return !(cause instanceof SdkError && cause.code === SdkErrorCode.RequestTimeout)
 }

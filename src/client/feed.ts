@@ -1,7 +1,7 @@
 import type { SubscriptionFilter } from '@modelcontextprotocol/client'
 import { isResourceError } from '../core/errors.ts'
 import type { Connection } from './connection.ts'
-import { isUnknownMethod } from './errors.ts'
+import { isUnknownMethod } from './failures.ts'
 import type { Standing } from './http.ts'
 import { type ChangeStream, createSteadyStream, keyOf, nothing, type Told } from './listeners.ts'
 

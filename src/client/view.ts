@@ -4,7 +4,7 @@ import { defined, isObject, objectOf } from '../core/kit/object.ts'
 import type { CallOptions, Page, PromptContent, PromptView, Resource } from '../core/view.ts'
 import type { RemoteChanges } from './changes.ts'
 import type { Link } from './connection.ts'
-import { isUnknownMethod } from './errors.ts'
+import { isUnknownMethod } from './failures.ts'
 import {
   type Asked,
   childrenOf,

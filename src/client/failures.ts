@@ -1,0 +1,23 @@
+import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client'
+import { isResourceError } from '../core/errors.ts'
+import { codes, memoryReason, streamEnded } from './errors.ts'
+
+/** Whether the server answered that it does not know the method. */
+export function isUnknownMethod(error: unknown): boolean {
+  return isResourceError(error, 'internal') && error.detail.code === codes.methodNotFound
+}
+
+/** Whether the server itself answered with this failure, as opposed to a failure of the connection to it. */
+export function isAnswer(error: unknown): boolean {
+  return isResourceError(error) && error.cause instanceof ProtocolError && error.cause.code !== streamEnded
+}
+
+/** Whether a request is worth a retry on another connection: this one has ended, or the server has forgotten its session. */
+export function isLost(error: unknown): boolean {
+  if (!isResourceError(error, 'unavailable') || isAnswer(error)) return false
+  // A retry would take as much memory again.
+  if (error.detail.reason === memoryReason) return false
+  const { cause } = error
+  if (cause instanceof SdkHttpError) return [400, 404].includes(cause.status)
+  return !(cause instanceof SdkError && cause.code === SdkErrorCode.RequestTimeout)
+}
