@@ -110,7 +110,7 @@ requires(
     expect(await row(page, nameOf(0)).getAttribute('aria-setsize')).toBe('-1')
     // The next pages come when one comes near.
     await press(page, 'End')
-    await page.locator('#tree .row', { hasText: nameOf(260) }).waitFor({ state: 'attached' })
+    await page.locator('#tree .row', { hasText: nameOf(1034) }).waitFor({ state: 'attached' })
     expect(await page.locator('.row').count()).toBeLessThan(80)
 
     await page.getByRole('link', { name: 'List' }).click()
