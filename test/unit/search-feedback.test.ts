@@ -1,30 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { type Allows, openSearchIndex, type SearchDocument, type SearchHit } from '../../src/search/index.ts'
-import { openStore, type Store } from '../../src/store/index.ts'
-import { type Postgres, startPostgres } from '../support/postgres.ts'
+import type { Store } from '../../src/store/index.ts'
+import { useEngineStores } from '../support/search-stores.ts'
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
 
-let folder: string
-let server: Postgres
-let stores: Readonly<Record<'SQLite' | 'PostgreSQL', Store>>
-
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'hikidashi-search-'))
-  server = await startPostgres()
-  stores = {
-    SQLite: await openStore({ sqlite: { file: join(folder, 'store.sqlite') } }),
-    PostgreSQL: await openStore({ postgres: { connectionString: server.url, connections: 4 } }),
-  }
-})
-afterAll(async () => {
-  await Promise.all(Object.values(stores ?? {}).map((store) => store.close()))
-  await server?.remove()
-  rmSync(folder, { recursive: true, force: true })
-})
+const stores = useEngineStores()
 
 const documentOf = (name: string, text: string): SearchDocument => ({
   uri: `files://m/${name}`,

@@ -1,8 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import {
   type Allows,
   openSearchIndex,
@@ -11,32 +8,16 @@ import {
   type SearchIndex,
 } from '../../src/search/index.ts'
 import { parseQuery } from '../../src/search/query.ts'
-import { openStore, type Store } from '../../src/store/index.ts'
+import type { Store } from '../../src/store/index.ts'
 import { fold } from '../../src/text/fold.ts'
 import { tokenize } from '../../src/text/tokenizer.ts'
-import { type Postgres, startPostgres } from '../support/postgres.ts'
+import { useEngineStores } from '../support/search-stores.ts'
 import { volumeOf } from '../support/volume.ts'
 
 // Each takes a few seconds at most; on a machine that is busy with other things, whatever that makes of it.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
 
-let folder: string
-let server: Postgres
-let stores: Readonly<Record<'SQLite' | 'PostgreSQL', Store>>
-
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'hikidashi-search-'))
-  server = await startPostgres()
-  stores = {
-    SQLite: await openStore({ sqlite: { file: join(folder, 'store.sqlite') } }),
-    PostgreSQL: await openStore({ postgres: { connectionString: server.url, connections: 4 } }),
-  }
-})
-afterAll(async () => {
-  await Promise.all(Object.values(stores ?? {}).map((store) => store.close()))
-  await server?.remove()
-  rmSync(folder, { recursive: true, force: true })
-})
+const stores = useEngineStores()
 
 let made = 0
 const begin = (store: Store = stores.SQLite) => openSearchIndex({ store, name: `test-${++made}` })

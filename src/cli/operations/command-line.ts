@@ -124,7 +124,7 @@ function startedByHost({ name, command: [program = '', ...args] }: Server): stri
   return `  Claude Code   claude mcp add ${name} -- ${joinCommand([program, ...args])}
   VS Code       .vscode/mcp.json: ${JSON.stringify({ servers: { [name]: { type: 'stdio', ...entry } } })}
   Others        ${JSON.stringify({ mcpServers: { [name]: entry } })}
-What a host reads can be written for you: hikidashi hosts, hikidashi add HOST`
+hikidashi writes these entries for you: hikidashi add HOST (hikidashi hosts lists the names)`
 }
 
 /** A name that every host takes: letters, digits, `-` and `_`. */

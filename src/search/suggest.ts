@@ -1,0 +1,163 @@
+import { defined } from '../core/kit/object.ts'
+import type { Texts } from '../store/index.ts'
+import { classOf, fold, other, widthAt, word } from '../text/fold.ts'
+import { tokenize } from '../text/tokenizer.ts'
+import { type Found, foundOf, strong } from './part.ts'
+import type { Suggestion, SuggestQuery } from './search-index.ts'
+import { filterOf, type Visibility, type Visible, whereTest } from './visible.ts'
+
+/** Number of examined passages: first those that are about such a word, then others. */
+const looked = 400
+/** Number of passages read at once. */
+const together = 100
+/** Maximum number of suggested words, their maximum length, and number of documents for each. */
+const most = { words: 100, units: 48, uris: 50 }
+/** Weight of a title that begins with the text, beside a word of a text. */
+const shares = { title: 8, inTitle: 4, text: 1 }
+
+interface Candidate {
+  readonly text: string
+  readonly uris: Set<string>
+  weight: number
+}
+
+/** Suggests words and titles that begin with the typed text, from the passages that contain them. */
+export async function* suggestWords(
+  texts: Texts,
+  visibility: Visibility,
+  query: SuggestQuery,
+): AsyncGenerator<Suggestion> {
+  const typed = fold(query.prefix.slice(0, 200).toWellFormed()).text.toLowerCase().trimStart()
+  const terms = termsOf(typed)
+  if (terms.length === 0) return
+  const candidates = new Map<string, Candidate>()
+  const passes = whereTest(query.where)
+  const visible = await visibility.of(query.allows, query.signal)
+  for await (const found of passagesWith(texts, terms, query, visible)) {
+    query.signal?.throwIfAborted()
+    if (passes(found)) gather(candidates, found, typed)
+  }
+  const ordered = [...candidates.values()].sort((a, b) => b.weight - a.weight || (a.text < b.text ? -1 : 1))
+  for (const { text, uris } of ordered.slice(0, most.words)) yield { text, uris: each(uris) }
+}
+
+async function* each(uris: ReadonlySet<string>): AsyncGenerator<string> {
+  yield* uris
+}
+
+interface Beginning {
+  readonly term: string
+  readonly prefix: boolean
+}
+
+/** Returns the terms of texts that begin as typed: whole terms, and the prefix of the last one. */
+function termsOf(typed: string): readonly Beginning[] {
+  const found: { term: string; end: number; kind: string }[] = []
+  tokenize(typed, (term, _start, end, kind) => {
+    if (kind !== 'part') found.push({ term, end, kind })
+  })
+  const pairs = found.filter(({ kind }) => kind === 'bigram')
+  const last = found.at(-1)
+  if (last === undefined) return []
+  // The stem of a half-typed word need not be a prefix of the stem of the whole word, so the typed text is used without its end.
+  if (last.kind === 'word') {
+    const end = /[\p{L}\p{N}\p{M}]+$/u.exec(typed)?.[0] ?? last.term
+    const bare = end.length > 4 ? end.slice(0, -2) : end
+    return [{ term: [...bare].slice(0, 32).join(''), prefix: true }]
+  }
+  if (pairs.length > 0) return pairs.map(({ term }) => ({ term, prefix: false }))
+  return [{ term: last.term, prefix: last.kind !== 'single' }]
+}
+
+async function* passagesWith(
+  texts: Texts,
+  terms: readonly Beginning[],
+  { where, allows }: SuggestQuery,
+  visible: Visible | undefined,
+): AsyncGenerator<Found> {
+  const filter = filterOf(where)
+  const seen = new Set<number>()
+  let left = looked
+  for (const before of [strong, '']) {
+    if (left <= 0) return
+    const ids = await texts.find({
+      terms: terms.map(({ term, prefix }) => ({ term: before + term, prefix, weight: 1 })),
+      ...defined({ where: filter }),
+      ...(visible === undefined ? {} : { among: visible.set }),
+      limit: 20_000,
+    })
+    const fresh = ids.filter((id) => !seen.has(id))
+    for (let start = 0; start < fresh.length && left > 0; start += together) {
+      for (const part of await texts.read(fresh.slice(start, start + together))) {
+        seen.add(part.id)
+        const found = foundOf(part)
+        // The visibility may have changed since it was checked.
+        if (allows?.({ uri: found.facts.uri, mount: found.mount }) === false) continue
+        if (left-- > 0) yield found
+      }
+    }
+  }
+}
+
+function gather(candidates: Map<string, Candidate>, { facts, title, passage }: Found, typed: string): void {
+  const { uri } = facts
+  const known = new Set<string>()
+  const add = (text: string, share: number) => {
+    const key = fold(text).text.toLowerCase()
+    if (known.has(key) || text.length > 4 * most.units) return
+    known.add(key)
+    const candidate = candidates.get(key) ?? { text, uris: new Set(), weight: 0 }
+    // Several passages of one document count once.
+    if (!candidate.uris.has(uri)) candidate.weight += share
+    if (candidate.uris.size < most.uris) candidate.uris.add(uri)
+    candidates.set(key, candidate)
+  }
+  const foldedTitle = fold(title).text
+  if (foldedTitle.toLowerCase().startsWith(typed)) add(title, shares.title)
+  for (const text of wordsWith(foldedTitle, typed)) add(text, shares.inTitle)
+  for (const text of wordsWith(fold(`${passage.heading ?? ''}\n${passage.text}`).text, typed)) add(text, shares.text)
+}
+
+/** The words of a folded text that begin with the typed text, which may contain several words. */
+function* wordsWith(text: string, typed: string): Generator<string> {
+  const small = text.toLowerCase()
+  // Positions differ if lower-case letters take more units than upper-case ones.
+  if (small.length !== text.length) return
+  for (let at = small.indexOf(typed); at !== -1; at = small.indexOf(typed, at + typed.length)) {
+    if (!isBeginning(text, at)) continue
+    const end = endOfWord(text, at + typed.length)
+    if (end - at <= most.units) yield text.slice(at, end)
+  }
+}
+
+/** Han and kana have no spaces between words: any character may begin one, except in the middle of a run of its own kind. */
+function isBeginning(text: string, at: number): boolean {
+  if (at === 0) return true
+  const found = kindAt(text, at)
+  const before = kindAt(text, text.charCodeAt(at - 1) >= 0xdc00 && text.charCodeAt(at - 1) <= 0xdfff ? at - 2 : at - 1)
+  return found !== before
+}
+
+/** Returns the end of the run of characters that have the same kind as the one before `from`. */
+function endOfWord(text: string, from: number): number {
+  const kind = kindAt(text, from - 1)
+  let end = from
+  while (end < text.length && kind !== 'none' && end - from <= most.units && continues(text, end, kind))
+    end += widthAt(text, end)
+  return end
+}
+
+function continues(text: string, at: number, kind: string): boolean {
+  if (kindAt(text, at) === kind) return true
+  return kind === 'word' && /[_.-]/.test(text[at] ?? '') && kindAt(text, at + 1) === 'word'
+}
+
+function kindAt(text: string, at: number): 'none' | 'word' | 'hiragana' | 'katakana' | 'han' | 'syllable' {
+  const point = text.codePointAt(at) ?? 0
+  const found = classOf(point)
+  if (found === other) return 'none'
+  if (found === word) return 'word'
+  if (point >= 0x3041 && point <= 0x309f) return 'hiragana'
+  if (point >= 0x30a1 && point <= 0x30ff) return 'katakana'
+  return point >= 0x1000 && point <= 0x11ff ? 'syllable' : found === 2 ? 'han' : 'syllable'
+}
