@@ -131,7 +131,9 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     if (known === undefined) return
     // The base of the links is found out when one is asked for, which few requests do.
     const caller: Caller =
-      links === undefined ? known : { linkFor: (uri) => links.linkFor(known, baseOf(request))(uri), ...known }
+      links === undefined
+        ? known
+        : Object.assign({}, known, { linkFor: (uri: string) => links.linkFor(known, baseOf(request))(uri) })
     const route = options.sse ? place : url
     if (route === path) return endpoint.serveMcp(request, response, caller)
     if (posted) return servePosts(request, response, caller, url)
