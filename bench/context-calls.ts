@@ -3,16 +3,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openCatalog } from '../src/config/build.ts'
-import { loadConfig } from '../src/config/load.ts'
-import { planConfig, searchesOf } from '../src/config/plan.ts'
-import { createAssembleTool } from '../src/context/index.ts'
-import type { Principal } from '../src/core/provider.ts'
-import { createScrubber } from '../src/core/scrub.ts'
+import { type Session, startSession } from './session.ts'
 import { median } from './support.ts'
 
 const repository = new URL('..', import.meta.url).pathname
-const callMs = 60_000
+const budget = 8000
 
 const firstQuestion = 'how are cursors sealed'
 /** What the later calls ask for, each something else. */
@@ -43,7 +38,7 @@ const laterQuestions: readonly string[] = [
   'install size of the package',
 ]
 
-/** What one call took: CPU of this process with all of its threads, without git's; and how far the memory of the process had grown. */
+/** What one call took: CPU of the server with all of its threads, without git's; and how far the memory of the server had grown. */
 interface Call {
   readonly cpuSeconds: number
   readonly seconds: number
@@ -51,8 +46,9 @@ interface Call {
 }
 
 /**
- * Calls `assemble_context` on what `hikidashi init` writes in a clone of this repository: files, history, settings and a search. The first
- * call is cold; of the others, which ask for something else each time, the median and the longest are told.
+ * Calls `assemble_context` of the built server over stdio, on what `hikidashi init` writes in a clone of this repository: files, history,
+ * settings and a search. The index is made by a server before it. The first call is cold; of the others, which ask for something else
+ * each time, the median and the longest are told.
  */
 export async function callsOnInit(): Promise<readonly (readonly [name: string, call: Call])[]> {
   const folder = mkdtempSync(join(tmpdir(), 'hikidashi-context-'))
@@ -60,39 +56,24 @@ export async function callsOnInit(): Promise<readonly (readonly [name: string, c
   try {
     execFileSync('git', ['clone', '--quiet', repository, clone])
     const env = { ...process.env, HOME: folder, XDG_STATE_HOME: join(folder, 'state') }
-    const main = join(repository, 'src/cli/main.ts')
-    execFileSync(process.execPath, [...process.execArgv, main, 'init'], { cwd: clone, env, stdio: 'ignore' })
-    const loaded = await loadConfig(join(clone, 'hikidashi.json'), { env })
-    if ('problems' in loaded) throw new Error('what init writes cannot be loaded')
-    const catalog = await openCatalog(planConfig(loaded.config), {
-      log: () => {},
-      scrubber: createScrubber([]),
-      store: { sqlite: { file: join(folder, 'store.sqlite') } },
-    })
+    const main = join(repository, 'dist/cli/main.js')
+    execFileSync(process.execPath, [main, 'init'], { cwd: clone, env, stdio: 'ignore' })
+    const start = () => startSession(['--config', join(clone, 'hikidashi.json')], env, clone)
+    const first = await start()
+    await untilIndexed(first)
+    await first.end()
+    const session = await start()
     try {
-      const principal: Principal = { id: 'bench', roles: [] }
-      const searches = searchesOf(catalog)
-      for (const { provider } of searches) provider.feed()
-      const isIndexed = async () => {
-        const states = await Promise.all(searches.map(({ provider }) => provider.feedStatus()))
-        return states.every((status) => status?.mounts.every(({ state }) => state === 'current') === true)
-      }
-      while (!(await isIndexed())) await sleep(100)
-      const tool = createAssembleTool(catalog.view(principal))
+      await untilIndexed(session)
+      const begun: Call = { cpuSeconds: session.cpuSeconds(), seconds: 0, peakMegabytes: peakOf(session) }
       const call = async (query: string): Promise<Call> => {
-        globalThis.gc?.()
-        const [cpu, start] = [process.cpuUsage(), performance.now()]
-        let peak = process.memoryUsage.rss()
-        const timer = setInterval(() => {
-          peak = Math.max(peak, process.memoryUsage.rss())
-        }, 20)
-        await tool.call({ query, budget: 8000 }, { principal, signal: AbortSignal.timeout(callMs) })
-        clearInterval(timer)
-        const { user, system } = process.cpuUsage(cpu)
+        const [cpu, time] = [session.cpuSeconds(), performance.now()]
+        const { content } = await session.ask('tools/call', { name: 'assemble_context', arguments: { query, budget } })
+        if (!Array.isArray(content)) throw new Error(`assemble_context has no answer to ${JSON.stringify(query)}`)
         return {
-          cpuSeconds: (user + system) / 1e6,
-          seconds: (performance.now() - start) / 1000,
-          peakMegabytes: Math.max(peak, process.memoryUsage.rss()) / 1e6,
+          cpuSeconds: session.cpuSeconds() - cpu,
+          seconds: (performance.now() - time) / 1000,
+          peakMegabytes: peakOf(session),
         }
       }
       const callAll = async () => {
@@ -104,15 +85,28 @@ export async function callsOnInit(): Promise<readonly (readonly [name: string, c
       const later = await callAll()
       const again = await callAll()
       return [
+        ['the server before the first call', begun],
         ['first call', cold],
         ...rowsOf(`${later.length} later calls, other questions`, later),
         ...rowsOf('the same questions again', again),
       ]
     } finally {
-      await catalog.close()
+      await session.end()
     }
   } finally {
     rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const peakOf = (session: Session): number => (session.memory().most * 2 ** 20) / 1e6
+
+async function untilIndexed(session: Session): Promise<void> {
+  for (;;) {
+    const { contents } = await session.ask('resources/read', { uri: 'search://clone?q=anchor' })
+    const [found] = contents as readonly { readonly text: string }[]
+    const { notes } = JSON.parse(found?.text ?? '{}') as { readonly notes?: readonly string[] }
+    if (notes?.length === 0) return
+    await sleep(100)
   }
 }
 

@@ -2,17 +2,14 @@
  * The first minutes with a folder: how long the first page of the list and the first searches take while the folder is indexed for the
  * first time, how long that takes, and how much memory it takes: `npx tsx bench/first-minutes.ts [files…]`, after a build (Linux).
  */
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
+import { type Session, startSession } from './session.ts'
 import { fixed, progress, table } from './support.ts'
 
 const sizes = process.argv.slice(2).map(Number)
-const main = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
 /** How often a search is asked while the folder is indexed. */
 const askIntervalMs = 250
 const vocabulary = 'anchor harbour tide rope sail wind storm calm deck keel mast chart light star wave'.split(' ')
@@ -20,13 +17,6 @@ const vocabulary = 'anchor harbour tide rope sail wind storm calm deck keel mast
 interface Found {
   readonly hits: readonly { readonly document: string; readonly snippet: { readonly text: string } }[]
   readonly notes: readonly string[]
-}
-
-interface Session {
-  ask(method: string, params?: object): Promise<Record<string, unknown>>
-  /** The memory that the process holds, and has held at most, in MiB. */
-  memory(): { readonly now: number; readonly most: number }
-  end(): Promise<void>
 }
 
 /** Makes a tree of Markdown of about 1 KiB each, a hundred in a folder. The last one is named, and has a word, as no other. */
@@ -40,44 +30,7 @@ function makeFolder(root: string, count: number): void {
   }
 }
 
-async function start(folder: string, state: string): Promise<Session> {
-  const child: ChildProcessWithoutNullStreams = spawn(process.execPath, [main, 'serve', folder, '--stdio'], {
-    env: { ...process.env, XDG_STATE_HOME: state },
-  })
-  child.stderr.resume()
-  const waiting = new Map<number, (result: Record<string, unknown>) => void>()
-  createInterface({ input: child.stdout }).on('line', (line) => {
-    const { id, result } = JSON.parse(line) as { readonly id?: number; readonly result?: Record<string, unknown> }
-    if (id === undefined) return
-    waiting.get(id)?.(result ?? {})
-    waiting.delete(id)
-  })
-  let last = 0
-  const ask: Session['ask'] = (method, params = {}) =>
-    new Promise((resolve) => {
-      const id = ++last
-      waiting.set(id, resolve)
-      child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`)
-    })
-  await ask('initialize', {
-    ...{ protocolVersion: '2025-06-18', capabilities: {} },
-    clientInfo: { name: 'bench', version: '1' },
-  })
-  child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })}\n`)
-  return {
-    ask,
-    memory: () => {
-      const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
-      const of = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0) / 1024
-      return { now: of('VmRSS'), most: of('VmHWM') }
-    },
-    end: async () => {
-      const ended = new Promise((resolve) => child.once('exit', resolve))
-      child.kill('SIGTERM')
-      await ended
-    },
-  }
-}
+const start = (folder: string, state: string) => startSession([folder], { ...process.env, XDG_STATE_HOME: state })
 
 async function timed<T>(run: () => Promise<T>): Promise<readonly [ms: number, value: T]> {
   const begun = performance.now()

@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { ResourceError } from '../core/errors.ts'
 import { createRecent } from '../core/kit/lru.ts'
+import { ownCopy } from '../core/kit/own-copy.ts'
 import { createHeap } from '../core/kit/sorted.ts'
 import type { Ranks } from './ranks.ts'
 
@@ -85,7 +86,7 @@ function createCounter(encoding: Encoding, { pattern, ranks, bytesOf }: Vocabula
       if (tokens === undefined) {
         tokens = yield* mergeSteps(bytesOf(piece), ranks)
         if (pieces.size >= remembered.pieces) pieces.clear()
-        if (piece.length <= remembered.units) pieces.set(piece, tokens)
+        if (piece.length <= remembered.units) pieces.set(ownCopy(piece), tokens)
       }
       count += tokens
       if (count > most) return count
@@ -101,7 +102,7 @@ function createCounter(encoding: Encoding, { pattern, ranks, bytesOf }: Vocabula
     count: async (text, signal, most = Number.POSITIVE_INFINITY) => {
       if (text.length > maxCounted)
         throw new ResourceError('too-large', 'The text is too long to count its tokens.', { limit: maxCounted })
-      const key = text.length < 256 ? text : digestOf(text)
+      const key = text.length < 256 ? ownCopy(text) : digestOf(text)
       const known = texts.get(key)
       if (known !== undefined) return known
       const work = steps(text, most)

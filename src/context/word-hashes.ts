@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { createRecent } from '../core/kit/lru.ts'
+import { ownCopy } from '../core/kit/own-copy.ts'
 import { type TermCounts, termsOf, wordsIn } from '../text/relevance.ts'
 
 /** The frequencies of the terms of a text: the hashes of its terms in ascending order, and the number of each. */
@@ -22,7 +23,7 @@ function hashesOf(word: string): Uint32Array {
   const hashes = Uint32Array.from(termsOf(word), hashOf)
   if (word.length > kept.length) return hashes
   if (remembered.size >= kept.words) remembered.clear()
-  remembered.set(word, hashes)
+  remembered.set(ownCopy(word), hashes)
   return hashes
 }
 

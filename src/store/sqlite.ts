@@ -270,7 +270,13 @@ function createThread({ file, warn }: ThreadOptions): Thread {
  * TypeScript.
  */
 function startWorker(file: string): Worker {
-  const settings = { name: 'hikidashi-store', workerData: file, env: {}, execArgv: [] }
+  const settings = {
+    name: 'hikidashi-store',
+    workerData: file,
+    env: {},
+    execArgv: [],
+    resourceLimits: { maxYoungGenerationSizeMb: 12 },
+  }
   const code = new URL(import.meta.url.endsWith('.ts') ? './sqlite/worker.ts' : './sqlite/worker.js', import.meta.url)
   if (!code.pathname.endsWith('.ts') || 'typescript' in process.features) return new Worker(code, settings)
   const loader = import.meta.resolve('tsx/esm/api')

@@ -1,3 +1,4 @@
+import { ownCopy } from '../core/kit/own-copy.ts'
 import { fold } from './fold.ts'
 import { tokenize } from './tokenizer.ts'
 
@@ -31,7 +32,7 @@ export function createTermCount(terms: readonly string[]): (text: string) => Ter
     const all = termsOf(word)
     const effect = { length: all.length, places: all.flatMap((term) => places.get(term) ?? []) }
     if (effects.size >= maxCachedWords) effects.clear()
-    effects.set(word, effect)
+    effects.set(ownCopy(word), effect)
     return effect
   }
   return (text) => {
@@ -103,10 +104,11 @@ const maxCachedLength = 24
 export function termsOf(word: string): readonly string[] {
   const known = termCache.get(word)
   if (known !== undefined) return known
-  const terms = [...allTerms(word)]
-  if (word.length > maxCachedLength) return terms
+  if (word.length > maxCachedLength) return [...allTerms(word)]
+  const own = ownCopy(word)
+  const terms = [...allTerms(own)]
   if (termCache.size >= maxCachedWords) termCache.clear()
-  termCache.set(word, terms)
+  termCache.set(own, terms)
   return terms
 }
 

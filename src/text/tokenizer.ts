@@ -1,3 +1,4 @@
+import { ownCopy } from '../core/kit/own-copy.ts'
 import { classOf, han, other, word } from './fold.ts'
 
 /**
@@ -136,20 +137,12 @@ const mostKnown = 20_000
 let known = new Map<string, readonly Cut[]>()
 let knownBefore: ReadonlyMap<string, readonly Cut[]> = new Map()
 
-/** Maximum length of a piece of a text that V8 copies, in UTF-16 units: a longer piece keeps all of the text in memory. */
-const mostCopied = 12
-
-function copyOf(piece: string): string {
-  return piece.length <= mostCopied ? piece : Buffer.from(piece, 'utf16le').toString('utf16le')
-}
-
 /** The terms of a word that is not too long. */
 function cutOf(text: string): readonly Cut[] {
   const found = known.get(text)
   if (found !== undefined) return found
   const before = knownBefore.get(text)
-  // Copy the word: a substring would keep the whole text in memory.
-  const own = copyOf(text)
+  const own = ownCopy(text)
   if (before !== undefined) return remember(own, before)
   const cuts: Cut[] = []
   const add = (part: string, at: number, length: number, kind: TermKind) => {

@@ -10,6 +10,7 @@ import { type Listen, parseListen } from '../../schema/values.ts'
 import type { AuditFile, HttpOptions, ServeOptions as Service } from '../../server/index.ts'
 import { serveStdio } from '../../server/stdio/serve-stdio.ts'
 import { hostName, ownCommand, packageVersion } from '../operations/command-line.ts'
+import { boundHeap } from '../operations/heap.ts'
 import type { ServeIndexingOptions } from '../operations/indexing.ts'
 import { type Local, openLocal, requireLocal, scopesOfMounts } from '../operations/local.ts'
 import {
@@ -214,11 +215,13 @@ async function serveOverStdio(
   announce: Announcer,
 ): Promise<void> {
   const failure = new AbortController()
-  const open = () =>
+  const open = () => {
+    boundHeap()
     void opening.start().then(
       () => (process.stdin.isTTY ? announce.waiting() : announce.started(service.log)),
       () => failure.abort(),
     )
+  }
   const openOnce = once(open)
   const timer = setTimeout(openOnce, latestOpeningMs)
   await serveStdio({ ...service, onFirstAnswer: openOnce, signal: AbortSignal.any([stop, failure.signal]) })
@@ -229,18 +232,6 @@ async function serveOverStdio(
   await opening.start()
 }
 
-/** Growth of the heap between two full collections, in percent of the live data. */
-const growth = 100
-
-/**
- * Lets the heap of a server grow to twice its live size before the next full garbage collection. By default V8 lets a small heap grow
- * by about a third, which means a collection every three seconds at 200 reads a second; requests at that moment take several times
- * as long. The limit of `--max-old-space-size` still holds.
- */
-function relaxHeap(): void {
-  process.getBuiltinModule('node:v8').setFlagsFromString(`--heap-growing-percent=${growth}`)
-}
-
 /** Serves over HTTP. It listens at once, and opens the mounts in the background. */
 async function serveOverHttp(
   options: HttpOptions,
@@ -249,7 +240,7 @@ async function serveOverHttp(
   announce: Announcer,
 ): Promise<void> {
   const { serveHttp } = await import('../../server/http/serve-http.ts')
-  relaxHeap()
+  boundHeap()
   const running = await serveHttp(options).catch((error: unknown) => {
     // A port in use is not a fault of the command line.
     if (isResourceError(error, 'invalid')) throw failed(`${error.message}${adviceOn(error.detail.reason)}`)

@@ -264,7 +264,7 @@ function startWorker(file: string, memoryMb: number): Worker {
     env: {},
     stdout: true,
     stderr: true,
-    resourceLimits: { maxOldGenerationSizeMb: memoryMb },
+    resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 12 },
   })
   started.stdout.resume()
   started.stderr.resume()

@@ -1,0 +1,82 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { describe, expect, test } from 'vitest'
+import { growthFor } from '../../src/cli/operations/heap.ts'
+import { openCounter } from '../../src/context/tokens.ts'
+import { bagOf } from '../../src/context/word-hashes.ts'
+import { ownCopy } from '../../src/core/kit/own-copy.ts'
+import { createTermCount, termsIn } from '../../src/text/relevance.ts'
+
+setFlagsFromString('--expose-gc')
+const gc = runInNewContext('gc') as () => void
+
+/** Collects all garbage, twice, because values of a finished task may live until the next turn. */
+async function collect(): Promise<void> {
+  for (let time = 0; time < 2; time++) {
+    await turn()
+    gc()
+  }
+}
+
+describe('a copy of a piece', () => {
+  test.each([
+    'short',
+    'a-longer-piece-of-a-text',
+    'naïve façades of Zürich',
+    '引き出しの中にあるものを全部出してください',
+    'lone surrogates \ud800 and \udc00 stay',
+    '',
+  ])('equals it: %j', (piece) => {
+    expect(ownCopy(`before ${piece} after`.slice(7, 7 + piece.length))).toBe(piece)
+  })
+})
+
+/** Memory of objects and strings. A long string may lie outside of the heap. */
+function heldBytes(): number {
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
+}
+
+/** Returns the growth of the memory by `count` texts of a mebibyte, each with one word that no other has. */
+async function growthBy(count: number, read: (text: string) => unknown): Promise<number> {
+  const padding = 'a b '.repeat(2 ** 18)
+  const textOf = (index: number) =>
+    Buffer.from(`${padding}distinctWord${index}Number ${padding.length}`).toString('latin1')
+  for (const index of [1000, 1001, 1002]) await read(textOf(index))
+  await collect()
+  const before = heldBytes()
+  for (let index = 0; index < count; index++) await read(textOf(index))
+  await collect()
+  return heldBytes() - before
+}
+
+describe('the words of a text are cached, and the text is not kept', () => {
+  const texts = 30
+  const mostBytes = (texts / 3) * 2 ** 20
+
+  test('as terms', async () => {
+    expect(await growthBy(texts, termsIn)).toBeLessThan(mostBytes)
+  })
+
+  test('as counts of terms', async () => {
+    const count = createTermCount(['number'])
+    expect(await growthBy(texts, count)).toBeLessThan(mostBytes)
+    expect(count('distinctWord3Number').counts).toEqual([1])
+  })
+
+  test('as hashes', async () => {
+    expect(await growthBy(texts, bagOf)).toBeLessThan(mostBytes)
+  })
+
+  test('as numbers of tokens', async () => {
+    const counter = await openCounter('o200k_base')
+    expect(await growthBy(texts, (text) => counter.count(text.slice(-240)))).toBeLessThan(mostBytes)
+  })
+})
+
+test('a small heap grows to twice its live data, a larger one by 48 MiB, a large one by 30 %', () => {
+  expect(growthFor(20 * 2 ** 20)).toBe(100)
+  expect(growthFor(96 * 2 ** 20)).toBe(50)
+  expect(growthFor(2 ** 30)).toBe(30)
+})
