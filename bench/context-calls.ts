@@ -7,6 +7,7 @@ import { type Session, startSession } from './session.ts'
 import { median } from './support.ts'
 
 const repository = new URL('..', import.meta.url).pathname
+const main = join(repository, 'dist/cli/main.js')
 const budget = 8000
 
 const firstQuestion = 'how are cursors sealed'
@@ -50,51 +51,67 @@ interface Call {
  * settings and a search. The index is made by a server before it. The first call is cold; of the others, which ask for something else
  * each time, the median and the longest are told.
  */
-export async function callsOnInit(): Promise<readonly (readonly [name: string, call: Call])[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'hikidashi-context-'))
-  const clone = join(folder, 'clone')
-  try {
-    execFileSync('git', ['clone', '--quiet', repository, clone])
-    const env = { ...process.env, HOME: folder, XDG_STATE_HOME: join(folder, 'state') }
-    const main = join(repository, 'dist/cli/main.js')
+export async function callsOnInit(): Promise<readonly Row[]> {
+  return withClone(async (clone, env) => {
     execFileSync(process.execPath, [main, 'init'], { cwd: clone, env, stdio: 'ignore' })
     const start = () => startSession(['--config', join(clone, 'hikidashi.json')], env, clone)
     const first = await start()
     await untilIndexed(first)
     await first.end()
     const session = await start()
-    try {
-      await untilIndexed(session)
-      const begun: Call = { cpuSeconds: session.cpuSeconds(), seconds: 0, peakMegabytes: peakOf(session) }
-      const call = async (query: string): Promise<Call> => {
-        const [cpu, time] = [session.cpuSeconds(), performance.now()]
-        const { content } = await session.ask('tools/call', { name: 'assemble_context', arguments: { query, budget } })
-        if (!Array.isArray(content)) throw new Error(`assemble_context has no answer to ${JSON.stringify(query)}`)
-        return {
-          cpuSeconds: session.cpuSeconds() - cpu,
-          seconds: (performance.now() - time) / 1000,
-          peakMegabytes: peakOf(session),
-        }
-      }
-      const callAll = async () => {
-        const calls: Call[] = []
-        for (const query of laterQuestions) calls.push(await call(query))
-        return calls
-      }
-      const cold = await call(firstQuestion)
-      const later = await callAll()
-      const again = await callAll()
-      return [
-        ['the server before the first call', begun],
-        ['first call', cold],
-        ...rowsOf(`${later.length} later calls, other questions`, later),
-        ...rowsOf('the same questions again', again),
-      ]
-    } finally {
-      await session.end()
-    }
+    await untilIndexed(session)
+    return measureCalls(session)
+  })
+}
+
+/** The same calls on the files of the clone alone, without an index. */
+export async function callsWithoutIndex(): Promise<readonly Row[]> {
+  return withClone(async (clone, env) => measureCalls(await startSession([clone, '--only', 'files'], env, clone)))
+}
+
+type Row = readonly [name: string, call: Call]
+
+async function withClone<T>(run: (clone: string, env: NodeJS.ProcessEnv) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'hikidashi-context-'))
+  try {
+    const clone = join(folder, 'clone')
+    execFileSync('git', ['clone', '--quiet', repository, clone])
+    return await run(clone, { ...process.env, HOME: folder, XDG_STATE_HOME: join(folder, 'state') })
   } finally {
     rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Calls with the first question, with the others, and with these once more. Ends the session. */
+async function measureCalls(session: Session): Promise<readonly Row[]> {
+  try {
+    const begun: Call = { cpuSeconds: session.cpuSeconds(), seconds: 0, peakMegabytes: peakOf(session) }
+    const call = async (query: string): Promise<Call> => {
+      const [cpu, time] = [session.cpuSeconds(), performance.now()]
+      const { content } = await session.ask('tools/call', { name: 'assemble_context', arguments: { query, budget } })
+      if (!Array.isArray(content)) throw new Error(`assemble_context has no answer to ${JSON.stringify(query)}`)
+      return {
+        cpuSeconds: session.cpuSeconds() - cpu,
+        seconds: (performance.now() - time) / 1000,
+        peakMegabytes: peakOf(session),
+      }
+    }
+    const callAll = async () => {
+      const calls: Call[] = []
+      for (const query of laterQuestions) calls.push(await call(query))
+      return calls
+    }
+    const cold = await call(firstQuestion)
+    const later = await callAll()
+    const again = await callAll()
+    return [
+      ['the server before the first call', begun],
+      ['first call', cold],
+      ...rowsOf(`${later.length} later calls, other questions`, later),
+      ...rowsOf('the same questions again', again),
+    ]
+  } finally {
+    await session.end()
   }
 }
 
@@ -111,7 +128,7 @@ async function untilIndexed(session: Session): Promise<void> {
 }
 
 /** The median and the most of calls, as two rows. */
-function rowsOf(name: string, calls: readonly Call[]): readonly (readonly [string, Call])[] {
+function rowsOf(name: string, calls: readonly Call[]): readonly Row[] {
   const of = (key: keyof Call) => calls.map((call) => call[key])
   const peakMegabytes = Math.max(...of('peakMegabytes'))
   return [

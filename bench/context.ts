@@ -3,7 +3,7 @@ import { type AssembleOptions, assemble, openCounter } from '../src/context/inde
 import { type PackItem, pack } from '../src/context/prefix.ts'
 import { createCatalog } from '../src/core/catalog.ts'
 import { memory } from '../test/support/memory.ts'
-import { callsOnInit } from './context-calls.ts'
+import { callsOnInit, callsWithoutIndex } from './context-calls.ts'
 import { fixed, measure, median, progress, table } from './support.ts'
 
 // What it takes to pack 10,000 candidates: the packing alone, against the best that could be had, and all of assembling from
@@ -159,15 +159,19 @@ if (!process.argv.includes('--calls')) {
   process.stdout.write(`${table(head, [...packed, ...assembled, ...(await counting())])}\n\n`)
 }
 
-progress('calling assemble_context …')
-const calls = (await callsOnInit()).map(([name, { cpuSeconds, seconds, peakMegabytes }]) => [
-  name,
-  fixed(cpuSeconds, 2),
-  fixed(seconds, 2),
-  fixed(peakMegabytes, 0),
-])
-process.stdout.write(
-  `${table(['assemble_context on what init writes', 'CPU seconds', 'seconds', 'memory of the process, MB'], calls)}\n`,
-)
+const ways = [
+  ['assemble_context on what init writes', callsOnInit],
+  ['assemble_context on the files of this repository, without an index', callsWithoutIndex],
+] as const
+for (const [name, measureCalls] of ways) {
+  progress(`${name} …`)
+  const rows = (await measureCalls()).map(([call, { cpuSeconds, seconds, peakMegabytes }]) => [
+    call,
+    fixed(cpuSeconds, 2),
+    fixed(seconds, 2),
+    fixed(peakMegabytes, 0),
+  ])
+  process.stdout.write(`${table([name, 'CPU seconds', 'seconds', 'memory of the process, MB'], rows)}\n\n`)
+}
 // Threads of what was mounted may still be ending.
 process.exit()
