@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { invalid, ResourceError } from '../core/errors.ts'
 import { defined, requireKeys } from '../core/kit/object.ts'
 import type { Resource, View } from '../core/view.ts'
+import { type Collapse, createCollapse, shinglesOf } from './collapse.ts'
 import { type Form, type Formed, type Forming, formsOf } from './forms.ts'
 import { commonEntries, inOrder, type Packing, packAfter, prefixesOf } from './prefix.ts'
 import { rankAll } from './rank.ts'
@@ -20,7 +21,6 @@ import {
   type ManifestEntry,
   type OmittedItem,
 } from './types.ts'
-import { type Collapse, createCollapse, shinglesOf } from './word-hashes.ts'
 
 /** Maximum share of the budget for one resource while others fit. Figures: decision 21. */
 const capShare = 0.6

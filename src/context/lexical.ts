@@ -1,11 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Resource } from '../core/view.ts'
 import { bm25, createTermCount, rarityIn, rarityOf, type TermCounts } from '../text/relevance.ts'
+import { bagOf, createBagCount } from './bags.ts'
 import type { Memory } from './memory.ts'
 import { pathOf, type Reader, type Reading } from './reader.ts'
 import { compare, type Scored, scaled } from './searched.ts'
 import type { Limits } from './types.ts'
-import { bagOf, createBagCount } from './word-hashes.ts'
 
 /** Number of resources read at a time, and number of UTF-16 units examined before the task yields to the event loop. */
 const batch = 64

@@ -97,6 +97,9 @@ export function wordsIn(text: string): readonly string[] {
   return text.match(words) ?? []
 }
 
+const smallLetters = /^[a-z]+$/
+const ascii = /^[\0-\x7f]*$/
+
 /** Cache of the terms of words, because most words repeat. Longer words are not cached. */
 const termCache = new Map<string, readonly string[]>()
 const maxCachedLength = 24
@@ -104,16 +107,22 @@ const maxCachedLength = 24
 export function termsOf(word: string): readonly string[] {
   const known = termCache.get(word)
   if (known !== undefined) return known
-  if (word.length > maxCachedLength) return [...allTerms(word)]
+  if (word.length > maxCachedLength) return uncachedTermsOf(word)
   const own = ownCopy(word)
-  const terms = [...allTerms(own)]
+  const terms = uncachedTermsOf(own)
   if (termCache.size >= maxCachedWords) termCache.clear()
   termCache.set(own, terms)
   return terms
 }
 
+/** The terms of a word, for a caller that has a cache of its own. */
+export function uncachedTermsOf(word: string): readonly string[] {
+  if (smallLetters.test(word)) return [stem(word)]
+  return [...(ascii.test(word) ? wordTerms(word) : allTerms(word))]
+}
+
 function* allTerms(found: string): Generator<string> {
-  const word = /^[a-z]+$/.test(found) ? found : found.normalize('NFKC')
+  const word = found.normalize('NFKC')
   let rest = word
   for (const [run] of word.matchAll(unspaced)) {
     yield* pairsOf(run)

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { bagOf, createBagCount } from '../../src/context/bags.ts'
 import { createAssembleTool } from '../../src/context/index.ts'
 import { createMemory } from '../../src/context/memory.ts'
-import { bagOf, createBagCount } from '../../src/context/word-hashes.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Principal, Provider } from '../../src/core/provider.ts'
-import { countTerms, queryTerms } from '../../src/text/relevance.ts'
+import { countTerms, queryTerms, termsIn } from '../../src/text/relevance.ts'
 import { memory } from '../support/memory.ts'
 
 const now = Date.parse('2026-01-31T00:00:00Z')
@@ -20,6 +20,71 @@ test('a bag counts each term as the text itself does', () => {
       expect(createBagCount(terms)(bagOf(text.join(' ')))).toEqual(countTerms(text.join(' '), terms))
     }),
   )
+})
+
+test.each([
+  ['caches Caching', ['cach', 'cach']],
+  ['cacheSize HTTPServer', ['cachesiz', 'cach', 'size', 'httpserver', 'http', 'server']],
+  ['snake_case_name __init__', ['snakecasenam', 'snak', 'case', 'name', 'init']],
+  ['utf8ToString aB_C9', ['utf8tostring', 'utf', '8', 'to', 'str', 'abc9', 'a', 'b', 'c', '9']],
+  ['naïve Straße ﬁles', ['naïve', 'straße', 'fil']],
+  ['東京タワー', ['東', '東京', '京', '京タ', 'タワ', 'ワー']],
+  ['_ !?', []],
+])('the terms of %j', (text, terms) => {
+  expect(termsIn(text)).toEqual(terms)
+  expect(bagOf(text).length).toBe(terms.length)
+})
+
+test('a bag has all terms of any text', () => {
+  const unit = fc.oneof(
+    fc.constantFrom(
+      ' ',
+      '_',
+      'a',
+      'B',
+      '7',
+      '-',
+      'é',
+      'e\u0301',
+      'ſ',
+      '漢',
+      'カ',
+      '😀',
+      '𝒜',
+      '\ud83d',
+      '\udc00',
+      'İ',
+      'ﬁ',
+    ),
+    fc.string({ unit: 'grapheme', maxLength: 2 }),
+    fc.constantFrom('x'.repeat(63), 'word_'.repeat(13), '9'.repeat(130)),
+  )
+  fc.assert(
+    fc.property(fc.array(unit, { maxLength: 60 }), (units) => {
+      const text = units.join('')
+      const terms = termsIn(text)
+      const each = [...new Set(terms)]
+      const bag = bagOf(text)
+      expect(bag.length).toBe(terms.length)
+      expect(createBagCount(each)(bag).counts).toEqual(
+        each.map((term) => terms.filter((other) => other === term).length),
+      )
+      expect(bag.counts.reduce((sum, count) => sum + count, 0)).toBe(terms.length)
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+test('a bag is the same when the cache of words is full and when it is begun again', () => {
+  const texts = Array.from({ length: 13 }, (_, part) =>
+    Array.from({ length: 5000 }, (_, index) => `word${part * 5000 + index}End`).join(' '),
+  )
+  const [first = ''] = texts
+  const before = bagOf(first)
+  // More words than the cache holds, in one text and in several.
+  expect(bagOf(texts.join(' ')).length).toBe(termsIn(texts.join(' ')).length)
+  for (const text of texts) expect(bagOf(text).length).toBe(termsIn(text).length)
+  expect(bagOf(first)).toEqual(before)
 })
 
 /** A catalog without a search, which tells what is read of it. */

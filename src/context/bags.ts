@@ -1,0 +1,149 @@
+import { type TermCounts, termsOf, uncachedTermsOf } from '../text/relevance.ts'
+
+/** The frequencies of the terms of a text: the hashes of its terms in ascending order, and the number of each. */
+export interface Bag {
+  readonly hashes: Uint32Array
+  readonly counts: Uint32Array
+  /** The number of all terms. */
+  readonly length: number
+  /** The length of the text, in UTF-16 units. */
+  readonly units: number
+}
+
+/** Maximum length of a word, in UTF-16 units, as `wordsIn` has it; and of a cached word. */
+const maxUnits = { word: 64, cached: 24 }
+/** Maximum number of cached words, and the number of slots of their table, a power of two. */
+const size = { words: 50_000, slots: 2 ** 17 }
+
+/**
+ * Cache of the terms of ASCII words, because most words repeat: a hash table with open addressing. A word is found by two hashes of
+ * 32 bits, without a string for it. Words and counts of one text at a time: `counts` are 0 between texts.
+ */
+const cached = {
+  words: 0,
+  first: new Int32Array(size.slots),
+  second: new Int32Array(size.slots),
+  /** For each slot: where the hashes of its terms begin in `terms`, their number, and the number of occurrences in the text. */
+  starts: new Int32Array(size.slots),
+  lengths: new Uint8Array(size.slots),
+  counts: new Int32Array(size.slots),
+  terms: new Uint32Array(2 ** 16),
+  termsUsed: 0,
+}
+
+/** 1 at the units of ASCII words: letters, digits, and `_`. */
+const isWordUnit = Uint8Array.from({ length: 128 }, (_, unit) => (/\w/.test(String.fromCharCode(unit)) ? 1 : 0))
+/** One word, as `wordsIn` has it. */
+const wordHere = /[\p{L}\p{N}\p{M}_]{1,64}/uy
+
+const fnv = { basis: 0x811c9dc5, prime: 0x01000193 }
+/** Multiplier of the second hash of a word, from MurmurHash2. */
+const secondFactor = 0x5bd1e995
+
+/** FNV-1a over UTF-16 units. */
+export function hashOf(term: string): number {
+  let hash = fnv.basis
+  for (let index = 0; index < term.length; index++) hash = Math.imul(hash ^ term.charCodeAt(index), fnv.prime) >>> 0
+  return hash
+}
+
+export function bagOf(text: string): Bag {
+  if (cached.words >= size.words) forgetWords()
+  const found = new Map<number, number>()
+  const slots: number[] = []
+  let length = 0
+  const addWord = (word: string) => {
+    const terms = termsOf(word)
+    length += terms.length
+    for (const term of terms) add(found, hashOf(term), 1)
+  }
+  for (let start = 0; start < text.length; ) {
+    const most = Math.min(text.length, start + maxUnits.word)
+    let [end, unit, first, second] = [start, 0, fnv.basis, 0]
+    for (; end < most; end++) {
+      unit = text.charCodeAt(end)
+      if (unit >= 128 || isWordUnit[unit] === 0) break
+      first = Math.imul(first ^ unit, fnv.prime)
+      second = (Math.imul(second, secondFactor) + unit) | 0
+    }
+    if (end < most && unit >= 128) {
+      wordHere.lastIndex = start
+      const [word] = wordHere.exec(text) ?? []
+      if (word !== undefined) addWord(word)
+      start = word === undefined ? end + 1 : start + word.length
+      continue
+    }
+    if (end > start) {
+      const slot = end - start > maxUnits.cached ? -1 : slotOf(text, start, end, first, second)
+      if (slot < 0) addWord(text.slice(start, end))
+      else {
+        const count = cached.counts[slot] ?? 0
+        if (count === 0) slots.push(slot)
+        cached.counts[slot] = count + 1
+      }
+    }
+    start = Math.max(end, start + 1)
+  }
+  for (const slot of slots) {
+    const [count, from, terms] = [cached.counts[slot] ?? 0, cached.starts[slot] ?? 0, cached.lengths[slot] ?? 0]
+    cached.counts[slot] = 0
+    length += count * terms
+    for (let index = from; index < from + terms; index++) add(found, cached.terms[index] ?? 0, count)
+  }
+  const hashes = Uint32Array.from(found.keys()).sort()
+  return { hashes, counts: hashes.map((hash) => found.get(hash) ?? 0), length, units: text.length }
+}
+
+function add(found: Map<number, number>, hash: number, count: number): void {
+  found.set(hash, (found.get(hash) ?? 0) + count)
+}
+
+/** The slot of an ASCII word. -1: the table is full. */
+function slotOf(text: string, start: number, end: number, hash: number, second: number): number {
+  // 0 marks an empty slot.
+  const first = hash === 0 ? 1 : hash
+  let slot = first & (size.slots - 1)
+  for (; cached.first[slot] !== 0; slot = (slot + 1) & (size.slots - 1))
+    if (cached.first[slot] === first && cached.second[slot] === second) return slot
+  if (cached.words >= size.words) return -1
+  const hashes = uncachedTermsOf(text.slice(start, end)).map(hashOf)
+  cached.words++
+  cached.first[slot] = first
+  cached.second[slot] = second
+  cached.starts[slot] = cached.termsUsed
+  cached.lengths[slot] = hashes.length
+  if (cached.termsUsed + hashes.length > cached.terms.length) {
+    const larger = new Uint32Array(2 * cached.terms.length)
+    larger.set(cached.terms)
+    cached.terms = larger
+  }
+  cached.terms.set(hashes, cached.termsUsed)
+  cached.termsUsed += hashes.length
+  return slot
+}
+
+function forgetWords(): void {
+  cached.first.fill(0)
+  cached.words = 0
+  cached.termsUsed = 0
+}
+
+/** Counts terms in bags. In one of some thousand millions of cases two terms have the same hash; they are then counted as one. */
+export function createBagCount(terms: readonly string[]): (bag: Bag) => TermCounts {
+  const wanted = terms.map(hashOf)
+  return ({ hashes, counts, length }) => ({ counts: wanted.map((hash) => counts[placeOf(hashes, hash)] ?? 0), length })
+}
+
+/** Binary search. -1: not found. */
+function placeOf(hashes: Uint32Array, wanted: number): number {
+  let low = 0
+  let high = hashes.length - 1
+  while (low <= high) {
+    const middle = (low + high) >> 1
+    const hash = hashes[middle] ?? 0
+    if (hash === wanted) return middle
+    if (hash < wanted) low = middle + 1
+    else high = middle - 1
+  }
+  return -1
+}
