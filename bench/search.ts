@@ -22,6 +22,8 @@ const { values } = parseArgs({
   options: {
     documents: { type: 'string', default: '100000' },
     queries: { type: 'string', default: '40' },
+    /** Questions of each kind that are asked before the measured ones. */
+    before: { type: 'string', default: '100' },
     folder: { type: 'string', default: tmpdir() },
     seed: { type: 'string', default: '1' },
     /** Only this one, measured in this process. */
@@ -74,7 +76,7 @@ async function measure(name: Name, subject: Subject, before: number): Promise<Me
   const times: [Kind, number][] = []
   let found = 0
   // A server has been asked before: other questions, so that code is compiled and pages are in memory.
-  for (const { text } of made.questions(Math.ceil(Number(values.queries) / 2), 1)) await subject.search(text)
+  for (const { text } of made.questions(Number(values.before), 1)) await subject.search(text)
   const cpu: number[] = []
   // Each question is asked once: none is answered from what was remembered of it.
   for (const { kind, text } of made.questions(Number(values.queries))) {
@@ -178,8 +180,8 @@ async function measureOne(name: Name): Promise<Measured> {
 /** Measures one of them in a process of its own. */
 async function measureApart(name: Name): Promise<Measured> {
   const flags = ['--expose-gc', `--max-old-space-size=${heap}`]
-  const { documents, queries, folder, seed } = values
-  const given = Object.entries({ documents, queries, folder, seed, subject: name }).map(
+  const { documents, queries, before, folder, seed } = values
+  const given = Object.entries({ documents, queries, before, folder, seed, subject: name }).map(
     ([key, value]) => `--${key}=${value}`,
   )
   const child = spawn(process.execPath, [...process.execArgv, ...flags, import.meta.filename, ...given], {
