@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { invalid, notFound } from '../core/errors.ts'
 import { mapped } from '../core/kit/groups.ts'
+import { jsonIn } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type {
   Change,
@@ -202,7 +203,7 @@ function cleanTools(tools: Tools, cleaner: Cleaner, seal: Seal): Tools {
     const text = JSON.stringify(value)
     const clean = await cleaner.whole({ text, mimeType: 'application/json' }, `${path}.json`, signal)
     if ('text' in clean && clean.text === text) return value
-    return cleanValue(parsed('text' in clean ? clean.text : '') ?? {}, 0) as Readonly<Record<string, unknown>>
+    return cleanValue(jsonIn('text' in clean ? clean.text : '') ?? {}, 0) as Readonly<Record<string, unknown>>
   }
   return {
     list: async (context) =>
@@ -243,11 +244,3 @@ function cleanTool({ title, description, meta, inputSchema, outputSchema, ...res
 
 /** Maximum depth of a schema. Deeper parts are left out. */
 const maxSchemaDepth = 64
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
