@@ -99,25 +99,21 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
       const part = await readRange(request, range, context)
       return part === undefined ? readWhole(request, context) : [part]
     },
-    ...(stat === undefined
-      ? {}
-      : {
-          stat: async (path, context) => {
-            if (isSecretPath(path)) throw notFound('a secret in the path')
-            return cleanEntry(await stat(path, context), seal)
-          },
-        }),
-    ...(complete === undefined
-      ? {}
-      : {
-          complete: async (request, context) => {
-            const completion = await complete(request, context)
-            return completion && cleanCompletion(completion)
-          },
-        }),
-    ...(prompts === undefined ? {} : { prompts: cleanPrompts(prompts, cleaner, seal) }),
-    ...(tools === undefined ? {} : { tools: cleanTools(tools, cleaner, seal) }),
-    ...(watch === undefined ? {} : { watch: async (signal) => named(await watch(signal)) }),
+    ...(stat && {
+      stat: async (path, context) => {
+        if (isSecretPath(path)) throw notFound('a secret in the path')
+        return cleanEntry(await stat(path, context), seal)
+      },
+    }),
+    ...(complete && {
+      complete: async (request, context) => {
+        const completion = await complete(request, context)
+        return completion && cleanCompletion(completion)
+      },
+    }),
+    ...(prompts && { prompts: cleanPrompts(prompts, cleaner, seal) }),
+    ...(tools && { tools: cleanTools(tools, cleaner, seal) }),
+    ...(watch && { watch: async (signal) => named(await watch(signal)) }),
   }
 }
 
@@ -150,9 +146,7 @@ function cleanPrompts(prompts: Prompts, cleaner: Cleaner, seal: Seal): Prompts {
   const { complete } = prompts
   return {
     ...prompts,
-    ...(complete === undefined
-      ? {}
-      : { complete: async (request, context) => cleanCompletion(await complete(request, context)) }),
+    ...(complete && { complete: async (request, context) => cleanCompletion(await complete(request, context)) }),
     list: async (context) =>
       (await prompts.list(context))
         .filter(({ path, name }) => !isSecretPath(path) && !isSecretPath(name))
@@ -176,15 +170,13 @@ function cleanFacts({ title, description, meta, arguments: declared, ...rest }: 
     ...rest,
     ...cleanWords({ title, description }),
     ...cleanMeta(meta),
-    ...(declared === undefined
-      ? {}
-      : {
-          arguments: declared.map(({ title, description, values, ...argument }) => ({
-            ...argument,
-            ...cleanWords({ title, description }),
-            ...(values === undefined ? {} : { values: values.filter((value) => redactPhrase(value) === value) }),
-          })),
-        }),
+    ...(declared && {
+      arguments: declared.map(({ title, description, values, ...argument }) => ({
+        ...argument,
+        ...cleanWords({ title, description }),
+        ...(values === undefined ? {} : { values: values.filter((value) => redactPhrase(value) === value) }),
+      })),
+    }),
   }
 }
 
@@ -236,9 +228,7 @@ function cleanTool({ title, description, meta, inputSchema, outputSchema, ...res
     ...(title === undefined ? {} : { title: redactPhrase(title) }),
     ...(description === undefined ? {} : { description: redactPhrase(description) }),
     ...cleanMeta(meta),
-    ...(outputSchema === undefined
-      ? {}
-      : { outputSchema: cleanValue(outputSchema, 0, maxSchemaDepth) as ProvidedTool['inputSchema'] }),
+    ...(outputSchema && { outputSchema: cleanValue(outputSchema, 0, maxSchemaDepth) as ProvidedTool['inputSchema'] }),
   }
 }
 

@@ -248,22 +248,18 @@ function alwaysCurrent(provider: Provider, renew: () => void, { changes, source 
       await catchUp()
       return provider.read(request, context)
     },
-    ...(stat === undefined
-      ? {}
-      : {
-          stat: async (path, context) => {
-            await catchUp()
-            return stat(path, context)
-          },
-        }),
-    ...(complete === undefined
-      ? {}
-      : {
-          complete: async (request, context) => {
-            await catchUp()
-            return complete(request, context)
-          },
-        }),
+    ...(stat && {
+      stat: async (path, context) => {
+        await catchUp()
+        return stat(path, context)
+      },
+    }),
+    ...(complete && {
+      complete: async (request, context) => {
+        await catchUp()
+        return complete(request, context)
+      },
+    }),
     close: async () => {
       const stop = await follow.begun()?.catch(() => undefined)
       stop?.()

@@ -106,15 +106,12 @@ export function auditedTool(tool: Tool, audit: Audit, facts: AuditedFacts): Tool
   const { app } = tool
   return {
     ...tool,
-    ...(app === undefined
-      ? {}
-      : {
-          app: {
-            uri: app.uri,
-            html: () =>
-              recorded('read', app.uri, undefined, app.html(), (html) => ({ bytes: Buffer.byteLength(html) })),
-          },
-        }),
+    ...(app && {
+      app: {
+        uri: app.uri,
+        html: () => recorded('read', app.uri, undefined, app.html(), (html) => ({ bytes: Buffer.byteLength(html) })),
+      },
+    }),
     call: (given, context, report) =>
       recorded('call', tool.name, context, tool.call(given, context, report), ({ failed }) =>
         failed === true ? { outcome: 'failed' } : {},
@@ -145,31 +142,27 @@ export function audited(view: View, audit: Audit, facts: AuditedFacts): View {
       recorded('complete', request.uriTemplate, options, view.complete(request, options), ({ values }) => ({
         items: values.length,
       })),
-    ...(prompts === undefined
-      ? {}
-      : {
-          prompts: {
-            ...prompts,
-            list: (query, options) => recorded('prompts', undefined, options, prompts.list(query, options), itemsOf),
-            get: (request, options) =>
-              recorded('prompt', request.name, options, prompts.get(request, options), ({ messages }) => ({
-                items: messages.length,
-              })),
-            complete: (request, options) =>
-              recorded('complete', request.name, options, prompts.complete(request, options), ({ values }) => ({
-                items: values.length,
-              })),
-          },
-        }),
-    ...(skills === undefined
-      ? {}
-      : {
-          skills: {
-            list: (query, options) => recorded('skills', undefined, options, skills.list(query, options), itemsOf),
-            get: (uri, options) => recorded('skill', uri, options, skills.get(uri, options), () => ({})),
-          },
-        }),
-    ...(subscribe === undefined ? {} : { subscribe: (listener) => auditedSubscription(subscribe(listener), record) }),
+    ...(prompts && {
+      prompts: {
+        ...prompts,
+        list: (query, options) => recorded('prompts', undefined, options, prompts.list(query, options), itemsOf),
+        get: (request, options) =>
+          recorded('prompt', request.name, options, prompts.get(request, options), ({ messages }) => ({
+            items: messages.length,
+          })),
+        complete: (request, options) =>
+          recorded('complete', request.name, options, prompts.complete(request, options), ({ values }) => ({
+            items: values.length,
+          })),
+      },
+    }),
+    ...(skills && {
+      skills: {
+        list: (query, options) => recorded('skills', undefined, options, skills.list(query, options), itemsOf),
+        get: (uri, options) => recorded('skill', uri, options, skills.get(uri, options), () => ({})),
+      },
+    }),
+    ...(subscribe && { subscribe: (listener) => auditedSubscription(subscribe(listener), record) }),
   }
 }
 
