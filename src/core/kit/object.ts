@@ -33,6 +33,11 @@ export function jsonIn(text: string): unknown {
   }
 }
 
+/** Returns the JSON Schema of an object with some properties. */
+export function objectSchema<P extends Members>(required: readonly string[], properties: P) {
+  return { type: 'object', properties, ...(required.length === 0 ? {} : { required }) } as const
+}
+
 /** Returns the value if it is an object, else an object without members. */
 export function objectOf(value: unknown): Members {
   return isObject(value) ? value : {}
