@@ -6,7 +6,7 @@ import { defined } from '../../core/kit/object.ts'
 import { directoryMimeType, type ResourceContent, type View } from '../../core/view.ts'
 import { lengthOf, writeContent, writeContentsJson } from '../operations/contents.ts'
 import { addSourceOptions, asked, type SourceOptions, withSource } from '../operations/source.ts'
-import { CommandError, exitCodeHelp, exitCodes, failed, misused } from '../terminal/exit.ts'
+import { CommandError, examples, exitCodes, failed, misused } from '../terminal/exit.ts'
 import { createOutput, formatSize, type Io, type Output } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { escapeText, readableUri } from '../terminal/text.ts'
@@ -44,15 +44,13 @@ export function define(command: Command, io: Io): void {
   addSourceOptions(command)
     .addHelpText(
       'after',
-      `
-Examples:
+      examples(`
   hikidashi read README.md                              a file here
   hikidashi read file:///docs/manual.md --lines 10-40
   hikidashi read logs/server.log --tail 50
   hikidashi read report.docx --as markdown -o report.md
   hikidashi read file:///docs/                          the listing of a directory
-  hikidashi read file:///docs/logo.png -o logo.png --url http://127.0.0.1:8787/mcp
-${exitCodeHelp}`,
+  hikidashi read file:///docs/logo.png -o logo.png --url http://127.0.0.1:8787/mcp`),
     )
     .action((uri: string, options: ReadOptions) => read(uri, options, io))
 }
