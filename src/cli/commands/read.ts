@@ -1,10 +1,11 @@
 import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { contentLength } from '../../core/entry.ts'
 import { isResourceError, type ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { directoryMimeType, type ResourceContent, type View } from '../../core/view.ts'
-import { lengthOf, writeContent, writeContentsJson } from '../operations/contents.ts'
+import { writeContent, writeContentsJson } from '../operations/contents.ts'
 import { addSourceOptions, asked, type SourceOptions, withSource } from '../operations/source.ts'
 import { CommandError, examples, exitCodes, failed, misused } from '../terminal/exit.ts'
 import { createOutput, formatSize, type Io, type Output } from '../terminal/io.ts'
@@ -135,7 +136,7 @@ async function writeTold(out: Output, content: ResourceContent, io: Io): Promise
   const progress = createProgress(
     { saysToTerminal: io.saysToTerminal, out },
     {
-      ...{ done: 0, total: lengthOf(content), what: '', format: formatSize },
+      ...{ done: 0, total: contentLength(content), what: '', format: formatSize },
     },
   )
   const told: Output = {
@@ -173,7 +174,7 @@ function headerOf(content: ResourceContent): string {
 }
 
 function describe(content: ResourceContent): string {
-  const length = lengthOf(content)
+  const length = contentLength(content)
   const whole = content.size !== undefined && content.size > length ? ` of ${formatSize(content.size)}` : ''
   const size = content.mimeType === directoryMimeType ? [] : [formatSize(length) + whole]
   return [content.mimeType ?? 'unknown type', ...size].join(', ')

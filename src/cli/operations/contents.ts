@@ -1,4 +1,5 @@
 import { type Body, openBody } from '../../core/body.ts'
+import { base64Of } from '../../core/entry.ts'
 import type { ResourceError } from '../../core/errors.ts'
 import type { ResourceContent, View } from '../../core/view.ts'
 import type { Output } from '../terminal/io.ts'
@@ -27,7 +28,7 @@ async function writeContentJson(out: Output, content: ResourceContent): Promise<
   }
   if ('bytes' in content) {
     const { bytes, ...facts } = content
-    return out.write(JSON.stringify({ ...facts, blob: base64(bytes) }))
+    return out.write(JSON.stringify({ ...facts, blob: base64Of(bytes) }))
   }
   const { stream, length: _, ...facts } = content
   await out.write(`${JSON.stringify(facts).slice(0, -1)},"blob":"`)
@@ -37,19 +38,9 @@ async function writeContentJson(out: Output, content: ResourceContent): Promise<
     const bytes = Buffer.concat([rest, chunk])
     const whole = bytes.length - (bytes.length % 3)
     rest = bytes.subarray(whole)
-    await out.write(base64(bytes.subarray(0, whole)))
+    await out.write(base64Of(bytes.subarray(0, whole)))
   }
-  await out.write(`${base64(rest)}"}`)
-}
-
-function base64(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
-}
-
-/** How many bytes a content has. */
-export function lengthOf(content: ResourceContent): number {
-  if ('text' in content) return Buffer.byteLength(content.text)
-  return 'bytes' in content ? content.bytes.length : content.length
+  await out.write(`${base64Of(rest)}"}`)
 }
 
 /** A content that is too large for an answer, as a stream of bytes. */

@@ -1,8 +1,9 @@
+import { contentLength } from '../../core/entry.ts'
 import { isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Posting, Tool } from '../../core/tool.ts'
-import type { CallOptions, Page, ReadResult, ResourceContent, Subscription, View } from '../../core/view.ts'
+import type { CallOptions, Page, ReadResult, Subscription, View } from '../../core/view.ts'
 
 /** The audit record of one request. It never contains the content of the answer, nor the token. */
 export interface AuditRecord {
@@ -199,10 +200,5 @@ function outcomeOf(error: unknown): string {
 }
 
 function bytesOf({ contents }: ReadResult): Answered {
-  return { bytes: contents.reduce((sum, content) => sum + byteLength(content), 0) }
-}
-
-function byteLength(content: ResourceContent): number {
-  if ('text' in content) return Buffer.byteLength(content.text)
-  return 'bytes' in content ? content.bytes.length : content.length
+  return { bytes: contents.reduce((sum, content) => sum + contentLength(content), 0) }
 }
