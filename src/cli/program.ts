@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { packageVersion } from './operations/command-line.ts'
-import { exitCodeHelp } from './terminal/exit.ts'
+import { examples } from './terminal/exit.ts'
 import { type Io, type Output, openFile, type ProcessIo } from './terminal/io.ts'
 import { coloursFor, isColourful } from './terminal/text.ts'
 
@@ -176,8 +176,7 @@ export async function createProgram(
     .showHelpAfterError('For help: hikidashi --help')
     .addHelpText(
       'after',
-      `
-Examples:
+      examples(`
   hikidashi ui                          look at this folder in a browser
   hikidashi add claude-code             let a host use it
   hikidashi serve . --http 8787         serve it at http://127.0.0.1:8787/mcp
@@ -185,8 +184,7 @@ Examples:
   hikidashi read README.md              one resource
   hikidashi doctor                      find out why something does not work
 
-Data goes to stdout, everything else to stderr. --json prints data for programs.
-${exitCodeHelp}`,
+Data goes to stdout, everything else to stderr. --json prints data for programs.`),
     )
   const isCommand = first !== undefined && Object.hasOwn(commands, first)
   const listed = isCommand ? inGroups.filter(([name]) => isNamed(name)) : inGroups

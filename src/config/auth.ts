@@ -39,8 +39,7 @@ const roleRule = z.strictObject({
     .describe('The name of a claim, or the path of a nested claim: ["realm_access", "roles"].'),
   map: z
     .record(text, z.union([role, z.array(role).min(1)]))
-    .exactOptional()
-    .describe('The roles for each value of the claim. Without this key, a value is itself the name of a role.'),
+    .optionalKey('The roles for each value of the claim. Without this key, a value is itself the name of a role.'),
 })
 
 const roles = z
@@ -80,47 +79,38 @@ const issuer = z
     audiences: z
       .array(text)
       .min(1)
-      .exactOptional()
-      .describe(
+      .optionalKey(
         'Accepted audiences: the claim `aud` of a token must contain one of these, exactly. By default the resource.',
       ),
-    jwks: endpoint.exactOptional().describe('The URL of the keys (JWKS), for access tokens that are JWTs.'),
+    jwks: endpoint.optionalKey('The URL of the keys (JWKS), for access tokens that are JWTs.'),
     introspection: z
       .strictObject({
         url: endpoint.describe('The introspection endpoint (RFC 7662).'),
         clientId: text.describe('The client id of hikidashi at this server.'),
         clientSecret: secret.describe('The secret of this client, as { "env": "NAME" } or { "file": "path" }.'),
       })
-      .exactOptional()
-      .describe('Token introspection, for opaque access tokens. At most one issuer can have this.'),
+      .optionalKey('Token introspection, for opaque access tokens. At most one issuer can have this.'),
     allowAddresses: allowAddresses.describe(
       'Addresses outside the internet to which the names in "jwks" and "introspection" may lead, such as "10.0.0.0/8". An IP address there and localhost are always allowed. By default none.',
     ),
     algorithms: z
       .array(algorithm)
       .min(1)
-      .exactOptional()
-      .describe('Allowed signature algorithms. By default all asymmetric algorithms.'),
+      .optionalKey('Allowed signature algorithms. By default all asymmetric algorithms.'),
     types: z
       .array(z.enum(['at+jwt', 'JWT']))
       .min(1)
-      .exactOptional()
-      .describe(
+      .optionalKey(
         'Accepted types of JWT. "JWT" is for issuers that do not use the type "at+jwt" of RFC 9068. By default ["at+jwt"].',
       ),
     clients: z
       .array(text)
       .min(1)
-      .exactOptional()
-      .describe('Accepts only tokens of these clients (`client_id`, `azp`). By default all clients.'),
-    maxAge: duration
-      .exactOptional()
-      .describe('Maximum age of a token since it was issued. By default until the token expires.'),
-    roles: roles
-      .exactOptional()
-      .describe(
-        'The roles that tokens give: names of roles that all tokens give, or claims whose values give roles. By default none.',
-      ),
+      .optionalKey('Accepts only tokens of these clients (`client_id`, `azp`). By default all clients.'),
+    maxAge: duration.optionalKey('Maximum age of a token since it was issued. By default until the token expires.'),
+    roles: roles.optionalKey(
+      'The roles that tokens give: names of roles that all tokens give, or claims whose values give roles. By default none.',
+    ),
   })
   .refine(({ jwks, introspection }) => jwks !== undefined || introspection !== undefined, {
     error: refusal(
@@ -131,11 +121,9 @@ const issuer = z
 
 export const auth = z
   .strictObject({
-    resource: endpoint
-      .exactOptional()
-      .describe(
-        'The URL of the MCP endpoint for clients, such as "https://context.example.org/mcp"; it is the audience of tokens. Required with issuers beyond the loopback interface. On the loopback interface the default is the address at which `serve` listens.',
-      ),
+    resource: endpoint.optionalKey(
+      'The URL of the MCP endpoint for clients, such as "https://context.example.org/mcp"; it is the audience of tokens. Required with issuers beyond the loopback interface. On the loopback interface the default is the address at which `serve` listens.',
+    ),
     issuers: z
       .array(issuer)
       .min(1)
@@ -148,8 +136,7 @@ export const auth = z
           'Keep "introspection" for one of them, and use "jwks" for the other.',
         ),
       })
-      .exactOptional()
-      .describe('The authorization servers whose access tokens are accepted.'),
+      .optionalKey('The authorization servers whose access tokens are accepted.'),
     scopes: z
       .array(
         z.union(
@@ -169,17 +156,13 @@ export const auth = z
         ),
       )
       .transform((rules) => rules.map((rule) => (typeof rule === 'string' ? { scopes: [rule] } : rule)))
-      .exactOptional()
-      .describe(
+      .optionalKey(
         'The scopes that tokens of issuers need, for every request or for some methods. Mounts can require more.',
       ),
     implies: z
       .record(scope, scopes)
-      .exactOptional()
-      .describe('The scopes that a broader scope includes: { "admin": ["files:read", "files:watch"] }.'),
-    tokens: text
-      .exactOptional()
-      .describe('The file in which `hikidashi token` keeps tokens, relative to the configuration file.'),
+      .optionalKey('The scopes that a broader scope includes: { "admin": ["files:read", "files:watch"] }.'),
+    tokens: text.optionalKey('The file in which `hikidashi token` keeps tokens, relative to the configuration file.'),
   })
   .refine(({ issuers, tokens }) => issuers !== undefined || tokens !== undefined, {
     error: refusal(

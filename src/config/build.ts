@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { type Catalog, createCatalog, type Mount } from '../core/catalog.ts'
 import { isResourceError } from '../core/errors.ts'
+import { doneOnce } from '../core/kit/chain.ts'
 import { defined } from '../core/kit/object.ts'
 import type { LongResultBounds, LongResults } from '../core/shared.ts'
 import { parseAddress } from '../core/uri.ts'
@@ -10,7 +11,6 @@ import type { OpeningState } from '../wrap/deferred.ts'
 import type { Config } from './load.ts'
 import { type DeferredMount, openLazily, openMount } from './open-mount.ts'
 import { hasTools, type PlannedMount } from './plan.ts'
-import type { MountConfig } from './schema.ts'
 
 /** The key for the versions of redacted contents. With the same key after a restart, an index stays valid. */
 function createVersionKey(
@@ -19,17 +19,10 @@ function createVersionKey(
   store: LazyStore | undefined,
 ): () => Promise<Uint8Array | undefined> {
   const isCompared = planned.some(({ config }) => config.provider === 'search')
-  let key: Promise<Uint8Array | undefined> | undefined
-  return () => {
-    if (cursorSecret !== undefined)
-      key ??= Promise.resolve(createHmac('sha256', cursorSecret).update('versions').digest())
-    else if (isCompared && store !== undefined)
-      key ??= keptKey(store).catch((error: unknown) => {
-        key = undefined
-        throw error
-      })
-    return key ?? Promise.resolve(undefined)
-  }
+  return doneOnce(async () => {
+    if (cursorSecret !== undefined) return createHmac('sha256', cursorSecret).update('versions').digest()
+    return isCompared && store !== undefined ? keptKey(store) : undefined
+  })
 }
 
 interface CatalogSettings extends Omit<MountSettings, 'store' | 'versionKey' | 'spill' | 'replicas'> {
@@ -172,17 +165,7 @@ async function sharedResults(store: LazyStore): Promise<(bounds: LongResultBound
 function refinedOnce(planned: PlannedMount): PlannedMount {
   const { refine } = planned
   if (refine === undefined) return planned
-  let refined: Promise<MountConfig> | undefined
-  return {
-    ...planned,
-    refine: () => {
-      refined ??= refine().catch((error: unknown) => {
-        refined = undefined
-        throw error
-      })
-      return refined
-    },
-  }
+  return { ...planned, refine: doneOnce(refine) }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { doneOnce } from '../core/kit/chain.ts'
 import type { Log } from '../core/log.ts'
 import type { Provider } from '../core/provider.ts'
 import type { LongResultBounds, LongResults, SharedChanges } from '../core/shared.ts'
@@ -20,19 +21,11 @@ export async function withReplicas(
 /** The log of changes in a store. Both are opened when they are first needed. */
 export function lazyChanges(store: LazyStore, log: Log): SharedChanges {
   let opened: SharedChanges | undefined
-  let opening: Promise<SharedChanges> | undefined
-  const open = (): Promise<SharedChanges> => {
-    opening ??= Promise.all([store.open(), import('../store/index.ts')])
-      .then(([kept, { createChangeLog }]) => {
-        opened = createChangeLog({ store: kept, log })
-        return opened
-      })
-      .catch((error: unknown) => {
-        opening = undefined
-        throw error
-      })
-    return opening
-  }
+  const open = doneOnce(async () => {
+    const [kept, { createChangeLog }] = await Promise.all([store.open(), import('../store/index.ts')])
+    opened = createChangeLog({ store: kept, log })
+    return opened
+  })
   return {
     publish: async (source, changes) =>
       open().then(
@@ -46,7 +39,7 @@ export function lazyChanges(store: LazyStore, log: Log): SharedChanges {
       return opened?.behind ?? false
     },
     close: async () => {
-      const log = await opening?.catch(() => undefined)
+      const log = await open.begun()?.catch(() => undefined)
       await log?.close()
     },
   }
@@ -54,23 +47,17 @@ export function lazyChanges(store: LazyStore, log: Log): SharedChanges {
 
 /** The long results of tools in a store. Both are opened when they are first needed. */
 export function lazyResults(store: LazyStore, bounds: LongResultBounds): LongResults {
-  let opening: Promise<LongResults> | undefined
-  const open = (): Promise<LongResults> => {
-    opening ??= Promise.all([store.open(), import('../store/index.ts')])
-      .then(([kept, { resultsInStore }]) => resultsInStore(kept, bounds))
-      .catch((error: unknown) => {
-        opening = undefined
-        throw error
-      })
-    return opening
-  }
+  const open = doneOnce(async () => {
+    const [kept, { resultsInStore }] = await Promise.all([store.open(), import('../store/index.ts')])
+    return resultsInStore(kept, bounds)
+  })
   return {
     put: async (owner, files) => (await open()).put(owner, files),
     list: async (owner) => (await open()).list(owner),
     get: async (owner, id) => (await open()).get(owner, id),
     body: async (owner, id, name) => (await open()).body(owner, id, name),
     close: async () => {
-      const results = await opening?.catch(() => undefined)
+      const results = await open.begun()?.catch(() => undefined)
       await results?.close()
     },
   }

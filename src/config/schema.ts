@@ -57,34 +57,27 @@ const profile = z.strictObject({
   name: names.describe(
     'The name that the client sends, such as "Zed" or "cursor-*": "*" stands for any text, and case makes no difference.',
   ),
-  version: names.exactOptional().describe('The version that the client sends, such as "1.*". By default any.'),
+  version: names.optionalKey('The version that the client sends, such as "1.*". By default any.'),
   tools: z
     .union([z.boolean(), z.literal('chatgpt')], {
       error: refusal('This is not a choice of tools.', 'Write true, false or "chatgpt".'),
     })
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'true: the client gets the tools that read resources; "chatgpt": it gets only the tools search and fetch. By default as `clients.tools`.',
     ),
   list: z
     .strictObject({
-      mounts: z
-        .array(text)
-        .min(1)
-        .exactOptional()
-        .describe('The addresses of the mounts that the client sees. By default all.'),
-      match: globs.exactOptional().describe('Globs of the paths that the client sees. By default all.'),
+      mounts: z.array(text).min(1).optionalKey('The addresses of the mounts that the client sees. By default all.'),
+      match: globs.optionalKey('Globs of the paths that the client sees. By default all.'),
       most: z
         .union([z.int().min(1), z.literal('all')], {
           error: refusal('This is not a number of resources.', 'Write a whole number, at least 1, or "all".'),
         })
-        .exactOptional()
-        .describe(
+        .optionalKey(
           'Maximum number of listed resources, the most important first; "all" ignores the known limit of a host. By default the known limit of the host, else all.',
         ),
     })
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'The resources that the client sees in lists, directories and completions. This is not an access rule: the client can still read the other resources by URI.',
     ),
 })
@@ -92,48 +85,40 @@ const profile = z.strictObject({
 export const clients = z.strictObject({
   tools: z
     .enum(['auto', 'on', 'off', 'chatgpt'])
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Which clients get the tools list_resources, browse_directory, read_resource, search_resources, browse and assemble_context. "on": all clients; "off": only the explorer; "auto": all clients, except those whose model is known to list, read and search resources by itself (ChatGPT also gets search and fetch); "chatgpt": all clients get the tools search and fetch instead, as ChatGPT connectors require. By default "auto".',
     ),
   profiles: z
     .array(profile)
-    .exactOptional()
-    .describe('Settings for some clients, by the name that they send. The first match applies.'),
+    .optionalKey('Settings for some clients, by the name that they send. The first match applies.'),
 })
 
 /** The settings of a configuration beside its mounts. */
 export const settingsShape = {
-  $schema: z.string().exactOptional().describe('The path or URL of the JSON schema, for editors.'),
-  name: text.exactOptional().describe('The name of the server that clients see. By default "hikidashi".'),
-  instructions: text
-    .exactOptional()
-    .describe(
-      'The text that clients may give to a model about this server. By default a text of at most 120 words: which mounts there are, and how to search and read them.',
-    ),
+  $schema: z.string().optionalKey('The path or URL of the JSON schema, for editors.'),
+  name: text.optionalKey('The name of the server that clients see. By default "hikidashi".'),
+  instructions: text.optionalKey(
+    'The text that clients may give to a model about this server. By default a text of at most 120 words: which mounts there are, and how to search and read them.',
+  ),
   overview: z
     .boolean()
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Lists hikidashi://overview first: a resource that describes the mounts, their size and how current they are. By default true.',
     ),
-  http: http.exactOptional().describe('Settings for HTTP.'),
-  clients: clients.exactOptional().describe('Settings for clients, by the name that they send.'),
+  http: http.optionalKey('Settings for HTTP.'),
+  clients: clients.optionalKey('Settings for clients, by the name that they send.'),
   context: z
     .strictObject({
       prompt: z
         .boolean()
-        .exactOptional()
-        .describe(
+        .optionalKey(
           'Offers the prompt `assemble_context`, which asks a question together with the resources that help with it. By default true.',
         ),
     })
-    .exactOptional()
-    .describe('Contexts that are assembled for clients.'),
+    .optionalKey('Contexts that are assembled for clients.'),
   roles: z
     .array(text)
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'The roles of callers that do not authenticate: on stdio, and over HTTP without `http.auth`. By default none.',
     ),
   audit: z
@@ -141,78 +126,59 @@ export const settingsShape = {
       file: text.describe(
         'The file of the records, one record a line. A relative path starts at the configuration file.',
       ),
-      maxBytes: size
-        .exactOptional()
-        .describe('Size at which the file is renamed to FILE.1 and a new one begins. By default "64MiB".'),
-      keep: z.int().min(0).exactOptional().describe('How many renamed files are kept. By default 5.'),
+      maxBytes: size.optionalKey(
+        'Size at which the file is renamed to FILE.1 and a new one begins. By default "64MiB".',
+      ),
+      keep: z.int().min(0).optionalKey('How many renamed files are kept. By default 5.'),
     })
-    .exactOptional()
-    .describe('The audit log: a record of each access with caller, URI and outcome, without content and tokens.'),
+    .optionalKey('The audit log: a record of each access with caller, URI and outcome, without content and tokens.'),
   pages: z
     .strictObject({
-      first: count.exactOptional().describe('Number of entries on the first page of a list. By default 1024.'),
-      most: count
-        .exactOptional()
-        .describe('Each next page has 32 times as many entries, up to this number. By default 16000.'),
-      bytes: size.exactOptional().describe('Approximate maximum size of a page. By default "4MiB".'),
-      scan: count
-        .exactOptional()
-        .describe('Maximum number of entries that are looked at for one page. By default 100000.'),
+      first: count.optionalKey('Number of entries on the first page of a list. By default 1024.'),
+      most: count.optionalKey('Each next page has 32 times as many entries, up to this number. By default 16000.'),
+      bytes: size.optionalKey('Approximate maximum size of a page. By default "4MiB".'),
+      scan: count.optionalKey('Maximum number of entries that are looked at for one page. By default 100000.'),
     })
-    .exactOptional()
-    .describe('The length of the pages of lists.'),
+    .optionalKey('The length of the pages of lists.'),
   changes: z
     .strictObject({
-      perSubscription: count
-        .exactOptional()
-        .describe(
-          'Maximum number of URIs of one subscription: one `subscriptions/listen`, or all of a session or pipe. By default 1000.',
-        ),
-      perPrincipal: count
-        .exactOptional()
-        .describe('Maximum number of URIs of all subscriptions of one principal. By default 20000.'),
-      total: count.exactOptional().describe('Maximum number of URIs of all subscriptions. By default 200000.'),
-      subscriptions: count
-        .exactOptional()
-        .describe('Maximum number of subscriptions of one principal. By default 1000.'),
-      totalSubscriptions: count.exactOptional().describe('Maximum number of subscriptions. By default 10000.'),
+      perSubscription: count.optionalKey(
+        'Maximum number of URIs of one subscription: one `subscriptions/listen`, or all of a session or pipe. By default 1000.',
+      ),
+      perPrincipal: count.optionalKey(
+        'Maximum number of URIs of all subscriptions of one principal. By default 20000.',
+      ),
+      total: count.optionalKey('Maximum number of URIs of all subscriptions. By default 200000.'),
+      subscriptions: count.optionalKey('Maximum number of subscriptions of one principal. By default 1000.'),
+      totalSubscriptions: count.optionalKey('Maximum number of subscriptions. By default 10000.'),
     })
-    .exactOptional()
-    .describe('Limits of subscriptions.'),
+    .optionalKey('Limits of subscriptions.'),
   spill: z
     .strictObject({
-      tokens: count
-        .exactOptional()
-        .describe(
-          'Approximate number of tokens above which the result of a tool is kept as a resource. By default 8000.',
-        ),
-      keep: interval.exactOptional().describe('How long such a result is kept. By default "1h".'),
-      maxResults: count
-        .exactOptional()
-        .describe('Maximum number of results of one principal; the oldest are dropped. By default 100.'),
-      maxBytes: size.exactOptional().describe('Maximum size of all results of one principal. By default "16MiB".'),
-      maxTotalBytes: size
-        .exactOptional()
-        .describe('Maximum size of all results of all principals. By default "64MiB".'),
+      tokens: count.optionalKey(
+        'Approximate number of tokens above which the result of a tool is kept as a resource. By default 8000.',
+      ),
+      keep: interval.optionalKey('How long such a result is kept. By default "1h".'),
+      maxResults: count.optionalKey(
+        'Maximum number of results of one principal; the oldest are dropped. By default 100.',
+      ),
+      maxBytes: size.optionalKey('Maximum size of all results of one principal. By default "16MiB".'),
+      maxTotalBytes: size.optionalKey('Maximum size of all results of all principals. By default "64MiB".'),
     })
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Long results of the tools of other servers ("tools" of a remote mount). They are kept at spill://results: in memory, or with "replicas" in the store.',
     ),
-  store: store
-    .exactOptional()
-    .describe('The database of the server itself: results, its own measurements, and the index of searches.'),
+  store: store.optionalKey(
+    'The database of the server itself: results, its own measurements, and the index of searches.',
+  ),
   replicas: z
     .boolean()
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Set this if several processes serve this configuration at once. They tell each other of changes through the store, and one at a time polls each source. They need the same "store" and the same "cursorSecret". By default false.',
     ),
-  cursorSecret: cursorSecrets
-    .exactOptional()
-    .describe(
-      'The secret that authenticates the cursors of lists, as { "env": "NAME" } or { "file": "path" }. In a list of up to four, the first secret makes cursors and all of them verify cursors, so that you can replace a secret while clients hold cursors. Replicas need the same secret. By default a new secret at each start, which invalidates the cursors that clients hold.',
-    ),
+  cursorSecret: cursorSecrets.optionalKey(
+    'The secret that authenticates the cursors of lists, as { "env": "NAME" } or { "file": "path" }. In a list of up to four, the first secret makes cursors and all of them verify cursors, so that you can replace a secret while clients hold cursors. Replicas need the same secret. By default a new secret at each start, which invalidates the cursors that clients hold.',
+  ),
 }
 
 /** Returns the schema of `mounts`, by the schema of a mount. */

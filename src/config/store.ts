@@ -11,29 +11,23 @@ import type { Finding } from './problem.ts'
 /** Settings of the store: a database for the data that the server itself keeps. */
 export const store = z
   .strictObject({
-    sqlite: text
-      .exactOptional()
-      .describe(
-        'The file of an SQLite database; it is created if it is missing. A relative path starts at the configuration file. By default a file in the state folder of the user, for the folder of the configuration file.',
-      ),
-    postgres: secret
-      .exactOptional()
-      .describe(
-        'The URL of a PostgreSQL database, which replicas can share, as { "env": "NAME" } or { "file": "path" }.',
-      ),
+    sqlite: text.optionalKey(
+      'The file of an SQLite database; it is created if it is missing. A relative path starts at the configuration file. By default a file in the state folder of the user, for the folder of the configuration file.',
+    ),
+    postgres: secret.optionalKey(
+      'The URL of a PostgreSQL database, which replicas can share, as { "env": "NAME" } or { "file": "path" }.',
+    ),
     schema: z
       .string()
       .regex(/^[a-z_][a-z0-9_]{0,62}$/, {
         error: refusal('This is not the name of a schema.', 'Write one of a-z, 0-9 and _, such as "hikidashi".'),
       })
-      .exactOptional()
-      .describe('The PostgreSQL schema of the tables. By default "hikidashi".'),
+      .optionalKey('The PostgreSQL schema of the tables. By default "hikidashi".'),
     connections: z
       .int()
       .min(1)
       .max(100)
-      .exactOptional()
-      .describe('Maximum number of connections to PostgreSQL, besides the one that listens. By default 8.'),
+      .optionalKey('Maximum number of connections to PostgreSQL, besides the one that listens. By default 8.'),
   })
   .refine(({ sqlite, postgres }) => sqlite === undefined || postgres === undefined, {
     error: refusal('There are two stores.', 'Remove "sqlite" or "postgres".'),

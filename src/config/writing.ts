@@ -1,5 +1,6 @@
 import type { Catalog, Mount } from '../core/catalog.ts'
 import { invalid, isResourceError, notFound } from '../core/errors.ts'
+import { objectSchema } from '../core/kit/object.ts'
 import type { Context, Principal, Provider } from '../core/provider.ts'
 import type { JsonObject, Posting, Recording, Stored, Tool } from '../core/tool.ts'
 import { formatUri, parseAddress } from '../core/uri.ts'
@@ -74,17 +75,13 @@ function uriOf({ address }: WritableMount, id: string): string {
   return formatUri(parseAddress(address), `results/${id}`)
 }
 
-const outputSchema: JsonObject = {
-  type: 'object',
-  properties: {
-    uri: { type: 'string', description: 'Where it can be read.' },
-    id: { type: 'string' },
-    status: { type: 'string', enum: ['created', 'replaced', 'unchanged'] },
-    created: { type: 'string' },
-    expires: { type: 'string' },
-  },
-  required: ['uri', 'id', 'status', 'created'],
-}
+const outputSchema: JsonObject = objectSchema(['uri', 'id', 'status', 'created'], {
+  uri: { type: 'string', description: 'Where it can be read.' },
+  id: { type: 'string' },
+  status: { type: 'string', enum: ['created', 'replaced', 'unchanged'] },
+  created: { type: 'string' },
+  expires: { type: 'string' },
+})
 
 /** Creates the tool that saves a result. With several writable mounts, it has an argument for the mount. */
 function saveTool(mounts: readonly WritableMount[], put: Put): Tool {

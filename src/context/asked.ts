@@ -1,5 +1,5 @@
 import { invalid } from '../core/errors.ts'
-import { defined } from '../core/kit/object.ts'
+import { defined, objectSchema } from '../core/kit/object.ts'
 import { type Arguments, argumentsIn, type JsonObject } from '../core/tool.ts'
 import { encodings } from './tokens.ts'
 import { type AssembleOptions, formats, levels, type ManifestEntry, type Pin } from './types.ts'
@@ -15,85 +15,71 @@ const audiences = ['user', 'assistant'] as const
 const uriSchema = { type: 'string', maxLength: most.uri }
 
 /** The arguments of `assemble_context`. */
-export const inputSchema: JsonObject = {
-  type: 'object',
-  properties: {
-    query: { type: 'string', maxLength: most.query, description: 'What the context is for, in words.' },
-    budget: {
-      anyOf: [{ type: 'integer', minimum: 0, maximum: most.budget }, { type: 'string' }],
-      description: `How many tokens the answer has at most: 8000, or "8k". By default ${otherwise.budget}.`,
-    },
-    pins: {
-      type: 'array',
-      maxItems: most.pins,
-      items: {
-        anyOf: [
-          uriSchema,
-          {
-            type: 'object',
-            properties: { uri: uriSchema, level: { type: 'string', enum: levels } },
-            required: ['uri'],
-          },
-        ],
-      },
-      description:
-        'URIs that have to be there, in full; or { "uri", "level" } for exactly that level: "link", "outline", "windows" (what is around the words of the query) or "full".',
-    },
-    excludes: {
-      type: 'array',
-      maxItems: most.excludes,
-      items: uriSchema,
-      description: 'URIs that are left out. One that ends in "/" stands for all below it.',
-    },
-    mounts: {
-      type: 'array',
-      maxItems: most.mounts,
-      items: uriSchema,
-      description: 'Only from these places: addresses such as browse_directory shows. By default all.',
-    },
-    pins_only: { type: 'boolean', description: 'Take the pins and nothing else. By default false.' },
-    format: { type: 'string', enum: formats, description: 'How it is written. By default "markdown".' },
-    encoding: { type: 'string', enum: encodings, description: 'How tokens are counted. By default "o200k_base".' },
-    audience: { type: 'string', enum: audiences, description: 'For whom it is. By default "assistant".' },
-    reserve: {
-      type: 'number',
-      minimum: 0,
-      maximum: 0.5,
-      description: 'The share of the budget to leave free. By default 0.03.',
-    },
-    half_life_days: {
-      type: 'number',
-      description: 'The age at which the weight of what is new has halved. By default 30.',
-    },
-    now: { type: 'string', description: 'The time from which ages count, as in RFC 3339. By default now.' },
-    earlier: {
-      type: 'array',
-      maxItems: most.earlier,
-      items: {
-        type: 'object',
-        properties: { uri: uriSchema, level: { type: 'string', enum: levels } },
-        required: ['uri', 'level'],
-      },
-      description:
-        'The "manifest" of an earlier answer: the front of the text stays as it was there, as far as that costs little, so that a prompt cache has it.',
-    },
-    suggest: {
-      type: 'boolean',
-      description:
-        'Only tell what would be chosen from, best first, without reading and counting all of it. By default false.',
-    },
-    limit: {
-      type: 'integer',
-      minimum: 1,
-      maximum: most.suggested,
-      description: `With suggest: how many. By default ${otherwise.suggested}.`,
-    },
-    measure: {
-      type: 'boolean',
-      description: 'Only tell how many tokens each pin takes at each level, whether they fit or not. By default false.',
-    },
+export const inputSchema: JsonObject = objectSchema([], {
+  query: { type: 'string', maxLength: most.query, description: 'What the context is for, in words.' },
+  budget: {
+    anyOf: [{ type: 'integer', minimum: 0, maximum: most.budget }, { type: 'string' }],
+    description: `How many tokens the answer has at most: 8000, or "8k". By default ${otherwise.budget}.`,
   },
-}
+  pins: {
+    type: 'array',
+    maxItems: most.pins,
+    items: {
+      anyOf: [uriSchema, objectSchema(['uri'], { uri: uriSchema, level: { type: 'string', enum: levels } })],
+    },
+    description:
+      'URIs that have to be there, in full; or { "uri", "level" } for exactly that level: "link", "outline", "windows" (what is around the words of the query) or "full".',
+  },
+  excludes: {
+    type: 'array',
+    maxItems: most.excludes,
+    items: uriSchema,
+    description: 'URIs that are left out. One that ends in "/" stands for all below it.',
+  },
+  mounts: {
+    type: 'array',
+    maxItems: most.mounts,
+    items: uriSchema,
+    description: 'Only from these places: addresses such as browse_directory shows. By default all.',
+  },
+  pins_only: { type: 'boolean', description: 'Take the pins and nothing else. By default false.' },
+  format: { type: 'string', enum: formats, description: 'How it is written. By default "markdown".' },
+  encoding: { type: 'string', enum: encodings, description: 'How tokens are counted. By default "o200k_base".' },
+  audience: { type: 'string', enum: audiences, description: 'For whom it is. By default "assistant".' },
+  reserve: {
+    type: 'number',
+    minimum: 0,
+    maximum: 0.5,
+    description: 'The share of the budget to leave free. By default 0.03.',
+  },
+  half_life_days: {
+    type: 'number',
+    description: 'The age at which the weight of what is new has halved. By default 30.',
+  },
+  now: { type: 'string', description: 'The time from which ages count, as in RFC 3339. By default now.' },
+  earlier: {
+    type: 'array',
+    maxItems: most.earlier,
+    items: objectSchema(['uri', 'level'], { uri: uriSchema, level: { type: 'string', enum: levels } }),
+    description:
+      'The "manifest" of an earlier answer: the front of the text stays as it was there, as far as that costs little, so that a prompt cache has it.',
+  },
+  suggest: {
+    type: 'boolean',
+    description:
+      'Only tell what would be chosen from, best first, without reading and counting all of it. By default false.',
+  },
+  limit: {
+    type: 'integer',
+    minimum: 1,
+    maximum: most.suggested,
+    description: `With suggest: how many. By default ${otherwise.suggested}.`,
+  },
+  measure: {
+    type: 'boolean',
+    description: 'Only tell how many tokens each pin takes at each level, whether they fit or not. By default false.',
+  },
+})
 
 /** Parsed arguments of a call. */
 export interface Asked {

@@ -1,5 +1,5 @@
 import { invalid, isResourceError, ResourceError } from '../core/errors.ts'
-import { defined } from '../core/kit/object.ts'
+import { defined, objectSchema } from '../core/kit/object.ts'
 import type { Principal } from '../core/provider.ts'
 import { type JsonObject, readOnly, type Tool } from '../core/tool.ts'
 import type { View } from '../core/view.ts'
@@ -76,21 +76,13 @@ const count = { type: 'integer' }
 const texts = { type: 'array', items: text }
 const level = { type: 'string', enum: levels }
 
-const explanation = {
-  type: 'object',
-  properties: {
-    score: { type: 'number', description: 'The product of the factors.' },
-    factors: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: { name: text, value: { type: 'number' }, because: text },
-        required: ['name', 'value', 'because'],
-      },
-    },
+const explanation = objectSchema(['score', 'factors'], {
+  score: { type: 'number', description: 'The product of the factors.' },
+  factors: {
+    type: 'array',
+    items: objectSchema(['name', 'value', 'because'], { name: text, value: { type: 'number' }, because: text }),
   },
-  required: ['score', 'factors'],
-}
+})
 
 const facts = {
   uri: text,
@@ -110,75 +102,71 @@ const arrayOf = (properties: JsonObject, required: readonly string[], descriptio
   items: { type: 'object', properties, required: ['uri', ...required] },
 })
 
-const outputSchema: JsonObject = {
-  type: 'object',
-  properties: {
-    text: { ...text, description: 'The context, unless the format is "mcp": then it is the content.' },
-    tokens: { ...count, description: 'What it has, exactly. With measure: what all pins together take.' },
-    budget: count,
-    usable: { ...count, description: 'With measure: the budget less the reserve.' },
-    frame: { ...count, description: 'With measure: what the note around the resources takes, once.' },
-    fits: { type: 'boolean', description: 'With measure: whether all pins fit.' },
-    encoding: text,
-    format: text,
-    now: text,
-    query: text,
-    pins: arrayOf({ uri: text, level }, [], 'As they were asked for, like what follows.'),
-    pinsOnly: { type: 'boolean' },
-    excludes: texts,
-    mounts: texts,
-    audience: text,
-    reserve: { type: 'number' },
-    halfLife: { type: 'number', description: 'In milliseconds.' },
-    sha256: { ...text, description: 'Of the text, in UTF-8.' },
-    items: arrayOf(
-      {
-        ...facts,
-        level,
-        tokens: count,
-        levels: {
-          type: 'object',
-          properties: Object.fromEntries(levels.map((name) => [name, count])),
-          description: 'What it takes at each level that there is of it.',
-        },
-        missing: { type: 'boolean', description: 'With measure: it is not there, or may not be seen.' },
+const outputSchema: JsonObject = objectSchema(['notes'], {
+  text: { ...text, description: 'The context, unless the format is "mcp": then it is the content.' },
+  tokens: { ...count, description: 'What it has, exactly. With measure: what all pins together take.' },
+  budget: count,
+  usable: { ...count, description: 'With measure: the budget less the reserve.' },
+  frame: { ...count, description: 'With measure: what the note around the resources takes, once.' },
+  fits: { type: 'boolean', description: 'With measure: whether all pins fit.' },
+  encoding: text,
+  format: text,
+  now: text,
+  query: text,
+  pins: arrayOf({ uri: text, level }, [], 'As they were asked for, like what follows.'),
+  pinsOnly: { type: 'boolean' },
+  excludes: texts,
+  mounts: texts,
+  audience: text,
+  reserve: { type: 'number' },
+  halfLife: { type: 'number', description: 'In milliseconds.' },
+  sha256: { ...text, description: 'Of the text, in UTF-8.' },
+  items: arrayOf(
+    {
+      ...facts,
+      level,
+      tokens: count,
+      levels: {
+        type: 'object',
+        properties: Object.fromEntries(levels.map((name) => [name, count])),
+        description: 'What it takes at each level that there is of it.',
       },
-      ['level', 'tokens', 'notes'],
-      'What was taken, or measured.',
-    ),
-    omitted: arrayOf(
-      { uri: text, reason: text, of: text, tokens: count, explanation },
-      ['reason'],
-      'What was left out, best first, and why: budget, count, duplicate, unreadable.',
-    ),
-    omittedTotal: count,
-    manifest: arrayOf(
-      {
-        uri: text,
-        level,
-        tokens: count,
-        sha256: text,
-        ranges: {
-          type: 'array',
-          items: { type: 'object', properties: { start: count, end: count }, required: ['start', 'end'] },
-        },
-        modified: text,
-        version: text,
-        prefix: { ...text, description: 'Of the SHA-256 of the text up to the end of this: the first 16 digits.' },
-      },
-      ['level', 'tokens'],
-      'How each was when it was read.',
-    ),
-    reusedPrefixTokens: {
-      ...count,
-      description: 'With earlier: how many tokens in front are those of the earlier text, up to the end of a resource.',
+      missing: { type: 'boolean', description: 'With measure: it is not there, or may not be seen.' },
     },
-    suggestions: arrayOf(facts, ['name', 'required', 'explanation'], 'With suggest: what would be chosen from.'),
-    total: { ...count, description: 'With suggest: how many there are in all.' },
-    notes: { ...texts, description: 'Why there may be more to find.' },
+    ['level', 'tokens', 'notes'],
+    'What was taken, or measured.',
+  ),
+  omitted: arrayOf(
+    { uri: text, reason: text, of: text, tokens: count, explanation },
+    ['reason'],
+    'What was left out, best first, and why: budget, count, duplicate, unreadable.',
+  ),
+  omittedTotal: count,
+  manifest: arrayOf(
+    {
+      uri: text,
+      level,
+      tokens: count,
+      sha256: text,
+      ranges: {
+        type: 'array',
+        items: { type: 'object', properties: { start: count, end: count }, required: ['start', 'end'] },
+      },
+      modified: text,
+      version: text,
+      prefix: { ...text, description: 'Of the SHA-256 of the text up to the end of this: the first 16 digits.' },
+    },
+    ['level', 'tokens'],
+    'How each was when it was read.',
+  ),
+  reusedPrefixTokens: {
+    ...count,
+    description: 'With earlier: how many tokens in front are those of the earlier text, up to the end of a resource.',
   },
-  required: ['notes'],
-}
+  suggestions: arrayOf(facts, ['name', 'required', 'explanation'], 'With suggest: what would be chosen from.'),
+  total: { ...count, description: 'With suggest: how many there are in all.' },
+  notes: { ...texts, description: 'Why there may be more to find.' },
+})
 
 /** A fair semaphore: shares take turns, however many tasks each brings. */
 interface Turns {

@@ -132,52 +132,16 @@ export function withSignalOf<T extends object>(object: { readonly signal: AbortS
   return abort === undefined ? { signal: object.signal, ...members } : Object.assign(new WithLateSignal(abort), members)
 }
 
-/**
- * Things of a moment, such as the requests in flight, in no order. A `Set` makes a new table after some additions and removals, and each old one still points
- * to its members and to the next table. Once one of them is in the old generation of the heap, everything that was in any of them stays there until
- * the next full garbage collection: a quarter of what small reads left there. An array leaves nothing behind.
- */
-export class Bag<T extends Member> implements Iterable<T> {
-  readonly #members: T[] = []
-
-  get size(): number {
-    return this.#members.length
-  }
-
-  /** Adds a member that is in no bag. */
-  add(member: T): void {
-    member.place = this.#members.length
-    this.#members.push(member)
-  }
-
-  /** Removes a member, if it is there. */
-  delete(member: T): void {
-    const { place } = member
-    if (place === undefined || this.#members[place] !== member) return
-    const last = this.#members.pop()
-    if (last !== undefined && last !== member) {
-      this.#members[place] = last
-      last.place = place
-    }
-    member.place = undefined
-  }
-
-  /** Iterates over the members as they are at the moment: they may leave meanwhile. */
-  [Symbol.iterator](): Iterator<T> {
-    return [...this.#members].values()
-  }
-}
-
-interface Member {
-  /** Index in its bag, set by the bag. */
-  place?: number | undefined
-}
-
 /** A request with a time-out. */
-export interface Timed extends Member {
+export interface Timed {
   readonly onOver: () => void
-  /** Set when it begins. */
-  begunMs?: number
+  /**
+   * Set when it begins: `process.uptime()`, a clock that is never set back. Node loads `performance` when it is first used, which a start
+   * would wait for.
+   */
+  begunSeconds?: number
+  /** Index among the requests in flight. */
+  place?: number | undefined
 }
 
 /** The requests in flight. Ends those that take longer than a time-out, with one timer for all of them. */
@@ -189,36 +153,51 @@ export interface Overdue<T extends Timed> extends Iterable<T> {
   end(request: T): void
 }
 
-/** A clock that is never set back, in milliseconds. Node loads `performance` when it is first used, which a start would wait for. */
-const nowMs = () => process.uptime() * 1000
-
 export function createOverdue<T extends Timed>(timeoutMs: number): Overdue<T> {
-  const running = new Bag<T>()
+  /**
+   * In no order. A `Set` makes a new table after some additions and removals, and each old one still points to its members and to the next
+   * table. Once one of them is in the old generation of the heap, everything that was in any of them stays there until the next full garbage
+   * collection: a quarter of what small reads left there. An array leaves nothing behind.
+   */
+  const running: T[] = []
   let timer: NodeJS.Timeout | undefined
+
+  const end = (request: T): void => {
+    const { place } = request
+    if (place === undefined || running[place] !== request) return
+    request.place = undefined
+    const last = running.pop()
+    if (last !== undefined && last !== request) {
+      running[place] = last
+      last.place = place
+    }
+    // The timer goes on for the next request, but does not keep the process alive.
+    if (running.length === 0) timer?.unref()
+  }
+
   const look = () => {
-    const now = nowMs()
-    for (const request of running) {
-      if (now - (request.begunMs ?? now) < timeoutMs) continue
-      running.delete(request)
+    const now = process.uptime()
+    // A copy, because requests end meanwhile.
+    for (const request of [...running]) {
+      if ((now - (request.begunSeconds ?? now)) * 1000 < timeoutMs) continue
+      end(request)
       request.onOver()
     }
-    if (running.size > 0) return
+    if (running.length > 0) return
     clearInterval(timer)
     timer = undefined
   }
+
   return {
     timeoutMs,
     begin: (request) => {
-      request.begunMs = nowMs()
-      running.add(request)
+      request.begunSeconds = process.uptime()
+      request.place = running.length
+      running.push(request)
       if (timer === undefined) timer = setInterval(look, Math.max(1, Math.ceil(timeoutMs / 8)))
-      else if (running.size === 1) timer.ref()
+      else if (running.length === 1) timer.ref()
     },
-    end: (request) => {
-      running.delete(request)
-      // The timer goes on for the next request, but does not keep the process alive.
-      if (running.size === 0) timer?.unref()
-    },
-    [Symbol.iterator]: () => running[Symbol.iterator](),
+    end,
+    [Symbol.iterator]: () => [...running].values(),
   }
 }

@@ -72,6 +72,19 @@ export type Content = ContentFacts &
     | { readonly stream: AsyncIterable<Uint8Array>; readonly length: number }
   )
 
+/** Returns the length of a content in bytes; of a text, in UTF-8. */
+export function contentLength(
+  content: { readonly text: string } | { readonly bytes: Uint8Array } | { readonly length: number },
+): number {
+  if ('text' in content) return Buffer.byteLength(content.text)
+  return 'bytes' in content ? content.bytes.length : content.length
+}
+
+/** Returns bytes in base64, without a copy of them. */
+export function base64Of(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
+}
+
 /** An entry with its URI, as a client sees it. `modified` is in milliseconds since 1970 (UTC). */
 export interface Resource extends Description {
   readonly uri: string

@@ -1,4 +1,4 @@
-import { isObject } from './kit/object.ts'
+import { isObject, jsonIn } from './kit/object.ts'
 import { type Origin, originOf } from './meta.ts'
 import type { Audience } from './provider.ts'
 import { compileTemplate, type UriTemplate } from './template.ts'
@@ -120,12 +120,7 @@ function compiledOf(template: string): UriTemplate | undefined {
 
 /** Parses the answer of a search; undefined for any other text. Unknown members are left out. */
 export function parseFound(text: string): Found | undefined {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  const value = jsonIn(text)
   if (!isObject(value) || typeof value.query !== 'string' || !Array.isArray(value.hits)) return undefined
   const hits = value.hits.map(parseHit)
   if (!hits.every((hit) => hit !== undefined)) return undefined
@@ -252,12 +247,7 @@ export interface SearchStatus {
 
 /** Parses the status of a search; undefined for any other text. */
 export function parseSearchStatus(text: string): SearchStatus | undefined {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  const value = jsonIn(text)
   if (!isObject(value) || !Array.isArray(value.mounts)) return undefined
   const mounts = value.mounts.flatMap((mount: unknown) => {
     if (!isObject(mount) || typeof mount.address !== 'string' || typeof mount.state !== 'string') return []

@@ -75,10 +75,8 @@ export function createMountReader(mount: Mounted, watch: MountWatch | undefined)
     find: (path, signal) => mount.findAny(path, { principal, signal, allows }),
     read: (request, signal) => provider.read(request, { principal, signal, allows, bare: true }),
     templates: async (signal) => (await provider.templates?.({ principal, signal, allows })) ?? [],
-    ...(provider.parts === undefined
-      ? {}
-      : { parts: async (path, signal) => provider.parts?.(path, { principal, signal, allows }) }),
-    ...(watch === undefined ? {} : { watch: (hear, signal) => listen(watch, hear, signal) }),
+    ...(provider.parts && { parts: async (path, signal) => provider.parts?.(path, { principal, signal, allows }) }),
+    ...(watch && { watch: (hear, signal) => listen(watch, hear, signal) }),
     degraded: () => (watch === undefined ? provider.degraded?.() : watch.degraded()),
     ...(provider.sees === undefined ? {} : { knows: (signal) => answers(mount, signal) }),
     reach: (asking) => mount.reach(asking, ''),

@@ -226,29 +226,23 @@ function withAccess(provider: Provider, allows: (principal: Principal, path: str
     ...provider,
     list: (query, context) => list(query, extended(context)),
     read: promising((request, context) => soonOf(provider, read)(request, extended(context))),
-    ...(stat === undefined ? {} : { stat: (path, context) => stat(path, extended(context)) }),
-    ...(templates === undefined ? {} : { templates: (context) => templates(extended(context)) }),
-    ...(complete === undefined ? {} : { complete: (request, context) => complete(request, extended(context)) }),
-    ...(tools === undefined
-      ? {}
-      : {
-          tools: {
-            list: (context) => tools.list(extended(context)),
-            call: (request, context) => tools.call(request, extended(context)),
-          },
-        }),
-    ...(prompts === undefined
-      ? {}
-      : {
-          prompts: {
-            ...prompts,
-            list: (context) => prompts.list(extended(context)),
-            get: (request, context) => prompts.get(request, extended(context)),
-            ...(completePrompt === undefined
-              ? {}
-              : { complete: (request, context) => completePrompt(request, extended(context)) }),
-          },
-        }),
+    ...(stat && { stat: (path, context) => stat(path, extended(context)) }),
+    ...(templates && { templates: (context) => templates(extended(context)) }),
+    ...(complete && { complete: (request, context) => complete(request, extended(context)) }),
+    ...(tools && {
+      tools: {
+        list: (context) => tools.list(extended(context)),
+        call: (request, context) => tools.call(request, extended(context)),
+      },
+    }),
+    ...(prompts && {
+      prompts: {
+        ...prompts,
+        list: (context) => prompts.list(extended(context)),
+        get: (request, context) => prompts.get(request, extended(context)),
+        ...(completePrompt && { complete: (request, context) => completePrompt(request, extended(context)) }),
+      },
+    }),
   }
 }
 

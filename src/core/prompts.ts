@@ -1,6 +1,6 @@
 import type { Changes } from './changes.ts'
 import { maxCompletions } from './completion.ts'
-import { cleanText, cleanTexts } from './entry.ts'
+import { cleanText, cleanTexts, contentLength } from './entry.ts'
 import { invalid, isResourceError, type ResourceError } from './errors.ts'
 import { cursorScope } from './listing.ts'
 import type { Mounted } from './mount.ts'
@@ -168,7 +168,7 @@ async function fillMessages(
     for (const part of await contentsOf(content, mount, view, context)) {
       if ('resource' in part || 'bytes' in part) {
         contents++
-        bytes += 'bytes' in part ? part.bytes.length : sizeOf(part)
+        bytes += 'bytes' in part ? part.bytes.length : contentLength(part.resource)
       }
       if (contents > maxContents || bytes > maxEmbedded)
         throw invalid('The resources of this prompt are too large, or too many.', 'too-large', { limit: maxEmbedded })
@@ -236,9 +236,4 @@ function completeFrom(values: readonly string[], typed: string): Completion {
   const begun = values.filter((value) => value.toLowerCase().startsWith(typed.toLowerCase()))
   const shown = begun.slice(0, maxCompletions)
   return { values: shown, total: begun.length, hasMore: begun.length > shown.length }
-}
-
-function sizeOf({ resource }: Extract<PromptContent, { readonly resource: unknown }>): number {
-  if ('text' in resource) return Buffer.byteLength(resource.text)
-  return 'bytes' in resource ? resource.bytes.length : resource.length
 }

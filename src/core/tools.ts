@@ -1,5 +1,5 @@
 import type { Changes } from './changes.ts'
-import { cleanText, cleanTexts } from './entry.ts'
+import { base64Of, cleanText, cleanTexts } from './entry.ts'
 import { invalid, isResourceError } from './errors.ts'
 import type { Mounted } from './mount.ts'
 import type { CatalogState } from './paging.ts'
@@ -113,8 +113,4 @@ function blockOf(part: ToolPart, mount: Mounted): ToolBlock {
   // A result is held in memory: no source returns a stream here.
   const bytes = 'bytes' in content ? content.bytes : new Uint8Array()
   return { type: 'resource', uri, mimeType: mimeType ?? 'application/octet-stream', blob: base64Of(bytes) }
-}
-
-function base64Of(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 }

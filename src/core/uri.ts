@@ -1,4 +1,4 @@
-import { canonicalDataUri, isDataUri } from './data-uri.ts'
+import { canonicalDataUri } from './data-uri.ts'
 import { invalid } from './errors.ts'
 import { requireArgument } from './kit/object.ts'
 import { segmentFault } from './path.ts'
@@ -43,7 +43,8 @@ export function parseUri(raw: string): ParsedUri {
     throw invalid('The URI begins or ends with white space.', 'white-space')
   if (raw.includes('\\')) throw invalid('The URI holds a raw backslash; write %5C.', 'backslash')
   if (raw.includes('#')) throw invalid('The URI has a fragment (#); write %23 for the character.', 'fragment')
-  if (isDataUri(raw))
+  // The scheme may be written in any case (RFC 3986, section 3.1).
+  if (/^data:/i.test(raw))
     return { scheme: 'data', authority: '', segments: [canonicalDataUri(raw).slice('data:'.length)], directory: false }
 
   const text = raw.replace(/^file:\/(?!\/)/i, 'file:///')

@@ -24,6 +24,11 @@ interface SourceEntry {
   readonly isUnsearched?: true
 }
 
+/** The two imports of a source whose `config.ts` opens it. */
+function byConfig<M>(config: () => Promise<M>) {
+  return { config, open: config }
+}
+
 /** Every source that a configuration can mount, in the order of its schema. A source is loaded when it is mounted. */
 export const sources = {
   files: {
@@ -47,29 +52,11 @@ export const sources = {
     changes: 'seen',
     isDerived: true,
   },
-  s3: { config: () => import('./s3/config.ts'), open: () => import('./s3/config.ts'), noun: 'objects' },
-  gcs: { config: () => import('./gcs/config.ts'), open: () => import('./gcs/config.ts'), noun: 'objects' },
-  gdrive: {
-    config: () => import('./gdrive/config.ts'),
-    open: () => import('./gdrive/config.ts'),
-    noun: 'Drive',
-    watch: 'always',
-    changes: 'polled',
-  },
-  postgres: {
-    config: () => import('./postgres/config.ts'),
-    open: () => import('./postgres/config.ts'),
-    noun: 'database',
-    watch: 'option',
-    changes: 'polled',
-  },
-  mysql: {
-    config: () => import('./mysql/config.ts'),
-    open: () => import('./mysql/config.ts'),
-    noun: 'database',
-    watch: 'option',
-    changes: 'polled',
-  },
+  s3: { ...byConfig(() => import('./s3/config.ts')), noun: 'objects' },
+  gcs: { ...byConfig(() => import('./gcs/config.ts')), noun: 'objects' },
+  gdrive: { ...byConfig(() => import('./gdrive/config.ts')), noun: 'Drive', watch: 'always', changes: 'polled' },
+  postgres: { ...byConfig(() => import('./postgres/config.ts')), noun: 'database', watch: 'option', changes: 'polled' },
+  mysql: { ...byConfig(() => import('./mysql/config.ts')), noun: 'database', watch: 'option', changes: 'polled' },
   sqlite: {
     config: () => import('./sqlite/config.ts'),
     open: async () => ({ open: (await import('./folder-sources.ts')).openSqlite }),
@@ -84,8 +71,7 @@ export const sources = {
     isDerived: true,
   },
   metrics: {
-    config: () => import('./metrics/config.ts'),
-    open: () => import('./metrics/config.ts'),
+    ...byConfig(() => import('./metrics/config.ts')),
     watch: 'always',
     isDerived: true,
     keeps: true,
@@ -98,35 +84,13 @@ export const sources = {
     keeps: true,
     isUnsearched: true,
   },
-  remote: {
-    config: () => import('./remote/config.ts'),
-    open: () => import('./remote/config.ts'),
-    noun: 'server',
-    watch: 'always',
-  },
-  inline: { config: () => import('./inline/config.ts'), open: () => import('./inline/config.ts'), noun: 'texts' },
-  web: {
-    config: () => import('./web/config.ts'),
-    open: () => import('./web/config.ts'),
-    noun: 'web pages',
-    changes: 'polled',
-  },
-  api: {
-    config: () => import('./api/config.ts'),
-    open: () => import('./api/config.ts'),
-    noun: 'API',
-    changes: 'polled',
-  },
-  results: {
-    config: () => import('./results/config.ts'),
-    open: () => import('./results/config.ts'),
-    watch: 'always',
-    isDerived: true,
-    keeps: true,
-  },
+  remote: { ...byConfig(() => import('./remote/config.ts')), noun: 'server', watch: 'always' },
+  inline: { ...byConfig(() => import('./inline/config.ts')), noun: 'texts' },
+  web: { ...byConfig(() => import('./web/config.ts')), noun: 'web pages', changes: 'polled' },
+  api: { ...byConfig(() => import('./api/config.ts')), noun: 'API', changes: 'polled' },
+  results: { ...byConfig(() => import('./results/config.ts')), watch: 'always', isDerived: true, keeps: true },
   packages: {
-    config: () => import('./packages/config.ts'),
-    open: () => import('./packages/config.ts'),
+    ...byConfig(() => import('./packages/config.ts')),
     noun: 'documentation and types of the dependencies, at the installed versions',
     changes: 'seen',
     isDerived: true,
@@ -137,13 +101,7 @@ export const sources = {
     watch: 'option',
     changes: 'seen',
   },
-  screen: {
-    config: () => import('./screen/config.ts'),
-    open: () => import('./screen/config.ts'),
-    noun: 'displays',
-    isDerived: true,
-    isUnsearched: true,
-  },
+  screen: { ...byConfig(() => import('./screen/config.ts')), noun: 'displays', isDerived: true, isUnsearched: true },
 } as const satisfies Readonly<Record<string, SourceEntry>>
 
 /** The name of a source, as a configuration has it. */

@@ -1,6 +1,6 @@
 /**
  * Builds the schemas of the configuration. The functions and methods are those of zod 4 (https://zod.dev) under the same names, of which
- * there are only those that are used here.
+ * there are only those that are used here, and `optionalKey`, which is two of them.
  *
  * A schema accepts a value, with the output that zod would have, or refuses it without a reason. Loading zod and building its schemas
  * takes several times as long as starting Node, and a configuration is nearly always good. `explain.ts` makes the same schema of zod when a
@@ -110,6 +110,9 @@ const methods = {
   },
   exactOptional(this: Made): Made {
     return follow(this, 'exactOptional', [], this.judge, { isOptional: true, inner: this })
+  },
+  optionalKey(this: Made, text: string): Made {
+    return methods.describe.call(methods.exactOptional.call(this), text)
   },
   unwrap(this: Made): Schema<unknown> | undefined {
     return this.inner

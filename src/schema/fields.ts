@@ -85,13 +85,12 @@ const role = text.describe('The name of a role; "*" stands for everybody.')
 
 const accessRule = z
   .strictObject({
-    allow: z.array(role).min(1).exactOptional().describe('The roles that may see the paths of `match`.'),
+    allow: z.array(role).min(1).optionalKey('The roles that may see the paths of `match`.'),
     deny: z
       .array(role)
       .min(1)
-      .exactOptional()
-      .describe('The roles that may not see the paths of `match`. A denial overrides every permission.'),
-    match: globs.exactOptional().describe('Globs of the paths of the rule. By default all paths.'),
+      .optionalKey('The roles that may not see the paths of `match`. A denial overrides every permission.'),
+    match: globs.optionalKey('Globs of the paths of the rule. By default all paths.'),
   })
   .refine(({ allow, deny }) => allow !== undefined || deny !== undefined, {
     error: refusal('The rule neither allows nor denies anything.', 'Add "allow" or "deny" with names of roles.'),
@@ -155,23 +154,17 @@ function isLinkTemplate(text: string): boolean {
 
 /** Keys common to the mounts of all providers. */
 export const mountShape = {
-  title: text.exactOptional().describe('The name of the mount for people.'),
-  description: text.exactOptional().describe('A description of the mount, for people and models.'),
-  link: link
-    .exactOptional()
-    .describe(
-      'The web page of a resource, for people: a URL with {+path}, such as "https://forge.example/blob/main/{+path}". In a git mount {ref} is the branch and {+path} the rest: "https://forge.example/blob/{ref}/{+path}". By default there is no link.',
-    ),
-  access: access
-    .exactOptional()
-    .describe(
-      'Access rules: names of roles that may see the whole mount, or objects with paths. A path is denied if no rule allows it, or if any rule denies it. Denied and missing look the same to the caller. Without this key every caller sees everything.',
-    ),
-  scopes: scopes
-    .exactOptional()
-    .describe(
-      'The OAuth scopes that a token needs for this mount, besides those for every request. A token without them does not see the mount; a request for a resource in it is answered with the missing scopes.',
-    ),
+  title: text.optionalKey('The name of the mount for people.'),
+  description: text.optionalKey('A description of the mount, for people and models.'),
+  link: link.optionalKey(
+    'The web page of a resource, for people: a URL with {+path}, such as "https://forge.example/blob/main/{+path}". In a git mount {ref} is the branch and {+path} the rest: "https://forge.example/blob/{ref}/{+path}". By default there is no link.',
+  ),
+  access: access.optionalKey(
+    'Access rules: names of roles that may see the whole mount, or objects with paths. A path is denied if no rule allows it, or if any rule denies it. Denied and missing look the same to the caller. Without this key every caller sees everything.',
+  ),
+  scopes: scopes.optionalKey(
+    'The OAuth scopes that a token needs for this mount, besides those for every request. A token without them does not see the mount; a request for a resource in it is answered with the missing scopes.',
+  ),
   cache: z
     .strictObject({
       ttl: duration.describe('How long clients may cache an answer: "60s", "5m", or milliseconds.'),
@@ -182,35 +175,27 @@ export const mountShape = {
           '"public": a cache may give the answer for one client to another. A mount with access rules is always "private".',
         ),
     })
-    .exactOptional()
-    .describe('How clients may cache answers of the mount. By default they may not.'),
-  poll: interval
-    .exactOptional()
-    .describe(
-      'Interval at which everything is listed and compared, to find changes in a source that sends no notifications. By default never.',
-    ),
+    .optionalKey('How clients may cache answers of the mount. By default they may not.'),
+  poll: interval.optionalKey(
+    'Interval at which everything is listed and compared, to find changes in a source that sends no notifications. By default never.',
+  ),
   limits: z
     .strictObject({
       timeout: duration
         .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
-        .exactOptional()
-        .describe('Time-out of one answer of the source. By default "30s".'),
-      concurrent: count.exactOptional().describe('Maximum number of concurrent requests to the source. By default 32.'),
-      waiting: count.exactOptional().describe('Maximum number of further requests that wait. By default 256.'),
-      failures: count
-        .exactOptional()
-        .describe(
-          'Number of failures in a row after which the circuit breaker opens: no request goes to the source for a pause. By default 5.',
-        ),
+        .optionalKey('Time-out of one answer of the source. By default "30s".'),
+      concurrent: count.optionalKey('Maximum number of concurrent requests to the source. By default 32.'),
+      waiting: count.optionalKey('Maximum number of further requests that wait. By default 256.'),
+      failures: count.optionalKey(
+        'Number of failures in a row after which the circuit breaker opens: no request goes to the source for a pause. By default 5.',
+      ),
       pause: duration
         .refine((ms) => ms >= 1, { error: refusal('This is too short.', 'It must be at least "1ms".') })
-        .exactOptional()
-        .describe(
+        .optionalKey(
           'The first pause of the circuit breaker. It doubles while the source does not answer, up to a minute. By default "1s".',
         ),
     })
-    .exactOptional()
-    .describe('Limits that protect the server from a source that hangs or fails.'),
+    .optionalKey('Limits that protect the server from a source that hangs or fails.'),
 }
 
 /** The options that every mount has. */

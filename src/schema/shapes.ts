@@ -136,8 +136,7 @@ export const encodingShape = {
     .union([language, z.array(language).min(1)], {
       error: refusal('This is not a language.', 'Write one such as "ja", or an array: ["ja", "de"].'),
     })
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'The language of most texts, such as "ja", "zh", "ko" or "de", or an array of several. It decides the encoding of a text whose bytes fit several encodings.',
     ),
   encodings: z
@@ -154,8 +153,7 @@ export const encodingShape = {
           .describe('The encoding, such as "shift_jis" or "windows-1252"; "binary" leaves the bytes unchanged.'),
       }),
     )
-    .exactOptional()
-    .describe('Encodings that are not detected, by glob. A text in UTF-8 is always read as UTF-8.'),
+    .optionalKey('Encodings that are not detected, by glob. A text in UTF-8 is always read as UTF-8.'),
 }
 
 /** A directory of a mount, by its path. */
@@ -169,27 +167,23 @@ const skillPath = text.refine((path) => isPath(path) && path !== '' && !path.end
 /** Keys for reading files as documents, shared by all providers that serve files. */
 export const documentsShape = {
   ...encodingShape,
-  frontMatter: globs
-    .exactOptional()
-    .describe(
-      'Globs of the documents whose front matter gives title, description, priority and audience. It overrides the rules. Listing such documents reads the beginning of each. By default none.',
-    ),
+  frontMatter: globs.optionalKey(
+    'Globs of the documents whose front matter gives title, description, priority and audience. It overrides the rules. Listing such documents reads the beginning of each. By default none.',
+  ),
   languages: z
     .array(
       text.regex(tag, {
         error: refusal('This is not a language.', 'Write one as it stands in paths, such as "ja" or "zh-cn".'),
       }),
     )
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'The languages in the paths of documents, such as "ja" for docs/ja/a.md. A read then names the same document in the other languages.',
     ),
   skills: z
     .union([z.boolean(), skillPath, z.array(skillPath).min(1)], {
       error: refusal('This is not a place of skills.', 'Write true, or a path in the mount such as ".claude/skills".'),
     })
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Serves the directories with a SKILL.md as skills: in the whole mount (true), or below these paths. By default none.',
     ),
   readings: z
@@ -197,20 +191,18 @@ export const documentsShape = {
       [
         z.boolean(),
         z.strictObject({
-          maxBytes: size.exactOptional().describe('The largest document that is read as text. By default "32MiB".'),
-          timeout: duration.exactOptional().describe('Time-out for reading one document. By default "20s".'),
+          maxBytes: size.optionalKey('The largest document that is read as text. By default "32MiB".'),
+          timeout: duration.optionalKey('Time-out for reading one document. By default "20s".'),
         }),
       ],
       {
         error: refusal('This is not a setting for documents as text.', 'Write true, false or { "maxBytes": "32MiB" }.'),
       },
     )
-    .exactOptional()
-    .describe('Reads PDF, Word, Excel, PowerPoint and HTML documents as text, at ?as=text. By default true.'),
+    .optionalKey('Reads PDF, Word, Excel, PowerPoint and HTML documents as text, at ?as=text. By default true.'),
   redact: z
     .enum(['mask', 'withhold', 'off'])
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Looks for secrets in contents: "mask" replaces each by [redacted], "withhold" refuses to show a file that contains one. By default "off".',
     ),
 }
@@ -242,8 +234,7 @@ export const allowAddresses = z
       ),
     }),
   )
-  .exactOptional()
-  .describe(
+  .optionalKey(
     'Addresses that may be reached although they are not on the internet: of this machine ("127.0.0.1"), of a private network ("10.0.0.0/8"). By default none.',
   )
 
@@ -251,15 +242,13 @@ export const allowAddresses = z
 export const originShape = {
   redirects: z
     .array(httpUrl)
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Other origins that redirects may lead to, such as "https://www.example.org". They get no credentials. By default none.',
     ),
   allowAddresses,
   insecure: z
     .boolean()
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Allows http:// to other machines. Anybody on the network path can then read and change the contents. By default false.',
     ),
   types: z
@@ -274,14 +263,12 @@ export const originShape = {
     .refine((bytes) => bytes >= 1 && bytes <= 64 * 2 ** 20, {
       error: refusal('This is more than can be read at once, or nothing.', 'It must be at most "64MiB".'),
     })
-    .exactOptional()
-    .describe('Maximum size of an answer, decompressed. By default "8MiB", at most "64MiB".'),
+    .optionalKey('Maximum size of an answer, decompressed. By default "8MiB", at most "64MiB".'),
   timeout: duration
     .refine((ms) => ms >= 100 && ms <= 600_000, {
       error: refusal('This is too short or too long.', 'It must be from "100ms" to "10m".'),
     })
-    .exactOptional()
-    .describe('Time-out of one answer, with all redirects and the whole body. By default "20s".'),
+    .optionalKey('Time-out of one answer, with all redirects and the whole body. By default "20s".'),
 }
 
 /** None of these keys has an effect (`schema/effects.ts`) besides that of the access itself. */

@@ -40,6 +40,8 @@ export interface Schema<Output> {
   default(value: Output): Schema<Output>
   /** Returns the schema of an optional key. A present key may not have the value `undefined`. */
   exactOptional(): Optional<this>
+  /** The same, with a description: `exactOptional().describe(text)`. Most keys of the configuration are such. */
+  optionalKey(text: string): Optional<this>
 }
 
 interface Optional<Inner> extends Schema<output<Inner>> {

@@ -1,3 +1,4 @@
+import { firstIndex } from '../core/kit/sorted.ts'
 import type { PartQuery, TextSet, Texts, WeightedTerm } from '../store/index.ts'
 import { classOf, fold, word } from '../text/fold.ts'
 import { tokenize } from '../text/tokenizer.ts'
@@ -102,7 +103,7 @@ export async function documentsOf(
   const documents = chosen.map(({ first, count }) => ({ first, count, ids: [] as number[] }))
   documents.sort((a, b) => a.first - b.first)
   for (const id of passages) {
-    const document = documents[lastNotAfter(documents, id)]
+    const document = documents[firstIndex(0, documents.length, (index) => (documents[index]?.first ?? 0) > id) - 1]
     if (document !== undefined && id < document.first + document.count && document.ids.length < long.passages)
       document.ids.push(id)
   }
@@ -184,15 +185,4 @@ async function rated(
         : [{ term: form.term, weight: Math.max(1, Math.round(share * rarity * form.share * unit)) }],
     )
   })
-}
-
-function lastNotAfter(documents: readonly { readonly first: number }[], id: number): number {
-  let low = 0
-  let high = documents.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((documents[middle]?.first ?? 0) <= id) low = middle + 1
-    else high = middle
-  }
-  return low - 1
 }

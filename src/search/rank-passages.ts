@@ -1,3 +1,4 @@
+import { joinRanges } from '../core/kit/sorted.ts'
 import type { Texts } from '../store/index.ts'
 import { classOf, fold, word } from '../text/fold.ts'
 import type { Documents } from './documents.ts'
@@ -162,7 +163,7 @@ export function snippetOf(text: string, ranker: Ranker): Snippet {
   )
   // Line ends are kept, because code is shown as such.
   const body = text.slice(from, to).replace(/(?!\n)[\s\p{Cc}]/gu, ' ')
-  return { text: `${head}${body}${tail}`, marks: merged(inside) }
+  return { text: `${head}${body}${tail}`, marks: joinRanges(inside) }
 }
 
 function endOf(end: number, from: number, text: string): number {
@@ -228,16 +229,4 @@ function isLow(text: string, at: number): boolean {
 
 function isWord(text: string, at: number): boolean {
   return at >= 0 && at < text.length && classOf(text.charCodeAt(at)) === word
-}
-
-/** Marks that touch are merged. */
-function merged(ranges: readonly Range[]): readonly Range[] {
-  const ordered = [...ranges].sort((a, b) => a[0] - b[0] || a[1] - b[1])
-  const result: [number, number][] = []
-  for (const [start, end] of ordered) {
-    const last = result.at(-1)
-    if (last !== undefined && start <= last[1]) last[1] = Math.max(last[1], end)
-    else result.push([start, end])
-  }
-  return result
 }

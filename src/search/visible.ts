@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { compileGlob, type PathTest } from '../core/glob.ts'
+import { firstIndex } from '../core/kit/sorted.ts'
 import type { TextEntry, TextFilter, TextSet, Texts } from '../store/index.ts'
 import { isInSet } from '../store/texts.ts'
 import type { Found } from './part.ts'
@@ -89,7 +90,11 @@ export function createVisibility(texts: Texts): Visibility {
 
   const judge = async (judged: Judged, allows: Allows, signal: AbortSignal | undefined): Promise<void> => {
     let since = performance.now()
-    for (let at = placeAfter(entries, judged.upTo); at < entries.length; at++) {
+    for (
+      let at = firstIndex(0, entries.length, (index) => (entries[index]?.id ?? 0) > judged.upTo);
+      at < entries.length;
+      at++
+    ) {
       const entry = entries[at]
       if (entry === undefined) break
       if (allows({ uri: entry.key, mount: entry.mount })) enter(judged, entry)
@@ -183,18 +188,6 @@ function visibleOf({ version, first, bits, parts, length, counts }: Judged): Vis
   const set = { version, first, bits: bits.slice() }
   const texts = [...counts.values()].reduce((sum, count) => sum + count, 0)
   return { set, texts, parts, length, mounts: new Set(counts.keys()), has: (text) => isInSet(set, text) }
-}
-
-/** Binary search for the first entry after an id. */
-function placeAfter(entries: readonly TextEntry[], id: number): number {
-  let low = 0
-  let high = entries.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((entries[middle]?.id ?? 0) <= id) low = middle + 1
-    else high = middle
-  }
-  return low
 }
 
 /**

@@ -4,8 +4,7 @@ import { createRecent } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
 import { createHost, type Failure, workerLimits } from '../core/kit/workers.ts'
 import type { FindOptions } from './find.ts'
-import type { CleanBytes, CleanPart, Window } from './window.ts'
-import type { Answer, Job } from './worker.ts'
+import type { Answer, CleanBytes, CleanPart, Job, Window } from './window.ts'
 
 /**
  * Removes secrets from contents, in a worker. A content that cannot be scanned in time is not shown. A content without secrets is

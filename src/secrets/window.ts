@@ -74,6 +74,12 @@ export async function redactBytes(bytes: Buffer, options: FindOptions): Promise<
   return { bytes: shown, changed: clean !== text }
 }
 
+/** Job of the worker: remove the secrets from a part of a text, or from bytes. */
+export type Job = FindOptions & ({ readonly window: Window } | { readonly bytes: Uint8Array })
+
+/** Answer of the worker. An error has no text, because that might hold a part of the scanned content. */
+export type Answer = { readonly part: CleanPart } | { readonly clean: CleanBytes } | { readonly error: true }
+
 async function holdsSecret(bytes: Buffer, options: FindOptions): Promise<boolean> {
   const found = await findSecrets(textsIn(bytes).join('\n'), { ...options, path: 'bytes.txt' })
   return found.length > 0

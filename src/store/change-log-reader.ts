@@ -1,4 +1,5 @@
 import { sleep } from '../core/kit/abort.ts'
+import { jsonIn } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { Change, ChangedKind } from '../core/provider.ts'
 import type { Collection, Row } from './store.ts'
@@ -143,7 +144,7 @@ export function rowValueOf(changes: ReadonlyMap<string, readonly Change[]>): Uin
 
 /** Parses the value of a row. Unknown members of a newer version are ignored. */
 function* changesIn(value: Uint8Array): Generator<readonly [source: string, changes: readonly Change[]]> {
-  const parsed = parse(value)
+  const parsed = jsonIn(Buffer.from(value).toString())
   if (typeof parsed !== 'object' || parsed === null) return
   for (const [source, changes] of Object.entries(parsed))
     if (Array.isArray(changes)) yield [source, changes.map(changeOf)]
@@ -165,12 +166,4 @@ function changeOf(value: unknown): Change {
 
 function isKind(value: unknown): value is ChangedKind {
   return value === 'prompts' || value === 'tools'
-}
-
-function parse(value: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(value).toString())
-  } catch {
-    return undefined
-  }
 }

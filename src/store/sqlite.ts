@@ -3,9 +3,8 @@ import { isResourceError, ResourceError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { createNews, type Engine, type Remote } from './engine.ts'
 import { failure, fault } from './rules.ts'
-import type { SqliteOperations } from './sqlite/operations.ts'
+import type { Message, Question, SqliteOperations } from './sqlite/operations.ts'
 import type { Changed } from './sqlite/rows.ts'
-import type { Message, Question } from './sqlite/worker.ts'
 
 /** Interval at which the file is checked for writes of other processes while there is a listener, in milliseconds. */
 const lookMs = 150

@@ -188,31 +188,23 @@ function limitedVerbs(provider: Provider, askSoon: AskSoon, askLong: Ask): Parti
   const ask: Ask = async (context, work) => askSoon(context, async (own) => work(own))
   const completePrompt = prompts?.complete
   return {
-    ...(stat === undefined ? {} : { stat: (path, context) => ask(context, (own) => stat(path, own)) }),
-    ...(templates === undefined ? {} : { templates: (context) => ask(context, (own) => templates(own)) }),
-    ...(complete === undefined
-      ? {}
-      : { complete: (request, context) => ask(context, (own) => complete(request, own)) }),
-    ...(prompts === undefined
-      ? {}
-      : {
-          prompts: {
-            ...prompts,
-            list: (context) => ask(context, (own) => prompts.list(own)),
-            get: (request, context) => ask(context, (own) => prompts.get(request, own)),
-            ...(completePrompt === undefined
-              ? {}
-              : { complete: (request, context) => ask(context, (own) => completePrompt(request, own)) }),
-          },
-        }),
-    ...(tools === undefined
-      ? {}
-      : {
-          tools: {
-            list: (context) => ask(context, (own) => tools.list(own)),
-            call: (request, context) => askLong(context, (own) => tools.call(request, own)),
-          },
-        }),
+    ...(stat && { stat: (path, context) => ask(context, (own) => stat(path, own)) }),
+    ...(templates && { templates: (context) => ask(context, (own) => templates(own)) }),
+    ...(complete && { complete: (request, context) => ask(context, (own) => complete(request, own)) }),
+    ...(prompts && {
+      prompts: {
+        ...prompts,
+        list: (context) => ask(context, (own) => prompts.list(own)),
+        get: (request, context) => ask(context, (own) => prompts.get(request, own)),
+        ...(completePrompt && { complete: (request, context) => ask(context, (own) => completePrompt(request, own)) }),
+      },
+    }),
+    ...(tools && {
+      tools: {
+        list: (context) => ask(context, (own) => tools.list(own)),
+        call: (request, context) => askLong(context, (own) => tools.call(request, own)),
+      },
+    }),
   }
 }
 

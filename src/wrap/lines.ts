@@ -1,4 +1,5 @@
 import { isResourceError } from '../core/errors.ts'
+import { createRecent } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
 import { wholeCharacters } from '../core/kit/utf8.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../core/provider.ts'
@@ -173,7 +174,7 @@ const maxResources = 200
 const maxMarks = 1024
 
 function createMarks(): Marks {
-  const resources = new Map<string, Mark[]>()
+  const resources = createRecent<Mark[]>(maxResources)
   return {
     before: (key, line) =>
       resources.get(key)?.findLast((mark) => mark.line <= line) ?? { version: undefined, line: 1, at: 0 },
@@ -184,13 +185,8 @@ function createMarks(): Marks {
       if (last === undefined || last.line < mark.line) same.push(mark)
       // Drops every second mark: the next mark is then up to twice as far away.
       const kept = same.length > maxMarks ? same.filter((_, i) => i % 2 === 1) : same
-      resources.delete(key)
       resources.set(key, kept)
-      for (const oldest of resources.keys()) {
-        if (resources.size <= maxResources) break
-        resources.delete(oldest)
-      }
     },
-    forget: (key) => resources.delete(key),
+    forget: resources.delete,
   }
 }

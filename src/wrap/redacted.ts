@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { invalid, notFound } from '../core/errors.ts'
 import { mapped } from '../core/kit/groups.ts'
+import { jsonIn } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type {
   Change,
@@ -98,25 +99,21 @@ export function redacted(given: Provider, options: RedactedOptions = {}): Provid
       const part = await readRange(request, range, context)
       return part === undefined ? readWhole(request, context) : [part]
     },
-    ...(stat === undefined
-      ? {}
-      : {
-          stat: async (path, context) => {
-            if (isSecretPath(path)) throw notFound('a secret in the path')
-            return cleanEntry(await stat(path, context), seal)
-          },
-        }),
-    ...(complete === undefined
-      ? {}
-      : {
-          complete: async (request, context) => {
-            const completion = await complete(request, context)
-            return completion && cleanCompletion(completion)
-          },
-        }),
-    ...(prompts === undefined ? {} : { prompts: cleanPrompts(prompts, cleaner, seal) }),
-    ...(tools === undefined ? {} : { tools: cleanTools(tools, cleaner, seal) }),
-    ...(watch === undefined ? {} : { watch: async (signal) => named(await watch(signal)) }),
+    ...(stat && {
+      stat: async (path, context) => {
+        if (isSecretPath(path)) throw notFound('a secret in the path')
+        return cleanEntry(await stat(path, context), seal)
+      },
+    }),
+    ...(complete && {
+      complete: async (request, context) => {
+        const completion = await complete(request, context)
+        return completion && cleanCompletion(completion)
+      },
+    }),
+    ...(prompts && { prompts: cleanPrompts(prompts, cleaner, seal) }),
+    ...(tools && { tools: cleanTools(tools, cleaner, seal) }),
+    ...(watch && { watch: async (signal) => named(await watch(signal)) }),
   }
 }
 
@@ -149,9 +146,7 @@ function cleanPrompts(prompts: Prompts, cleaner: Cleaner, seal: Seal): Prompts {
   const { complete } = prompts
   return {
     ...prompts,
-    ...(complete === undefined
-      ? {}
-      : { complete: async (request, context) => cleanCompletion(await complete(request, context)) }),
+    ...(complete && { complete: async (request, context) => cleanCompletion(await complete(request, context)) }),
     list: async (context) =>
       (await prompts.list(context))
         .filter(({ path, name }) => !isSecretPath(path) && !isSecretPath(name))
@@ -175,15 +170,13 @@ function cleanFacts({ title, description, meta, arguments: declared, ...rest }: 
     ...rest,
     ...cleanWords({ title, description }),
     ...cleanMeta(meta),
-    ...(declared === undefined
-      ? {}
-      : {
-          arguments: declared.map(({ title, description, values, ...argument }) => ({
-            ...argument,
-            ...cleanWords({ title, description }),
-            ...(values === undefined ? {} : { values: values.filter((value) => redactPhrase(value) === value) }),
-          })),
-        }),
+    ...(declared && {
+      arguments: declared.map(({ title, description, values, ...argument }) => ({
+        ...argument,
+        ...cleanWords({ title, description }),
+        ...(values === undefined ? {} : { values: values.filter((value) => redactPhrase(value) === value) }),
+      })),
+    }),
   }
 }
 
@@ -202,7 +195,7 @@ function cleanTools(tools: Tools, cleaner: Cleaner, seal: Seal): Tools {
     const text = JSON.stringify(value)
     const clean = await cleaner.whole({ text, mimeType: 'application/json' }, `${path}.json`, signal)
     if ('text' in clean && clean.text === text) return value
-    return cleanValue(parsed('text' in clean ? clean.text : '') ?? {}, 0) as Readonly<Record<string, unknown>>
+    return cleanValue(jsonIn('text' in clean ? clean.text : '') ?? {}, 0) as Readonly<Record<string, unknown>>
   }
   return {
     list: async (context) =>
@@ -235,19 +228,9 @@ function cleanTool({ title, description, meta, inputSchema, outputSchema, ...res
     ...(title === undefined ? {} : { title: redactPhrase(title) }),
     ...(description === undefined ? {} : { description: redactPhrase(description) }),
     ...cleanMeta(meta),
-    ...(outputSchema === undefined
-      ? {}
-      : { outputSchema: cleanValue(outputSchema, 0, maxSchemaDepth) as ProvidedTool['inputSchema'] }),
+    ...(outputSchema && { outputSchema: cleanValue(outputSchema, 0, maxSchemaDepth) as ProvidedTool['inputSchema'] }),
   }
 }
 
 /** Maximum depth of a schema. Deeper parts are left out. */
 const maxSchemaDepth = 64
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}

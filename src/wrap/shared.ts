@@ -1,4 +1,5 @@
 import { sleep } from '../core/kit/abort.ts'
+import { doneOnce } from '../core/kit/chain.ts'
 import type { Change, Provider } from '../core/provider.ts'
 import type { SharedChanges, SharedLease } from '../core/shared.ts'
 
@@ -226,14 +227,7 @@ function createQueue(): Queue {
 
 /** A source whose cached copies are dropped when another replica has announced a change: the log is read before each answer. */
 function alwaysCurrent(provider: Provider, renew: () => void, { changes, source }: SharedOptions): Provider {
-  let following: Promise<() => void> | undefined
-  const follow = (): Promise<() => void> => {
-    following ??= changes.follow(source, renew).catch((error: unknown) => {
-      following = undefined
-      throw error
-    })
-    return following
-  }
+  const follow = doneOnce(() => changes.follow(source, renew))
   const catchUp = async (): Promise<void> => {
     try {
       await follow()
@@ -254,24 +248,20 @@ function alwaysCurrent(provider: Provider, renew: () => void, { changes, source 
       await catchUp()
       return provider.read(request, context)
     },
-    ...(stat === undefined
-      ? {}
-      : {
-          stat: async (path, context) => {
-            await catchUp()
-            return stat(path, context)
-          },
-        }),
-    ...(complete === undefined
-      ? {}
-      : {
-          complete: async (request, context) => {
-            await catchUp()
-            return complete(request, context)
-          },
-        }),
+    ...(stat && {
+      stat: async (path, context) => {
+        await catchUp()
+        return stat(path, context)
+      },
+    }),
+    ...(complete && {
+      complete: async (request, context) => {
+        await catchUp()
+        return complete(request, context)
+      },
+    }),
     close: async () => {
-      const stop = await following?.catch(() => undefined)
+      const stop = await follow.begun()?.catch(() => undefined)
       stop?.()
       await provider.close?.()
     },

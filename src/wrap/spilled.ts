@@ -1,4 +1,5 @@
 import { isResourceError } from '../core/errors.ts'
+import { objectSchema } from '../core/kit/object.ts'
 import type { Context, Principal, Provider } from '../core/provider.ts'
 import type { ResultFile } from '../core/shared.ts'
 import type { ProvidedTool, ToolLink, ToolOutcome, ToolPart, ToolRequest } from '../core/tool.ts'
@@ -190,13 +191,10 @@ const spilledSchema = {
   type: 'object',
   description: 'The result is too long, and kept as resources.',
   properties: {
-    spilled: {
-      type: 'object',
-      properties: {
-        uris: { type: 'array', items: { type: 'string' } },
-        expires: { type: 'string' },
-      },
-    },
+    spilled: objectSchema([], {
+      uris: { type: 'array', items: { type: 'string' } },
+      expires: { type: 'string' },
+    }),
   },
   required: ['spilled'],
   additionalProperties: false,

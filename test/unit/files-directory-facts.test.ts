@@ -15,7 +15,10 @@ describe('facts about the names in a directory', () => {
   })
   afterEach(() => folder.remove())
 
-  const facts = () => createDirectoryFacts(() => Date.now() + later)
+  const facts = () => {
+    const { of, note } = createDirectoryFacts({ now: () => Date.now() + later })
+    return { has: (directory: Place, fact: string) => of(directory)?.has(fact) === true, note }
+  }
   const place = (local = true): Place => ({
     at: folder.root,
     stats: lstatSync(folder.root, { bigint: true }),

@@ -9,7 +9,7 @@ import { contextOf, createFolder, type Folder } from '../support/folder.ts'
 
 describe('what the kernel has in memory', () => {
   let time = 0
-  const hot = () => createHot(() => time)
+  const hot = () => createHot({ now: () => time })
   beforeEach(() => {
     time = 1000
   })
@@ -30,12 +30,9 @@ describe('a turn of the event loop', () => {
   test('is over once it has lasted 20 ms, and who waits goes on in the next one, in the order of asking', async () => {
     let time = 1000
     let nextTurn = () => {}
-    const turns = createTurns(
-      () => time,
-      (then) => {
-        nextTurn = then
-      },
-    )
+    const turns = createTurns({ now: () => time }, (then) => {
+      nextTurn = then
+    })
     // However many calls fit into that time.
     for (let call = 0; call < 100; call++) expect(turns.over()).toBe(undefined)
     time += 19

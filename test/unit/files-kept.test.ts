@@ -47,7 +47,7 @@ describe.runIf(process.platform === 'linux')('an answer that is asked for many t
     const provider = await createFiles(
       { root: folder.root, gitignore: true, ...options },
       {
-        now: () => nowMs,
+        clock: { now: () => nowMs },
         places: (places) => ({
           ...places,
           root: (signal) => {
@@ -229,7 +229,7 @@ describe('an answer about what lies on a network', () => {
       return undefined
     }
     const nowMs = Date.now() + 600_000
-    const kept = createKept<string>(ignoreRulesIn, () => nowMs)
+    const kept = createKept<string>(ignoreRulesIn, { now: () => nowMs })
     let made = 0
     for (let time = 0; time < 4; time++)
       await kept.answer('a/note.md', { signal: context.signal }, async (route) => {
@@ -271,7 +271,7 @@ describe('an answer about what lies on a network', () => {
     const start = async () => {
       const places = placesOf({ root: true, below: true })
       let nowMs = Date.now() + 600_000
-      const kept = createKept<string>(undefined, () => nowMs)
+      const kept = createKept<string>(undefined, { now: () => nowMs })
       const begun: ((outcome: string | Error) => void)[] = []
       const ask = (arrival: object | undefined, signal = context.signal) =>
         kept.answer('a/note.md', { signal, ...(arrival === undefined ? {} : { arrival }) }, async (route) => {

@@ -10,7 +10,7 @@ import type { LeftOutReason } from '../../providers/files/index.ts'
 import { explainLeftOut } from '../operations/left-out.ts'
 import { requireLocal } from '../operations/local.ts'
 import { splitNames } from '../operations/source.ts'
-import { CommandError, exitCodeHelp, exitCodes, misused } from '../terminal/exit.ts'
+import { CommandError, examples, exitCodes, misused } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { escapeText } from '../terminal/text.ts'
 
@@ -24,10 +24,8 @@ interface CheckOptions {
 export function define(command: Command, io: Io): void {
   command.description('Tells who may see what.').addHelpText(
     'after',
-    `
-Examples:
-  hikidashi access check docs://manual/internal/plan.md --as guest
-${exitCodeHelp}`,
+    examples(`
+  hikidashi access check docs://manual/internal/plan.md --as guest`),
   )
   command
     .command('check')
@@ -52,11 +50,9 @@ machine it also tells if the mount leaves the file out, and by which rule. No ot
     .helpOption('-h, --help', 'show this help')
     .addHelpText(
       'after',
-      `
-Examples:
+      examples(`
   hikidashi access check docs://manual/internal/plan.md --as guest
-  hikidashi access check docs://manual/ --as analyst,auditor --json
-${exitCodeHelp}`,
+  hikidashi access check docs://manual/ --as analyst,auditor --json`),
     )
     .action((uri: string, options: CheckOptions) => check(uri, options, io))
 }

@@ -12,7 +12,7 @@ import { countLeftOut } from '../operations/left-out.ts'
 import { planLocal, storeOf } from '../operations/local.ts'
 import { parseCount } from '../operations/source.ts'
 import { reasonsOf, withheldJson, withheldNote } from '../operations/withheld.ts'
-import { exitCodeHelp, failed } from '../terminal/exit.ts'
+import { examples, failed } from '../terminal/exit.ts'
 import { count, counted, type Io, writeError, writeJson } from '../terminal/io.ts'
 import { createLog } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
@@ -40,11 +40,9 @@ export function define(command: Command, io: Io): void {
     .option('--json', 'print the report as JSON')
     .addHelpText(
       'after',
-      `
-Examples:
+      examples(`
   hikidashi check
-  hikidashi check --config deploy/hikidashi.json --json
-${exitCodeHelp}`,
+  hikidashi check --config deploy/hikidashi.json --json`),
     )
     .action((options: CheckOptions) => check(options, io))
 }

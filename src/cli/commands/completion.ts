@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander'
-import { exitCodeHelp } from '../terminal/exit.ts'
+import { examples } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 
 export function define(command: Command, io: Io): void {
@@ -11,12 +11,10 @@ server of --url. A server of --command is not started for a completion.`,
     .addArgument(new Argument('<shell>', 'the shell').choices(shells))
     .addHelpText(
       'after',
-      `
-Examples:
+      examples(`
   source <(hikidashi completion bash)                   for this bash; to keep it, write the line into ~/.bashrc
   hikidashi completion zsh > "\${fpath[1]}/_hikidashi"   for zsh from the next start on, after compinit
-  hikidashi completion fish > ~/.config/fish/completions/hikidashi.fish
-${exitCodeHelp}`,
+  hikidashi completion fish > ~/.config/fish/completions/hikidashi.fish`),
     )
     .action((shell: Shell) => io.out.write(scripts[shell]))
 }

@@ -7,7 +7,7 @@ import { defined } from '../../core/kit/object.ts'
 import { parseDuration } from '../../schema/values.ts'
 import { addToken, readTokenFile, revokeToken, type StoredToken } from '../../server/auth/token-file.ts'
 import { loadFound, trustCommand, withheldNote } from '../operations/withheld.ts'
-import { CommandError, exitCodeHelp, exitCodes, failed, misused } from '../terminal/exit.ts'
+import { CommandError, examples, exitCodes, failed, misused } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
@@ -31,12 +31,10 @@ The file holds only digests of tokens. A running server notices changes at once.
     )
     .addHelpText(
       'after',
-      `
-Examples:
+      examples(`
   hikidashi token add --name nightly --role reader --expires 90d
   hikidashi token list
-  hikidashi token revoke 1f0c2a9b
-${exitCodeHelp}`,
+  hikidashi token revoke 1f0c2a9b`),
     )
   const withFile = (sub: Command) =>
     sub
@@ -161,11 +159,9 @@ export function defineAuth(command: Command, io: Io): void {
     .description('Lets a person allow hikidashi to read their files at a service, and stores the token in a file.')
     .addHelpText(
       'after',
-      `
-Examples:
+      examples(`
   hikidashi auth gdrive                       for the mount of Drive in ${defaultConfig}
-  hikidashi auth gdrive gdrive://me --open    for one of several mounts; opens the browser
-${exitCodeHelp}`,
+  hikidashi auth gdrive gdrive://me --open    for one of several mounts; opens the browser`),
     )
   command
     .command('gdrive')

@@ -14,7 +14,7 @@ import {
 import { asResource, type Facts, findFacts } from '../operations/stat-find.ts'
 import { createTreeJson, createTreePrinter, formatTokens } from '../operations/tree-print.ts'
 import { type Measured, rootsOf, type Totals, type TreeVisitor, walk } from '../operations/tree-walk.ts'
-import { exitCodeHelp, failed, misused } from '../terminal/exit.ts'
+import { examples, failed, misused } from '../terminal/exit.ts'
 import { counted, formatSize, formatTime, type Io, resourceToJson, writeJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { coloursFor, escapeText, readableUri } from '../terminal/text.ts'
@@ -60,13 +60,11 @@ have the totals of everything in them, shown or not, and the tree is printed whe
   addSourceOptions(command)
     .addHelpText(
       'after',
-      `
-Examples:
+      examples(`
   hikidashi tree --depth 2                              the beginning of every mount
   hikidashi tree src --tokens                           the tokens of each file
   hikidashi tree --tokens --depth 1                     the folders with the most tokens
-  hikidashi tree --most 20 --url http://127.0.0.1:8787/mcp
-${exitCodeHelp}`,
+  hikidashi tree --most 20 --url http://127.0.0.1:8787/mcp`),
     )
     .action((uri: string | undefined, options: TreeOptions) => tree(uri, options, io))
 }
@@ -163,12 +161,10 @@ listed.`,
   addSourceOptions(command)
     .addHelpText(
       'after',
-      `
-Examples:
+      examples(`
   hikidashi stat README.md                              a file here
   hikidashi stat file:///docs/                          a directory
-  hikidashi stat file:///docs/manual.md --json --url http://127.0.0.1:8787/mcp
-${exitCodeHelp}`,
+  hikidashi stat file:///docs/manual.md --json --url http://127.0.0.1:8787/mcp`),
     )
     .action((uri: string, options: StatOptions) => stat(uri, options, io))
 }

@@ -7,7 +7,7 @@ import type { View } from '../../core/view.ts'
 import { packageVersion } from '../operations/command-line.ts'
 import { addSourceOptions, parseCount, type SourceOptions, withSource } from '../operations/source.ts'
 import { reasonsOf, withheldJson } from '../operations/withheld.ts'
-import { exitCodeHelp, failed, misused } from '../terminal/exit.ts'
+import { examples, failed, misused } from '../terminal/exit.ts'
 import { count, type Io, writeError, writeJson } from '../terminal/io.ts'
 import { createLog } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
@@ -46,13 +46,11 @@ it prints a fix. It only reads.`,
   addSourceOptions(command)
     .addHelpText(
       'after',
-      `
-Examples:
+      examples(`
   hikidashi doctor                                      the configuration here
   hikidashi doctor --url http://127.0.0.1:8787/mcp      a running server
   hikidashi doctor --command "npx -y some-mcp-server"   a server of another project
-  hikidashi doctor --json | jq '.checks[] | select(.status != "ok")'
-${exitCodeHelp}`,
+  hikidashi doctor --json | jq '.checks[] | select(.status != "ok")'`),
     )
     .action((options: DoctorOptions) => doctor(options, io))
 }
@@ -123,11 +121,9 @@ with this configuration, or the server at --url.`,
   addSourceOptions(command)
     .addHelpText(
       'after',
-      `
-Examples:
+      examples(`
   hikidashi status
-  hikidashi status --url http://127.0.0.1:8787/mcp --json
-${exitCodeHelp}`,
+  hikidashi status --url http://127.0.0.1:8787/mcp --json`),
     )
     .action((options: StatusOptions) => tellStatus(options, io))
 }

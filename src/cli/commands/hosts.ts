@@ -32,7 +32,7 @@ import {
   valueAt,
 } from '../hosts/types.ts'
 import { keepTrust, untrustedNote } from '../operations/withheld.ts'
-import { CommandError, exitCodeHelp, exitCodes, failed } from '../terminal/exit.ts'
+import { CommandError, examples, exitCodes, failed } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
@@ -71,15 +71,13 @@ itself), or connects to the server at --url. The old file is kept beside the new
     .option('--json', 'print the outcome as JSON')
     .addHelpText(
       'after',
-      `
-Examples:
+      examples(`
   hikidashi add claude-code                      this folder, for you
   hikidashi add vscode docs --scope project
   hikidashi add codex --url https://context.example.org/mcp --token-env CONTEXT_TOKEN
   hikidashi add zed ~/notes --name notes --dry-run
 
-hikidashi never writes a token or password into a file: name the variable that holds it.
-${exitCodeHelp}`,
+hikidashi never writes a token or password into a file: name the variable that holds it.`),
     )
     .action((id: string, folders: readonly string[], options: AddOptions) => add(id, folders, options, io))
 }
@@ -181,12 +179,10 @@ export function defineHosts(command: Command, io: Io): void {
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      `
-Examples:
+      examples(`
   hikidashi hosts
   hikidashi hosts --resources
-  hikidashi add claude-code
-${exitCodeHelp}`,
+  hikidashi add claude-code`),
     )
     .action((options: HostsOptions) => hosts(options, io))
 }
@@ -248,11 +244,9 @@ export function defineRemove(command: Command, io: Io): void {
     .option('--json', 'print the outcome as JSON')
     .addHelpText(
       'after',
-      `
-Examples:
+      examples(`
   hikidashi remove claude-code
-  hikidashi remove vscode --scope project --name notes --dry-run
-${exitCodeHelp}`,
+  hikidashi remove vscode --scope project --name notes --dry-run`),
     )
     .action((id: string, options: RemoveOptions) => remove(id, options, io))
 }

@@ -12,7 +12,7 @@ import { lockFiles } from '../../providers/packages/lock-file.ts'
 import { joinCommand } from '../operations/command-line.ts'
 import { type Found, surveyAll } from '../operations/survey.ts'
 import { keepTrust, untrustedNote } from '../operations/withheld.ts'
-import { exitCodeHelp, failed, misused } from '../terminal/exit.ts'
+import { examples, failed, misused } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 
 interface InitOptions {
@@ -35,12 +35,10 @@ export function define(command: Command, io: Io): void {
     )
     .addHelpText(
       'after',
-      `
-Examples:
+      examples(`
   hikidashi init
   hikidashi init ~/notes --stdout
-  hikidashi init --sql postgres | psql
-${exitCodeHelp}`,
+  hikidashi init --sql postgres | psql`),
     )
     .action((folder: string, options: InitOptions) =>
       options.sql === undefined ? init(folder, options, io) : printSql(options.sql, io),

@@ -4,7 +4,7 @@ import { overviewUri } from '../../core/meta.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
 import { addSourceOptions, type Source, type SourceOptions, withSource } from '../operations/source.ts'
 import { directory, isGone, refuseDepth, rootsOf } from '../operations/tree-walk.ts'
-import { exitCodeHelp, failed } from '../terminal/exit.ts'
+import { examples, failed } from '../terminal/exit.ts'
 import { createJsonArray, formatSize, formatTime, type Io, resourceToJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { createColumns, escapeText, readableUri } from '../terminal/text.ts'
@@ -27,14 +27,12 @@ export function define(command: Command, io: Io): void {
   addSourceOptions(command)
     .addHelpText(
       'after',
-      `
-Examples:
+      examples(`
   hikidashi ls                                          the mounts
   hikidashi ls src --long                               a folder here
   hikidashi ls -r --json | jq -r '.[].uri'              everything
   hikidashi ls file:///docs --url http://127.0.0.1:8787/mcp
-  hikidashi ls --command "npx -y some-mcp-server"
-${exitCodeHelp}`,
+  hikidashi ls --command "npx -y some-mcp-server"`),
     )
     .action((uri: string | undefined, options: LsOptions) => ls(uri, options, io))
 }

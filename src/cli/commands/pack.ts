@@ -10,7 +10,7 @@ import type { Audience } from '../../core/provider.ts'
 import type { View } from '../../core/view.ts'
 import { activityOf, explained, formatDifferences, readText, waitForIndexes, writeText } from '../operations/pack.ts'
 import { addSourceOptions, type Source, type SourceOptions, withSource } from '../operations/source.ts'
-import { CommandError, exitCodeHelp, exitCodes, misused } from '../terminal/exit.ts'
+import { CommandError, examples, exitCodes, misused } from '../terminal/exit.ts'
 import { count, type Io } from '../terminal/io.ts'
 import { createProgress, type Progress } from '../terminal/progress.ts'
 
@@ -80,15 +80,13 @@ matches, outlines and links, best first. Without a query: only the pins, or else
   addSourceOptions(command)
     .addHelpText(
       'after',
-      `
-Examples:
+      examples(`
   hikidashi pack how are cursors sealed --budget 8k
   hikidashi pack retry policy --format xml --explain -o context.xml
   hikidashi pack --pin src/core/uri.ts --pin README.md:outline
   hikidashi pack deploy --manifest context.json       and later
   hikidashi pack --against context.json               the same again, and the changes
-  hikidashi pack deploy --reuse context.json          keeps the front for a prompt cache
-${exitCodeHelp}`,
+  hikidashi pack deploy --reuse context.json          keeps the front for a prompt cache`),
     )
     .action((words: readonly string[], options: PackOptions) => pack(words.join(' '), options, io))
 }

@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { defined } from '../../core/kit/object.ts'
 import { addWord } from '../hosts/known.ts'
-import { exitCodeHelp, failed } from '../terminal/exit.ts'
+import { examples, failed } from '../terminal/exit.ts'
 import { formatSize, type Io, writeJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 
@@ -19,12 +19,10 @@ interface McpbOptions {
 export function defineBundle(command: Command, io: Io): void {
   command.description('Makes files from which hosts install hikidashi.').addHelpText(
     'after',
-    `
-Examples:
+    examples(`
   hikidashi bundle mcpb
   hikidashi bundle mcpb --output hikidashi.mcpb --force
-  hikidashi bundle mcpb --all-platforms
-${exitCodeHelp}`,
+  hikidashi bundle mcpb --all-platforms`),
   )
   command
     .command('mcpb')
@@ -82,11 +80,9 @@ interface ServerJsonCommand {
 export function defineRegistry(command: Command, io: Io): void {
   command.description('Describes hikidashi for registries of MCP servers.').addHelpText(
     'after',
-    `
-Examples:
+    examples(`
   hikidashi registry server-json --name io.github.USER/hikidashi
-  hikidashi registry server-json --name io.github.USER/hikidashi --repository https://github.com/USER/hikidashi --output server.json
-${exitCodeHelp}`,
+  hikidashi registry server-json --name io.github.USER/hikidashi --repository https://github.com/USER/hikidashi --output server.json`),
   )
   command
     .command('server-json')

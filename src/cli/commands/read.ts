@@ -1,12 +1,13 @@
 import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Body, openBody } from '../../core/body.ts'
+import { base64Of, contentLength } from '../../core/entry.ts'
 import { isResourceError, type ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { directoryMimeType, type ResourceContent, type View } from '../../core/view.ts'
-import { lengthOf, writeContent, writeContentsJson } from '../operations/contents.ts'
 import { addSourceOptions, asked, type SourceOptions, withSource } from '../operations/source.ts'
-import { CommandError, exitCodeHelp, exitCodes, failed, misused } from '../terminal/exit.ts'
+import { CommandError, examples, exitCodes, failed, misused } from '../terminal/exit.ts'
 import { createOutput, formatSize, type Io, type Output } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { escapeText, readableUri } from '../terminal/text.ts'
@@ -44,15 +45,13 @@ export function define(command: Command, io: Io): void {
   addSourceOptions(command)
     .addHelpText(
       'after',
-      `
-Examples:
+      examples(`
   hikidashi read README.md                              a file here
   hikidashi read file:///docs/manual.md --lines 10-40
   hikidashi read logs/server.log --tail 50
   hikidashi read report.docx --as markdown -o report.md
   hikidashi read file:///docs/                          the listing of a directory
-  hikidashi read file:///docs/logo.png -o logo.png --url http://127.0.0.1:8787/mcp
-${exitCodeHelp}`,
+  hikidashi read file:///docs/logo.png -o logo.png --url http://127.0.0.1:8787/mcp`),
     )
     .action((uri: string, options: ReadOptions) => read(uri, options, io))
 }
@@ -105,7 +104,6 @@ async function readLarge(
       exitCodes.failed,
       `${error.message}\nTo read a part of it: --lines 1-200, --tail 200, or --bytes 0-65535.${isPart ? '' : ' To keep all of it: --output FILE.'}`,
     )
-  const { openWhole } = await import('../operations/contents.ts')
   const whole = await openWhole(view, uri, error, options.url)
   const write = async (out: Output): Promise<void> => {
     const progress = createProgress(
@@ -137,7 +135,7 @@ async function writeTold(out: Output, content: ResourceContent, io: Io): Promise
   const progress = createProgress(
     { saysToTerminal: io.saysToTerminal, out },
     {
-      ...{ done: 0, total: lengthOf(content), what: '', format: formatSize },
+      ...{ done: 0, total: contentLength(content), what: '', format: formatSize },
     },
   )
   const told: Output = {
@@ -175,7 +173,7 @@ function headerOf(content: ResourceContent): string {
 }
 
 function describe(content: ResourceContent): string {
-  const length = lengthOf(content)
+  const length = contentLength(content)
   const whole = content.size !== undefined && content.size > length ? ` of ${formatSize(content.size)}` : ''
   const size = content.mimeType === directoryMimeType ? [] : [formatSize(length) + whole]
   return [content.mimeType ?? 'unknown type', ...size].join(', ')
@@ -183,4 +181,73 @@ function describe(content: ResourceContent): string {
 
 function needsLineEnd(content: ResourceContent): boolean {
   return 'text' in content && content.text !== '' && !content.text.endsWith('\n')
+}
+
+/** Writes one content: its text in UTF-8, or its bytes. */
+async function writeContent(out: Output, content: ResourceContent): Promise<void> {
+  if ('text' in content) await out.write(content.text)
+  else if ('bytes' in content) await out.write(content.bytes)
+  else for await (const chunk of content.stream) await out.write(chunk)
+}
+
+/** Writes contents as JSON: `{ "uri": …, "contents": [{ "uri": …, "text" or "blob" (base64): … }] }`. */
+async function writeContentsJson(out: Output, uri: string, contents: readonly ResourceContent[]): Promise<void> {
+  await out.write(`{\n"uri": ${JSON.stringify(uri)},\n"contents": [`)
+  for (const [i, content] of contents.entries()) {
+    await out.write(i === 0 ? '\n' : ',\n')
+    await writeContentJson(out, content)
+  }
+  await out.write(contents.length === 0 ? ']\n}\n' : '\n]\n}\n')
+}
+
+async function writeContentJson(out: Output, content: ResourceContent): Promise<void> {
+  if ('text' in content) {
+    const { text, ...facts } = content
+    return out.write(JSON.stringify({ ...facts, text }))
+  }
+  if ('bytes' in content) {
+    const { bytes, ...facts } = content
+    return out.write(JSON.stringify({ ...facts, blob: base64Of(bytes) }))
+  }
+  const { stream, length: _, ...facts } = content
+  await out.write(`${JSON.stringify(facts).slice(0, -1)},"blob":"`)
+  // Three bytes make four characters of base64, so the remainder is put in front of the next chunk.
+  let rest: Uint8Array = new Uint8Array()
+  for await (const chunk of stream) {
+    const bytes = Buffer.concat([rest, chunk])
+    const whole = bytes.length - (bytes.length % 3)
+    rest = bytes.subarray(whole)
+    await out.write(base64Of(bytes.subarray(0, whole)))
+  }
+  await out.write(`${base64Of(rest)}"}`)
+}
+
+/** A content that is too large for an answer, as a stream of bytes. */
+type Whole = Pick<Body, 'length'> & { readonly bytes: AsyncIterable<Uint8Array> }
+
+/**
+ * Opens a content that is too large for an answer: by the link in the error, when the server at `url` gave one, otherwise in parts.
+ *
+ * @throws the error itself for a resource without parts.
+ */
+async function openWhole(view: View, uri: string, error: ResourceError, url: string | undefined): Promise<Whole> {
+  if (url !== undefined) {
+    const { contentLinkOf } = await import('../../client/errors.ts')
+    const link = contentLinkOf(error, url)
+    const linked = link === undefined ? undefined : await openLink(link)
+    if (linked !== undefined) return linked
+  }
+  const body = await openBody((place, options) => view.read(place, options), uri, {}, error)
+  return { length: body.length, bytes: body.bytes() }
+}
+
+/** Undefined if the link no longer works: the content is then read in parts. */
+async function openLink(link: URL): Promise<Whole | undefined> {
+  const response = await fetch(link, { redirect: 'error' }).catch(() => undefined)
+  if (response === undefined || !response.ok || response.body === null) {
+    await response?.body?.cancel()
+    return undefined
+  }
+  const length = response.headers.get('content-length')
+  return { length: length === null ? undefined : Number(length), bytes: response.body }
 }

@@ -7,7 +7,7 @@ import { defined } from '../../core/kit/object.ts'
 import { formatUri, parseAddress } from '../../core/uri.ts'
 import type { Stored } from '../../providers/results/index.ts'
 import { type Local, requireLocal } from '../operations/local.ts'
-import { exitCodeHelp, failed, misused } from '../terminal/exit.ts'
+import { examples, failed, misused } from '../terminal/exit.ts'
 import { count, type Io, writeError, writeJson } from '../terminal/io.ts'
 import { createLog } from '../terminal/log.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
@@ -21,12 +21,10 @@ interface PutOptions {
 export function define(command: Command, io: Io): void {
   command.description('Stores results of wall-bounce analyses in a results mount.').addHelpText(
     'after',
-    `
-Examples:
+    examples(`
   hikidashi results put analysis.json
   hikidashi results put results.jsonl --mount wallbounce://project
-  analyse | hikidashi results put -
-${exitCodeHelp}`,
+  analyse | hikidashi results put -`),
   )
   command
     .command('put')

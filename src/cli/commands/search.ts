@@ -16,7 +16,7 @@ import type { View } from '../../core/view.ts'
 import type { Search } from '../../providers/search/index.ts'
 import { createIndexing } from '../operations/indexing.ts'
 import { addSourceOptions, asked, type SourceOptions, withSource } from '../operations/source.ts'
-import { exitCodeHelp, failed, misused } from '../terminal/exit.ts'
+import { examples, failed, misused } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { type Colours, coloursFor, escapeLines, escapeText, readableUri } from '../terminal/text.ts'
 
@@ -47,12 +47,10 @@ each with a URI that opens the found part. It first indexes new documents, unles
   addSourceOptions(command)
     .addHelpText(
       'after',
-      `
-Examples:
+      examples(`
   hikidashi search how to deploy
   hikidashi search '"connection refused"' --mime text/markdown --since 30d
-  hikidashi search 設計 --url http://127.0.0.1:8787/mcp --json
-${exitCodeHelp}`,
+  hikidashi search 設計 --url http://127.0.0.1:8787/mcp --json`),
     )
     .action((words: readonly string[], options: SearchOptions) => search(words.join(' '), options, io))
 }

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { pagesOf } from '../../core/kit/groups.ts'
 import { addSourceOptions, type SourceOptions, withSource } from '../operations/source.ts'
-import { exitCodeHelp } from '../terminal/exit.ts'
+import { examples } from '../terminal/exit.ts'
 import { createJsonArray, type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
@@ -16,11 +16,9 @@ export function defineTemplates(command: Command, io: Io): void {
   addSourceOptions(command)
     .addHelpText(
       'after',
-      `
-Examples:
+      examples(`
   hikidashi templates
-  hikidashi templates --json --url http://127.0.0.1:8787/mcp
-${exitCodeHelp}`,
+  hikidashi templates --json --url http://127.0.0.1:8787/mcp`),
     )
     .action((options: TemplatesOptions) => templates(options, io))
 }
@@ -55,10 +53,8 @@ export function defineComplete(command: Command, io: Io): void {
   addSourceOptions(command)
     .addHelpText(
       'after',
-      `
-Examples:
-  hikidashi complete 'file:///docs/{+path}' path gui
-${exitCodeHelp}`,
+      examples(`
+  hikidashi complete 'file:///docs/{+path}' path gui`),
     )
     .action((template: string, variable: string, value: string, options: CompleteOptions) =>
       complete(template, { name: variable, value }, options, io),

@@ -5,7 +5,7 @@ import { defaultConfig } from '../../config/folder.ts'
 import type { Withheld } from '../../config/untrusted.ts'
 import { errorCodeOf } from '../../core/errors.ts'
 import { reasonsOf, withheldJson } from '../operations/withheld.ts'
-import { CommandError, exitCodeHelp, exitCodes, failed } from '../terminal/exit.ts'
+import { CommandError, examples, exitCodes, failed } from '../terminal/exit.ts'
 import { count, type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
@@ -28,12 +28,10 @@ file; after a change, trust it again. A configuration that you name with --confi
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      `
-Examples:
+      examples(`
   hikidashi trust                        the ${defaultConfig} in the current folder
   hikidashi trust ~/work/docs --revoke
-  hikidashi trust --list
-${exitCodeHelp}`,
+  hikidashi trust --list`),
     )
     .action(async (given: string, options: TrustOptions) => {
       if (options.list) return list(options, io)

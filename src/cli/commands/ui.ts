@@ -9,7 +9,7 @@ import { isResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { packageVersion } from '../operations/command-line.ts'
 import { addSourceOptions, type Source, type SourceOptions, withSource } from '../operations/source.ts'
-import { createStop, exitCodeHelp, failed, misused } from '../terminal/exit.ts'
+import { createStop, examples, failed, misused } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 
 interface UiOptions extends SourceOptions {
@@ -29,14 +29,12 @@ listens only on this machine. The address that it prints on stdout works in one 
   addSourceOptions(command)
     .addHelpText(
       'after',
-      `
-Examples:
+      examples(`
   hikidashi ui                                            the mounts here
   hikidashi ui ~/notes
   hikidashi ui --url https://context.example.org/mcp --header "Authorization: Bearer $TOKEN"
   hikidashi ui --command "npx -y some-mcp-server"         any MCP server with resources
-  hikidashi ui --no-open --port 8800                      over ssh -L 8800:127.0.0.1:8800
-${exitCodeHelp}`,
+  hikidashi ui --no-open --port 8800                      over ssh -L 8800:127.0.0.1:8800`),
     )
     .action((folders: readonly string[], options: UiOptions) => ui(folders, options, io))
 }

@@ -13,7 +13,7 @@ import { isTextOfUnknownEncoding } from '../../text/encoding/detect.ts'
 import { explainLeftOut } from '../operations/left-out.ts'
 import { openLocal, requireLocal } from '../operations/local.ts'
 import { splitNames, uriOf } from '../operations/source.ts'
-import { CommandError, exitCodeHelp, exitCodes, failed } from '../terminal/exit.ts'
+import { CommandError, examples, exitCodes, failed } from '../terminal/exit.ts'
 import { type Io, writeError, writeJson } from '../terminal/io.ts'
 import { createLog } from '../terminal/log.ts'
 import { coloursFor, escapeText } from '../terminal/text.ts'
@@ -41,11 +41,9 @@ read, an unknown encoding. Clients never get these reasons: to them the file loo
     .option('--json', 'print the answers as JSON')
     .addHelpText(
       'after',
-      `
-Examples:
+      examples(`
   hikidashi why notes/draft.log
-  hikidashi why file:///docs/plan.md --as guest --json
-${exitCodeHelp}`,
+  hikidashi why file:///docs/plan.md --as guest --json`),
     )
     .action((path: string, options: WhyOptions) => why(path, options, io))
 }

@@ -1,10 +1,10 @@
+import { contentLength } from '../../core/entry.ts'
 import { isResourceError } from '../../core/errors.ts'
 import { pagesOf } from '../../core/kit/groups.ts'
 import { defined } from '../../core/kit/object.ts'
 import { compileTemplate } from '../../core/template.ts'
 import { decodeComponent } from '../../core/uri.ts'
 import { directoryMimeType, type Resource, type ResourceTemplate, type View } from '../../core/view.ts'
-import { lengthOf } from './contents.ts'
 
 /** Facts of a resource or a directory. */
 export interface Facts {
@@ -126,7 +126,7 @@ async function readAs(view: View, uri: string): Promise<Resource | undefined> {
       name: name ?? uri,
       ...defined({ title }),
       ...(mimeType === undefined || !isOne ? {} : { mimeType }),
-      ...(isOne ? { size: content.size ?? lengthOf(content) } : {}),
+      ...(isOne ? { size: content.size ?? contentLength(content) } : {}),
       ...defined({ version, meta }),
     }
   } catch (error) {

@@ -1,10 +1,10 @@
 import { maxCounted, openCounter } from '../../context/index.ts'
 import type { Encoding } from '../../context/tokens.ts'
+import { contentLength } from '../../core/entry.ts'
 import { isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { isText } from '../../core/kit/utf8.ts'
 import type { Resource, ResourceContent, View } from '../../core/view.ts'
-import { lengthOf } from './contents.ts'
 import type { Measured } from './tree-walk.ts'
 
 /** Number of resources read at once. */
@@ -25,7 +25,7 @@ export async function tokenCounter(view: View, encoding: Encoding): Promise<(res
       let tokens: number | undefined
       for (const content of contents) {
         const text = await textOf(content)
-        if (text === 'too-large') return estimateTokens({ ...resource, size: resource.size ?? lengthOf(content) })
+        if (text === 'too-large') return estimateTokens({ ...resource, size: resource.size ?? contentLength(content) })
         if (text !== undefined) tokens = (tokens ?? 0) + (await counter.count(text))
       }
       return { ...defined({ tokens }), isEstimate: false }

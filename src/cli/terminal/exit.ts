@@ -9,6 +9,11 @@ Exit codes: 0 success; 1 failure, or a fault was found; 2 the command line is wr
 3 a required resource does not fit into the budget (pack); 4 nothing is at that URI;
 5 a server requires authentication, or refuses you.`
 
+/** The end of the help of a command: its examples, each on a line, and the exit codes. */
+export function examples(lines: string): string {
+  return `\nExamples:${lines}\n${exitCodeHelp}`
+}
+
 /** An error with a message for the user, and the code to end with. */
 export class CommandError extends Error {
   readonly exitCode: number

@@ -3,7 +3,8 @@ import { listAgain, walkBelow } from '../../browse/tree.ts'
 import { searchesOf } from '../../config/plan.ts'
 import { assemble, measure } from '../../context/index.ts'
 import type { Catalog } from '../../core/catalog.ts'
-import { parseFound, type SearchPlace } from '../../core/found.ts'
+import { parseFound } from '../../core/found.ts'
+import { doneOnce } from '../../core/kit/chain.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Resource, View } from '../../core/view.ts'
 import { placesOf, textAt } from '../commands/search.ts'
@@ -36,18 +37,14 @@ interface LoaderOptions {
 }
 
 export function createLoader(view: View, { catalog, at, reasonOf }: LoaderOptions): Loader {
-  let places: Promise<readonly SearchPlace[]> | undefined
+  const places = doneOnce(() => placesOf(view))
   let feed: (() => void) | undefined
   const indexed = new Promise<void>((resolve) => {
     feed = () => void indexing(catalog).then((isDone) => isDone && resolve())
   })
 
   const search = async (query: string, after: string | undefined): Promise<readonly Event[]> => {
-    places ??= placesOf(view)
-    const all = await places.catch((error: unknown) => {
-      places = undefined
-      throw error
-    })
+    const all = await places()
     const place = at === undefined ? all[0] : all.find(({ address }) => address === at.replace(/\/$/, ''))
     if (place === undefined && all.length > 0) {
       const names = all.map(({ address }) => address).join(', ')

@@ -24,6 +24,20 @@ export function isObject(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** Returns the value of a JSON text; undefined for any other text. */
+export function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns the JSON Schema of an object with some properties. */
+export function objectSchema<P extends Members>(required: readonly string[], properties: P) {
+  return { type: 'object', properties, ...(required.length === 0 ? {} : { required }) } as const
+}
+
 /** Returns the value if it is an object, else an object without members. */
 export function objectOf(value: unknown): Members {
   return isObject(value) ? value : {}

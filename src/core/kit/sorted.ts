@@ -33,6 +33,19 @@ export function mergeSpans(spans: Iterable<Span>): readonly Span[] {
   return merged
 }
 
+/** Sorts ranges, and joins those that overlap or touch. */
+export function joinRanges(
+  ranges: readonly (readonly [start: number, end: number])[],
+): readonly (readonly [start: number, end: number])[] {
+  const joined: [number, number][] = []
+  for (const [start, end] of [...ranges].sort(([a], [b]) => a - b)) {
+    const last = joined.at(-1)
+    if (last !== undefined && start <= last[1]) last[1] = Math.max(last[1], end)
+    else joined.push([start, end])
+  }
+  return joined
+}
+
 /** Returns the index of the first of some sorted names that is after `path`. */
 export function indexAfter(names: readonly string[], path: string): number {
   return firstIndex(0, names.length, (index) => comparePaths(names[index] ?? '', path) > 0)

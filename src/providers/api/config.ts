@@ -25,16 +25,13 @@ function isPointer(value: string): boolean {
 
 const list = z.strictObject({
   from: text.describe('The path of the list below "url", such as "users?per_page=100".'),
-  items: pointer
-    .exactOptional()
-    .describe('JSON pointer to the array in the answer. By default the answer is the array.'),
+  items: pointer.optionalKey('JSON pointer to the array in the answer. By default the answer is the array.'),
   values: z
     .record(z.string(), pointer)
-    .exactOptional()
-    .describe('JSON pointers in an item to the value of each variable. By default "/id", if there is one variable.'),
-  title: pointer.exactOptional().describe('JSON pointer in an item to its title.'),
-  description: pointer.exactOptional().describe('JSON pointer in an item to its description.'),
-  modified: pointer.exactOptional().describe('JSON pointer in an item to the time of its last change.'),
+    .optionalKey('JSON pointers in an item to the value of each variable. By default "/id", if there is one variable.'),
+  title: pointer.optionalKey('JSON pointer in an item to its title.'),
+  description: pointer.optionalKey('JSON pointer in an item to its description.'),
+  modified: pointer.optionalKey('JSON pointer in an item to the time of its last change.'),
   next: z
     .union(
       [
@@ -47,7 +44,7 @@ const list = z.strictObject({
           page: text.describe(
             'The query parameter with the number of the page. The request for the first page does not have it.',
           ),
-          from: z.int().min(0).exactOptional().describe('The number of the first page. By default 1.'),
+          from: z.int().min(0).optionalKey('The number of the first page. By default 1.'),
         }),
       ],
       {
@@ -57,20 +54,17 @@ const list = z.strictObject({
         ),
       },
     )
-    .exactOptional()
-    .describe('How the next page is found: by the header Link, a cursor or a number. By default there is one page.'),
+    .optionalKey('How the next page is found: by the header Link, a cursor or a number. By default there is one page.'),
 })
 
 const route = z
   .strictObject({
     template: text.describe('A URI template that is relative to the address, such as "users/{id}" or "search{?q}".'),
-    to: text
-      .exactOptional()
-      .describe(
-        'The URL template of the request below "url", with the same variables. By default the same as `template`.',
-      ),
+    to: text.optionalKey(
+      'The URL template of the request below "url", with the same variables. By default the same as `template`.',
+    ),
     ...describedShape,
-    list: list.exactOptional().describe('How resources of the route are listed. By default they are not.'),
+    list: list.optionalKey('How resources of the route are listed. By default they are not.'),
   })
   .superRefine((given, context) => {
     try {
@@ -113,23 +107,16 @@ const apiShape = {
     .array(route)
     .min(1)
     .describe('The parts of the API that are served. If several routes match a path, the first one applies.'),
-  bearer: secret
-    .exactOptional()
-    .describe('The token for the header Authorization: Bearer, as { "env": "NAME" } or { "file": "path" }.'),
-  headers: headers
-    .exactOptional()
-    .describe(
-      'Headers of every request to this origin; other origins do not get them. A secret value is { "env": "NAME" } or { "file": "path" }.',
-    ),
+  bearer: secret.optionalKey(
+    'The token for the header Authorization: Bearer, as { "env": "NAME" } or { "file": "path" }.',
+  ),
+  headers: headers.optionalKey(
+    'Headers of every request to this origin; other origins do not get them. A secret value is { "env": "NAME" } or { "file": "path" }.',
+  ),
   ...originShape,
   types: originShape.types.describe('The media types that are served, as globs. By default JSON.'),
-  keep: duration.exactOptional().describe('How long a listing is cached. By default "10s".'),
-  maxEntries: z
-    .int()
-    .min(1)
-    .max(100_000)
-    .exactOptional()
-    .describe('Maximum number of listed entries of a route. By default 10000.'),
+  keep: duration.optionalKey('How long a listing is cached. By default "10s".'),
+  maxEntries: z.int().min(1).max(100_000).optionalKey('Maximum number of listed entries of a route. By default 10000.'),
   redact: documentsShape.redact,
 }
 

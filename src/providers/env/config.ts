@@ -6,19 +6,16 @@ import { defineSource } from '../source.ts'
 
 /** The options of a mount whose provider is `env`. */
 const envShape = {
-  file: text
-    .exactOptional()
-    .describe(
-      'A dotenv file whose variables are served, relative to the configuration file. By default the variables of the server process.',
-    ),
+  file: text.optionalKey(
+    'A dotenv file whose variables are served, relative to the configuration file. By default the variables of the server process.',
+  ),
   allow: z
     .array(
       glob.refine((pattern) => !pattern.includes('/'), {
         error: refusal('No variable has a slash in its name.', 'Write a name, or a glob over names such as "LC_*".'),
       }),
     )
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Variables whose values are shown, by name or glob. A name that sounds secret needs an entry without a wildcard. By default none: only names are shown.',
     ),
 }

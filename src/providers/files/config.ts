@@ -8,28 +8,21 @@ const rule = z.strictObject({
   match: globs.describe(
     'Globs of the files of the rule. If several rules match a file, each value comes from the last rule that has it.',
   ),
-  title: text
-    .exactOptional()
-    .describe('The title of the files for people; "heading" takes the first Markdown heading of each file.'),
-  description: text.exactOptional().describe('A description of the files, for people and models.'),
+  title: text.optionalKey(
+    'The title of the files for people; "heading" takes the first Markdown heading of each file.',
+  ),
+  description: text.optionalKey('A description of the files, for people and models.'),
   mimeType: z
     .string()
     .regex(/^[\w.+-]+\/[\w.+-]+(?:\s*;.*)?$/, {
       error: refusal('This is not a MIME type.', 'Write one such as "text/markdown".'),
     })
-    .exactOptional()
-    .describe('The MIME type of the files, if the detected one is wrong.'),
-  priority: z
-    .number()
-    .min(0)
-    .max(1)
-    .exactOptional()
-    .describe('The importance of the files: from 0, optional, to 1, required.'),
+    .optionalKey('The MIME type of the files, if the detected one is wrong.'),
+  priority: z.number().min(0).max(1).optionalKey('The importance of the files: from 0, optional, to 1, required.'),
   audience: z
     .array(z.enum(['user', 'assistant']))
     .min(1)
-    .exactOptional()
-    .describe('The audience of the files: people, models or both.'),
+    .optionalKey('The audience of the files: people, models or both.'),
 })
 
 /** Maximum size of a file in an answer, in bytes: a longer text would exceed the length of a JavaScript string. */
@@ -38,13 +31,9 @@ const mostBytes = 256 * 2 ** 20
 /** The options of a mount whose provider is `files`. */
 export const filesShape = {
   root: text.describe('The folder. A relative path starts at the configuration file; "~/" is the home folder.'),
-  include: z
-    .array(glob)
-    .min(1)
-    .exactOptional()
-    .describe('Serves only paths that match one of these globs. By default everything.'),
-  exclude: z.array(glob).exactOptional().describe('Leaves out paths that match one of these globs.'),
-  gitignore: z.boolean().exactOptional().describe('Leaves out files that .gitignore files ignore. By default true.'),
+  include: z.array(glob).min(1).optionalKey('Serves only paths that match one of these globs. By default everything.'),
+  exclude: z.array(glob).optionalKey('Leaves out paths that match one of these globs.'),
+  gitignore: z.boolean().optionalKey('Leaves out files that .gitignore files ignore. By default true.'),
   defaultExcludes: z
     .union(
       [
@@ -58,43 +47,31 @@ export const filesShape = {
         ),
       },
     )
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Leaves out .git, dependency folders, caches, and files that commonly contain keys or passwords; "except" names exceptions, which are served. By default true.',
     ),
-  hidden: z
-    .boolean()
-    .exactOptional()
-    .describe('Serves files and folders whose names begin with a dot. By default true.'),
+  hidden: z.boolean().optionalKey('Serves files and folders whose names begin with a dot. By default true.'),
   symlinks: z
     .enum(['deny', 'beneath'])
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Symbolic links: "beneath" follows a link if its target is a served path within the folder; "deny" leaves links out. By default "beneath".',
     ),
   hardlinks: z
     .boolean()
-    .exactOptional()
-    .describe('Serves files with several hard links, of which one may lie outside the folder. By default false.'),
-  allowMounts: z
-    .boolean()
-    .exactOptional()
-    .describe('Serves file systems that are mounted inside the folder. By default false.'),
+    .optionalKey('Serves files with several hard links, of which one may lie outside the folder. By default false.'),
+  allowMounts: z.boolean().optionalKey('Serves file systems that are mounted inside the folder. By default false.'),
   maxBytes: size
     .refine((bytes) => bytes <= mostBytes, {
       error: refusal('This is more than can be read at once.', 'It must be at most "256MiB".'),
     })
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Maximum size of a file, or of a part, in one answer. A larger file can be read in parts. By default "16MiB", at most "256MiB".',
     ),
-  watch: z.boolean().exactOptional().describe('Tells clients what changes. By default true.'),
-  reconcile: interval
-    .exactOptional()
-    .describe(
-      'Interval at which everything is compared, to find changes that the system did not report. By default "30s".',
-    ),
-  rules: z.array(rule).exactOptional().describe('Metadata of files, by glob.'),
+  watch: z.boolean().optionalKey('Tells clients what changes. By default true.'),
+  reconcile: interval.optionalKey(
+    'Interval at which everything is compared, to find changes that the system did not report. By default "30s".',
+  ),
+  rules: z.array(rule).optionalKey('Metadata of files, by glob.'),
 }
 
 /**

@@ -134,22 +134,21 @@ interface Hot {
   add(key: string): void
 }
 
-/** The time of a clock that is never set back, in milliseconds. */
-const nowMs = () => performance.now()
+/** A clock that is never set back. Its time is in milliseconds. */
+type Clock = Pick<typeof performance, 'now'>
 
 /** Maximum age of a record, in milliseconds: memory may be short, and other file systems may be mounted. */
 const age = 2000
 const most = 20_000
 
-/** @param now The time, in milliseconds. */
-export function createHot(now: () => number = nowMs): Hot {
+export function createHot(clock: Clock = performance): Hot {
   /** The oldest record comes first. */
   const until = new Map<string, number>()
   return {
-    has: (key) => (until.get(key) ?? 0) > now(),
+    has: (key) => (until.get(key) ?? 0) > clock.now(),
     add: (key) => {
       until.delete(key)
-      until.set(key, now() + age)
+      until.set(key, clock.now() + age)
       if (until.size > most) removeOldest(until)
     },
   }
@@ -162,16 +161,21 @@ interface HotFiles {
 }
 
 /** A key of text would take longer than the look-up saves: numbers of 64 bits are slow to print. */
-export function createHotFiles(now: () => number = nowMs): HotFiles {
+export function createHotFiles(clock: Clock = performance): HotFiles {
   const files = new Map<bigint, { readonly stats: BigIntStats; readonly until: number }>()
   return {
     has: (stats) => {
       const known = files.get(stats.ino)
-      return known !== undefined && known.until > now() && known.stats.dev === stats.dev && hasStamp(known.stats, stats)
+      return (
+        known !== undefined &&
+        known.until > clock.now() &&
+        known.stats.dev === stats.dev &&
+        hasStamp(known.stats, stats)
+      )
     },
     add: (stats) => {
       files.delete(stats.ino)
-      files.set(stats.ino, { stats, until: now() + age })
+      files.set(stats.ino, { stats, until: clock.now() + age })
       if (files.size > most) removeOldest(files)
     },
   }
@@ -196,11 +200,8 @@ interface Turns {
  */
 const maxTurnMs = 20
 
-/**
- * @param now The time, in milliseconds.
- * @param nextTurn Calls back in the next turn of the event loop.
- */
-export function createTurns(now: () => number = nowMs, nextTurn: (then: () => void) => void = setImmediate): Turns {
+/** @param nextTurn Calls back in the next turn of the event loop. */
+export function createTurns(clock: Clock = performance, nextTurn: (then: () => void) => void = setImmediate): Turns {
   /** When the first call of this turn was. */
   let begun: number | undefined
   /** The callers that wait for the next turn, in the order in which they came. */
@@ -216,11 +217,11 @@ export function createTurns(now: () => number = nowMs, nextTurn: (then: () => vo
   return {
     over: () => {
       if (begun === undefined) {
-        begun = now()
+        begun = clock.now()
         nextTurn(end)
         return undefined
       }
-      return now() - begun < maxTurnMs ? undefined : new Promise((resolve) => waiting.push(resolve))
+      return clock.now() - begun < maxTurnMs ? undefined : new Promise((resolve) => waiting.push(resolve))
     },
   }
 }

@@ -138,7 +138,7 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log): IgnoreF
   return {
     inside: async (place, path, above, signal) => {
       const around = path === '' ? await loadExcludes(place, signal) : above
-      if (facts.has(place, noRules)) return around
+      if (facts.of(place)?.has(noRules)) return around
       return load(place, { names: [ignoreFileName], base: path }, around, signal)
     },
   }

@@ -76,8 +76,8 @@ export interface FilesSystem {
   /** Replacement of the real file system: how names are resolved, and how a child of a directory is looked up. */
   readonly places?: (opened: Places) => Places
   readonly look?: Look
-  /** The expiry time of the cached answer of a path, in milliseconds since 1970. */
-  readonly now?: () => number
+  /** The clock of the answers that are kept, in milliseconds since 1970. */
+  readonly clock?: Pick<DateConstructor, 'now'>
 }
 
 /** Size from which the content of a file is not kept, in bytes. */
@@ -137,8 +137,8 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
   }
 
   const ignoreRulesIn = ignoreFiles && ((directory: Place) => lookNow(directory, ignoreFileName))
-  const reads = createKept<readonly Content[]>(ignoreRulesIn, system.now)
-  const entries = createKept<Entry>(ignoreRulesIn, system.now)
+  const reads = createKept<readonly Content[]>(ignoreRulesIn, system.clock)
+  const entries = createKept<Entry>(ignoreRulesIn, system.clock)
   return {
     list: (query, context) => lister.list(query, context.signal, context.allows),
     stat: promising((path, context) =>

@@ -75,11 +75,11 @@ interface Step {
 
 /**
  * @param ignoreRulesIn Returns the stats of the file of ignore rules in a directory, if it has one. Undefined: such files have no effect.
- * @param now The time, in milliseconds since 1970.
+ * @param clock Its time is in milliseconds since 1970.
  */
 export function createKept<T>(
   ignoreRulesIn: (directory: Place) => BigIntStats | undefined = () => undefined,
-  now: () => number = () => Date.now(),
+  clock: Pick<DateConstructor, 'now'> = Date,
 ): Kept<T> {
   const answers = new Map<string, Answer<T>>()
   const asked = new Map<string, number>()
@@ -95,7 +95,7 @@ export function createKept<T>(
 
   /** Closes answers that nobody has requested lately. */
   const sweep = (): void => {
-    for (const [path, { until }] of answers) if (until <= now()) remove(path)
+    for (const [path, { until }] of answers) if (until <= clock.now()) remove(path)
     timer = answers.size === 0 ? undefined : setTimeout(sweep, maxAgeMs).unref()
   }
 
@@ -112,7 +112,7 @@ export function createKept<T>(
     if (known === undefined) return undefined
     if (arrival !== undefined && known.seenFor === arrival) return known.answer
     try {
-      if (known.until > now() && known.steps.every(isSame)) {
+      if (known.until > clock.now() && known.steps.every(isSame)) {
         known.seenFor = arrival
         return known.answer
       }
@@ -123,18 +123,10 @@ export function createKept<T>(
     return undefined
   }
 
-  /** Whether a path was asked for within the last second too. */
-  const isAskedAgain = (path: string): boolean => {
-    const last = asked.get(path)
-    if (asked.size >= maxAsked) asked.clear()
-    asked.set(path, now())
-    return last !== undefined && Math.abs(now() - last) < 2 * maxAgeMs
-  }
-
   /** Keeps an answer, unless a later change of a place might go unseen. */
   const keep = (path: string, places: readonly Place[], answer: T, arrival: Arrival | undefined): void => {
     if (closed) return
-    const time = now()
+    const time = clock.now()
     // Nothing is checked on this thread if a call might block, as on a network file system.
     for (const { stats, statNow } of places) if (statNow === undefined || !isSettled(stats, time, settledMs)) return
     const steps: Step[] = []
@@ -176,7 +168,12 @@ export function createKept<T>(
       const { arrival } = context
       const known = find(path, arrival)
       if (known !== undefined) return known
-      if (!isAskedAgain(path)) return make()
+      const time = clock.now()
+      const last = asked.get(path)
+      if (asked.size >= maxAsked) asked.clear()
+      asked.set(path, time)
+      // Nothing is kept of a path that was not asked for within the last second too.
+      if (last === undefined || Math.abs(time - last) >= 2 * maxAgeMs) return make()
       if (arrival === undefined) return makeOnRoute(path, arrival, make)
       const other = making.get(path)
       if (other?.arrival === arrival) return afterOther(path, other.made, context, make)

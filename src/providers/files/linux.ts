@@ -99,15 +99,16 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       const path = `${parent.at}/${name}`
       // A link may lead to any file system, so it is never looked up on this thread.
       const key = parent.local && !follow ? `${parent.stats.dev}:${parent.stats.ino}/${name}` : undefined
-      const hot = () => key !== undefined && names.has(key)
       let descriptor: Descriptor
       try {
-        const isHot = hot()
-        const nextTurn = isHot ? turns.over() : undefined
-        if (nextTurn !== undefined) await nextTurn
-        descriptor = isHot
-          ? openNow(path, flags, signal)
-          : await openDescriptor(path, flags, pool, { signal, hold: parent, local: true, hot })
+        if (key !== undefined && names.has(key)) {
+          const nextTurn = turns.over()
+          if (nextTurn !== undefined) await nextTurn
+          descriptor = openNow(path, flags, signal)
+        } else {
+          const hot = () => key !== undefined && names.has(key)
+          descriptor = await openDescriptor(path, flags, pool, { signal, hold: parent, local: true, hot })
+        }
       } catch (error) {
         // A missing name is cached, too, so that a denied file is not found faster than a missing one.
         if (key !== undefined && isResourceError(error, 'not-found')) names.add(key)

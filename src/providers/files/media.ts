@@ -102,9 +102,10 @@ export function mimeTypeOf(name: string): string | undefined {
 export function mimeTypeFor(name: string, content: { readonly text: boolean; readonly head: Uint8Array }): string {
   const byName = mimeTypeOf(name)
   if (byName === undefined) return magic(content.head) ?? (content.text ? 'text/plain' : 'application/octet-stream')
-  const form = formOf(byName)
-  if (content.text) return form === 'binary' ? (magic(content.head) ?? 'text/plain') : byName
-  return form === 'text' ? 'application/octet-stream' : byName
+  // Of a type that is neither, some files are text, and some are not.
+  const isText = textTypes.test(byName)
+  if (!content.text) return isText ? 'application/octet-stream' : byName
+  return !isText && binaryTypes.test(byName) ? (magic(content.head) ?? 'text/plain') : byName
 }
 
 const extensions = new Map<string, string | undefined>()
@@ -116,12 +117,6 @@ function fromLibrary(extension: string): string | undefined {
   const type = mime.getType(extension) ?? undefined
   extensions.set(extension, type)
   return type
-}
-
-/** Returns whether files of a type are text or binary. Undefined: some are text, and some are not. */
-function formOf(type: string): 'text' | 'binary' | undefined {
-  if (textTypes.test(type)) return 'text'
-  return binaryTypes.test(type) ? 'binary' : undefined
 }
 
 const textTypes =

@@ -145,8 +145,8 @@ export function isSettled(stats: BigIntStats, time: number, withinMs = tickMs, u
  * whoever adds a name changes its times. So two look-ups of a small read need not be repeated for each read, a sixth of its work.
  */
 interface DirectoryFacts {
-  /** Whether a fact was noted, and the directory has not changed since. */
-  has(directory: Place, fact: string): boolean
+  /** Returns the facts that were noted since the directory last changed; undefined when there are none. */
+  of(directory: Place): ReadonlySet<string> | undefined
   /** Notes a fact that was found after the stats of the place were taken. */
   note(directory: Place, fact: string): void
 }
@@ -162,25 +162,26 @@ interface Known {
   readonly facts: Set<string>
 }
 
-export function createDirectoryFacts(now: () => number = () => Date.now()): DirectoryFacts {
+export function createDirectoryFacts(clock: Pick<DateConstructor, 'now'> = Date): DirectoryFacts {
   const directories = new Map<bigint, Known>()
 
-  const knownOf = ({ stats, local }: Place): Known | undefined => {
+  const of = ({ stats, local }: Place): Set<string> | undefined => {
     const known = local ? directories.get(stats.ino) : undefined
-    return known !== undefined && known.stats.dev === stats.dev && hasStamp(known.stats, stats) ? known : undefined
+    return known !== undefined && known.stats.dev === stats.dev && hasStamp(known.stats, stats)
+      ? known.facts
+      : undefined
   }
 
   return {
-    has: (directory, fact) => knownOf(directory)?.facts.has(fact) === true,
+    of,
     note: (directory, fact) => {
       const { stats, local } = directory
-      if (!local || !isSettled(stats, now(), settledMs)) return
-      const known = knownOf(directory) ?? { stats, facts: new Set() }
+      if (!local || !isSettled(stats, clock.now(), settledMs)) return
+      const facts = of(directory) ?? new Set()
       if (directories.size >= maxDirectories) directories.clear()
       // Names come from clients, which can make up any.
-      if (known.facts.size >= maxFacts) known.facts.clear()
-      known.facts.add(fact)
-      directories.set(stats.ino, known)
+      if (facts.size >= maxFacts) facts.clear()
+      directories.set(stats.ino, { stats, facts: facts.add(fact) })
     },
   }
 }

@@ -68,7 +68,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
   const root = async (signal: AbortSignal, allows: Allows = () => true): Promise<Position> => {
     const place = await places.root(signal)
     try {
-      const alias = await inside(place, { path: '', ignores: undefined }, signal)
+      const alias: Alias = { path: '', ignores: await ignoreFiles?.inside(place, '', undefined, signal) }
       return { place, aliases: [alias], device: place.stats.dev, allows, trail: [identityOf(place)], links: 0 }
     } catch (error) {
       place.close()
@@ -234,7 +234,7 @@ export type Look = (place: Place, name: string, signal: AbortSignal) => Promise<
 export function createSpelling(names: ListedNames, look: Look): IsListed {
   const facts = createDirectoryFacts()
   return async (parent, name, found, signal) => {
-    if (facts.has(parent.place, `exactly ${name}`)) return true
+    if (facts.of(parent.place)?.has(`exactly ${name}`)) return true
     if (!(await mayBeSpelledOtherwise(parent.place, name, found, signal))) {
       facts.note(parent.place, `exactly ${name}`)
       return true

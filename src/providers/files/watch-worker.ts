@@ -1,8 +1,27 @@
+import { readlinkSync } from 'node:fs'
 import { type MessagePort, parentPort } from 'node:worker_threads'
-import { isResourceError } from '../../core/errors.ts'
+import { isResourceError, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { type Watched, watchFiles } from './watch-run.ts'
-import type { FromThread, Request, ToThread } from './watch-thread.ts'
+import type { Change, Degradation } from '../../core/provider.ts'
+import { createPool, type Place, type Places } from './access.ts'
+import { createIgnoreFiles } from './ignore-files.ts'
+import { createNameCache } from './names.ts'
+import { openAgain } from './root.ts'
+import { lookAt } from './stats.ts'
+import { createVisibility } from './visibility.ts'
+import { createSpelling, createWalk, identityOf } from './walk.ts'
+import { createDirectories, type Directories, type Directory } from './watch-directories.ts'
+import { createHandles } from './watch-handles.ts'
+import { createPending, createRounds, createSchedule, type Pending, type Rounds } from './watch-schedule.ts'
+import {
+  createLedger,
+  type Dues,
+  type FromThread,
+  type Request,
+  type ToThread,
+  type WatchOptions,
+} from './watch-thread.ts'
+import { createTree, everythingHeard, type Tree } from './watch-tree.ts'
 
 /**
  * The watch thread for all files mounts of a process: scanning a hundred thousand files, or handling ten thousand events at once, delays no
@@ -44,5 +63,230 @@ async function serve(options: ToThread['options'], port: MessagePort): Promise<v
     if (!ended.signal.aborted) send({ failed: { kind, message, cause } })
   } finally {
     port.close()
+  }
+}
+
+interface Watched {
+  /** Changes since the moment when this was returned. Ends with the signal; throws when the watch is lost. */
+  readonly batches: AsyncGenerator<readonly Change[]>
+  /** Returns what has changed for {@link Ledger}, once all queued events are handled. */
+  readonly dues: () => Promise<Dues>
+  /** Resolves once everything is closed. */
+  readonly closed: Promise<void>
+}
+
+/** Maximum number of names kept in memory: about 110 MB. */
+const maxEntries = 1_000_000
+/** Interval of checks that the root still exists, in milliseconds: the deletion of an open directory raises no event. */
+const rootEvery = 1000
+/** Minimum time between two unscheduled full comparisons, in milliseconds. */
+const suspectEvery = 5000
+
+/**
+ * Watches the served files below a root. Directories have file system watches; on an event, or when its turn in a round comes, a directory is
+ * compared with its known state. Directories are scanned one after the other, never twice at a time.
+ *
+ * @param report Called when the quality of the watch changes (undefined: as good as it can be).
+ * @throws ResourceError `unavailable` when the root is gone, or holds too much.
+ */
+export async function watchFiles(
+  options: WatchOptions,
+  log: Log,
+  signal: AbortSignal,
+  report: (degraded: Degradation | undefined) => void = () => {},
+): Promise<Watched> {
+  const { symlinks, hardlinks, allowMounts, portable, reconcile } = options
+  const permit = { hardlinks, allowMounts }
+  const pool = createPool(1)
+  const visible = createVisibility(options)
+  const places = await openAgain(options.root, { allowMounts, portable }, pool)
+  const ignoreFiles = options.gitignore ? createIgnoreFiles(places, pool, log) : undefined
+  const names = createNameCache(visible, symlinks === 'beneath', pool, true)
+  const isListed = createSpelling(names, (place, name, signal) => lookAt(place, name, pool, signal))
+  const walk = createWalk({ places, pool, visible, permit, isListed, symlinks, ignoreFiles })
+  const schedule = createSchedule<Directory>()
+  const pending = createPending()
+  let suspected = false
+  let suspectAt = 0
+  const overflown = () => {
+    suspected = true
+    // Events may have been lost. A look at one directory must not take what it finds for the initial state.
+    for (const directory of directories.all) {
+      if (directory.handle === undefined) continue
+      directory.heard = undefined
+      if (!portable) ledger.touch(directory.identity)
+    }
+    schedule.wake()
+  }
+  const handles = createHandles({ limit: options.watches, log, overflown })
+  // With paths only, the file system of a place is unknown: the watch is tried.
+  const speaks = ({ local }: Place) => local || portable
+  const ledger = createLedger()
+  const known = { handles, schedule, pending, ledger, speaks, prompt: !portable, limit: maxEntries }
+  const directories = createDirectories(known)
+  const tree = createTree({ directories, schedule, walk, names, permit, pool, log, signal })
+  const rounds = createRounds({
+    directories: directories.all,
+    look: (directory) => tree.refresh(directory, 'round'),
+    begun: handles.retry,
+    interval: reconcile,
+    // A round uses a fifth of the time at most.
+    rest: 4,
+  })
+  const root = createRootWatch({ options, places, tree, rounds, directories, pending, log, signal })
+
+  const suspect = () => {
+    suspected = false
+    suspectAt = performance.now() + suspectEvery
+    log('info', 'much was changed at once: everything is compared, in case that something was not heard')
+    for (const directory of directories.all) directories.hear(directory, undefined)
+  }
+
+  let reported: Degradation | undefined
+  const assess = () => {
+    const degraded = !root.isThere ? 'unavailable' : handles.limited ? 'limited' : undefined
+    if (degraded !== reported) report(degraded)
+    reported = degraded
+  }
+
+  const run = async () => {
+    let rootAt = performance.now() + rootEvery
+    while (!signal.aborted) {
+      if (suspected && performance.now() >= suspectAt) suspect()
+      for (const directory of schedule.take()) await tree.refresh(directory, 'heard')
+      if (performance.now() >= rootAt) {
+        await root.check()
+        rootAt = performance.now() + rootEvery
+      }
+      if (performance.now() >= rounds.due) await rounds.go()
+      assess()
+      await schedule.idle(Math.min(rootAt, rounds.due, suspected ? suspectAt : rootAt))
+    }
+  }
+
+  const close = () => {
+    root.forget()
+    names.clear()
+    places.close()
+  }
+
+  const end = () => {
+    pending.end()
+    schedule.wake()
+  }
+  signal.addEventListener('abort', end, { once: true })
+  try {
+    signal.throwIfAborted()
+    await root.begin()
+    const place = await places.root(signal)
+    place.close()
+    if (!speaks(place))
+      log('info', 'the file system of a mount does not tell of changes: it is compared from time to time', {
+        reconcile,
+      })
+    assess()
+  } catch (error) {
+    close()
+    throw signal.aborted ? error : outward(error)
+  }
+  const closed = run()
+    .catch((error: unknown) => {
+      if (!signal.aborted) pending.end(outward(error))
+    })
+    .finally(close)
+  const dues = async () => {
+    await everythingHeard()
+    return ledger.take()
+  }
+  return { batches: pending.batches(), dues, closed }
+}
+
+/** Converts a failure for the caller of `watch`. */
+function outward(error: unknown): ResourceError {
+  if (!isResourceError(error)) return new ResourceError('internal', 'A watch failed.', {}, { cause: error })
+  return error.kind === 'unavailable' ? error : new ResourceError('unavailable', error.message, {}, { cause: error })
+}
+
+/** The root of a watch: whether it is there, and what is known below it. */
+interface RootWatch {
+  readonly isThere: boolean
+  /** Finds the directories, and begins a round. */
+  begin(): Promise<void>
+  /** Forgets all directories. */
+  forget(): void
+  /** Forgets all directories if the root is gone or another one, and begins again when there is one. */
+  check(): Promise<void>
+}
+
+interface RootWatchOptions {
+  readonly options: WatchOptions
+  readonly places: Places
+  readonly tree: Tree
+  readonly rounds: Rounds
+  readonly directories: Directories
+  readonly pending: Pending
+  readonly log: Log
+  readonly signal: AbortSignal
+}
+
+function createRootWatch(watch: RootWatchOptions): RootWatch {
+  const { places, tree, rounds, directories, pending, log, signal } = watch
+  const { portable, root: opened } = watch.options
+  let root: Directory | undefined
+  let moved = false
+
+  const begin = async () => {
+    root = await tree.explore()
+    rounds.reset()
+  }
+
+  const forget = () => {
+    directories.clear()
+    root = undefined
+  }
+
+  /** Logs when the root was moved: it stays served there, which may surprise an operator who has put another directory in its place. */
+  const noteMove = ({ at }: Place) => {
+    if (portable) return
+    const here = readlinkSync(at)
+    if (here !== opened.real && !moved)
+      log('warn', 'the root of a files mount was moved, and is served from there', { root: opened.real, here })
+    moved = here !== opened.real
+  }
+
+  const check = async () => {
+    let now: string | undefined
+    try {
+      const place = await places.root(signal)
+      now = identityOf(place)
+      noteMove(place)
+      place.close()
+    } catch {
+      signal.throwIfAborted()
+    }
+    if (now !== undefined && now === root?.identity) return
+    if (root !== undefined) {
+      log('warn', 'the root of a files mount is gone, or another one', { root: opened.real })
+      pending.everything()
+    }
+    forget()
+    if (now === undefined) return
+    try {
+      await begin()
+      pending.everything()
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!isResourceError(error, 'unavailable') && !isResourceError(error, 'not-found')) throw error
+      forget()
+    }
+  }
+
+  return {
+    get isThere() {
+      return root !== undefined
+    },
+    begin,
+    forget,
+    check,
   }
 }

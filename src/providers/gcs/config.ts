@@ -10,22 +10,17 @@ import { defineSource, type OpenSource } from '../source.ts'
 /** The options of a mount whose provider is `gcs`. */
 const gcsShape = {
   ...objectsShape,
-  endpoint: text
-    .exactOptional()
-    .describe('The URL of an API that replaces Google, such as "http://127.0.0.1:4443". By default the API of Google.'),
+  endpoint: text.optionalKey(
+    'The URL of an API that replaces Google, such as "http://127.0.0.1:4443". By default the API of Google.',
+  ),
   insecure: s3Shape.insecure,
-  keyFile: text
-    .exactOptional()
-    .describe(
-      'A file with the key of a service account, relative to the configuration file. By default the application default credentials.',
-    ),
-  userProject: text
-    .exactOptional()
-    .describe('The project that pays for requests. By default the project of the bucket.'),
+  keyFile: text.optionalKey(
+    'A file with the key of a service account, relative to the configuration file. By default the application default credentials.',
+  ),
+  userProject: text.optionalKey('The project that pays for requests. By default the project of the bucket.'),
   anonymous: z
     .boolean()
-    .exactOptional()
-    .describe('Sends no credentials, for public buckets. By default false: without credentials no request is sent.'),
+    .optionalKey('Sends no credentials, for public buckets. By default false: without credentials no request is sent.'),
 }
 
 export const source = defineSource({

@@ -12,72 +12,53 @@ const id = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, {
 
 /** The options of a mount whose provider is `gdrive`. */
 const gdriveShape = {
-  folder: id
-    .exactOptional()
-    .describe('Serves only the folder with this id, in My Drive or a shared drive. By default all of My Drive.'),
+  folder: id.optionalKey(
+    'Serves only the folder with this id, in My Drive or a shared drive. By default all of My Drive.',
+  ),
   drives: z
     .union([z.literal(true), z.array(id).min(1)], {
       error: refusal('This is not a choice of shared drives.', 'Write true for all, or an array of ids.'),
     })
-    .exactOptional()
-    .describe('Serves shared drives instead of My Drive: true for all, or an array of ids.'),
+    .optionalKey('Serves shared drives instead of My Drive: true for all, or an array of ids.'),
   shared: z
     .boolean()
-    .exactOptional()
-    .describe('Serves the files that others have shared with the account, instead of My Drive. By default false.'),
+    .optionalKey('Serves the files that others have shared with the account, instead of My Drive. By default false.'),
   shortcuts: z
     .enum(['none', 'inside', 'anywhere'])
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Which shortcuts are resolved: "none"; "inside", shortcuts to served files; "anywhere", shortcuts to all files that the account can read. By default "anywhere" in My Drive, and "inside" elsewhere.',
     ),
-  clientId: secret
-    .exactOptional()
-    .describe(
-      'The id of an OAuth client of the type "Desktop app", as { "env": "NAME" } or { "file": "path" }. Then run: hikidashi auth gdrive.',
-    ),
-  clientSecret: secret
-    .exactOptional()
-    .describe('The secret of that client, as { "env": "NAME" } or { "file": "path" }.'),
-  tokenFile: text
-    .exactOptional()
-    .describe(
-      'The file in which `hikidashi auth gdrive` keeps the token for reading, relative to the configuration file. Other users must not be able to read it. By default "gdrive-token.json".',
-    ),
-  key: secret
-    .exactOptional()
-    .describe('The key of a service account in JSON, as { "file": "key.json" } or { "env": "NAME" }.'),
-  subject: text
-    .exactOptional()
-    .describe('The e-mail address of the user for whom the service account acts, by domain-wide delegation.'),
+  clientId: secret.optionalKey(
+    'The id of an OAuth client of the type "Desktop app", as { "env": "NAME" } or { "file": "path" }. Then run: hikidashi auth gdrive.',
+  ),
+  clientSecret: secret.optionalKey('The secret of that client, as { "env": "NAME" } or { "file": "path" }.'),
+  tokenFile: text.optionalKey(
+    'The file in which `hikidashi auth gdrive` keeps the token for reading, relative to the configuration file. Other users must not be able to read it. By default "gdrive-token.json".',
+  ),
+  key: secret.optionalKey('The key of a service account in JSON, as { "file": "key.json" } or { "env": "NAME" }.'),
+  subject: text.optionalKey(
+    'The e-mail address of the user for whom the service account acts, by domain-wide delegation.',
+  ),
   permissions: z
     .boolean()
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Shows a file only to callers with whom Drive shares it: one of their roles must be the e-mail address, group or domain of a reader. By default false: all callers of the mount see all files of the account.',
     ),
-  interval: interval
-    .exactOptional()
-    .describe('Interval at which Drive is polled for changes, and maximum age of a listing. By default "15s".'),
-  maxFiles: z
-    .int()
-    .min(1)
-    .max(2_000_000)
-    .exactOptional()
-    .describe('Maximum number of files and folders. By default 200000.'),
+  interval: interval.optionalKey(
+    'Interval at which Drive is polled for changes, and maximum age of a listing. By default "15s".',
+  ),
+  maxFiles: z.int().min(1).max(2_000_000).optionalKey('Maximum number of files and folders. By default 200000.'),
   maxBytes: size
     .refine((bytes) => bytes >= 1 && bytes <= 256 * 2 ** 20, {
       error: refusal('This is more than can be read at once, or nothing.', 'It must be at most "256MiB".'),
     })
-    .exactOptional()
-    .describe('Maximum size of a file, or of a part, in one answer. By default "16MiB".'),
+    .optionalKey('Maximum size of a file, or of a part, in one answer. By default "16MiB".'),
   timeout: duration
     .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
-    .exactOptional()
-    .describe('Time-out of one answer of Google, with all retries. By default "30s".'),
-  endpoint: text
-    .exactOptional()
-    .describe('A server on this machine that replaces Google, for tests: "http://127.0.0.1:4443". By default Google.'),
+    .optionalKey('Time-out of one answer of Google, with all retries. By default "30s".'),
+  endpoint: text.optionalKey(
+    'A server on this machine that replaces Google, for tests: "http://127.0.0.1:4443". By default Google.',
+  ),
   ...documentsShape,
 }
 

@@ -1,6 +1,6 @@
 import { invalid, notFound, ResourceError } from '../../core/errors.ts'
 import { followFor } from '../../core/kit/abort.ts'
-import { defined } from '../../core/kit/object.ts'
+import { defined, jsonIn } from '../../core/kit/object.ts'
 import { traceContext } from '../../core/trace.ts'
 import { isLoopback } from '../../core/uri.ts'
 import { parseEndpoint } from '../objects/endpoint.ts'
@@ -142,12 +142,7 @@ function waitOf(text: string): number | undefined {
 
 function dataOf(data: unknown): unknown {
   const text = typeof data === 'string' ? data : data instanceof ArrayBuffer ? Buffer.from(data).toString() : undefined
-  if (text === undefined) return data
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  return text === undefined ? data : jsonIn(text)
 }
 
 /** Reads the reason from an API error (`error.errors[].reason`), or from an error of the token server (`error`). Accepts only a single word. */

@@ -12,25 +12,20 @@ const gitShape = {
   refs: z
     .array(glob)
     .min(1)
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Serves only refs whose full names match one of these globs, and the objects that can be reached from them. By default HEAD, branches and tags.',
     ),
   alternates: z
     .array(text)
-    .exactOptional()
-    .describe('Folders outside the repository from which it may borrow objects. By default none.'),
-  maxBytes: size
-    .exactOptional()
-    .describe('Maximum size of a file, a part or a text in one answer. By default "16MiB".'),
+    .optionalKey('Folders outside the repository from which it may borrow objects. By default none.'),
+  maxBytes: size.optionalKey('Maximum size of a file, a part or a text in one answer. By default "16MiB".'),
   maxCommits: z
     .int()
     .min(1)
     .max(1_000_000)
-    .exactOptional()
-    .describe('Maximum number of commits in a log, and in the search for the dates of files. By default 10000.'),
-  timeout: duration.exactOptional().describe('Time-out of a git process for one answer. By default "10s".'),
-  git: text.exactOptional().describe('The git program: an absolute path, or a name on PATH. By default "git".'),
+    .optionalKey('Maximum number of commits in a log, and in the search for the dates of files. By default 10000.'),
+  timeout: duration.optionalKey('Time-out of a git process for one answer. By default "10s".'),
+  git: text.optionalKey('The git program: an absolute path, or a name on PATH. By default "git".'),
   watch: filesShape.watch,
   reconcile: filesShape.reconcile,
 }

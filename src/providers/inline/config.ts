@@ -12,8 +12,8 @@ const base64 = z.string().regex(/^[A-Za-z0-9+/\s]*={0,2}\s*$/, {
 })
 
 const body = {
-  text: z.string().exactOptional().describe('The content, as text.'),
-  base64: base64.exactOptional().describe('The content, as bytes in base64.'),
+  text: z.string().optionalKey('The content, as text.'),
+  base64: base64.optionalKey('The content, as bytes in base64.'),
 }
 
 const { mimeType, priority, audience, ...names } = describedShape
@@ -26,8 +26,7 @@ const inlineShape = {
   audience,
   resources: z
     .record(z.string(), z.strictObject({ ...body, ...names, mimeType, priority, audience }))
-    .exactOptional()
-    .describe('Several resources, by their paths below the address, instead of a single resource at the address.'),
+    .optionalKey('Several resources, by their paths below the address, instead of a single resource at the address.'),
 }
 
 export const source = defineSource({

@@ -27,13 +27,10 @@ function isApiAddress(value: string): boolean {
 const metricsShape = {
   source: z
     .enum(['prometheus', 'self'])
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'The source of the measurements: "prometheus", or any server with its HTTP API; "self", this server itself. By default "prometheus".',
     ),
-  url: url
-    .exactOptional()
-    .describe('The URL of the HTTP API of Prometheus, without /api/v1, such as "http://127.0.0.1:9090".'),
+  url: url.optionalKey('The URL of the HTTP API of Prometheus, without /api/v1, such as "http://127.0.0.1:9090".'),
   allowAddresses: allowAddresses.describe(
     'Addresses outside the internet to which the name in "url" may lead, such as "10.0.0.0/8". An IP address in "url" and localhost are always allowed. By default none.',
   ),
@@ -44,49 +41,37 @@ const metricsShape = {
       }),
     )
     .min(1)
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'The metrics that are served, by name or glob, such as ["up", "http_*"]. Other metrics look missing, in queries too; alerts, rules and targets are left out. By default all metrics.',
     ),
-  bearer: secret.exactOptional().describe('The token for Prometheus, as { "env": "NAME" } or { "file": "path" }.'),
+  bearer: secret.optionalKey('The token for Prometheus, as { "env": "NAME" } or { "file": "path" }.'),
   basic: z
     .strictObject({
       user: text.describe('The name of the user.'),
       password: secret.describe('The password, as { "env": "NAME" } or { "file": "path" }.'),
     })
-    .exactOptional()
-    .describe('The user and password for Prometheus.'),
+    .optionalKey('The user and password for Prometheus.'),
   insecure: z
     .boolean()
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Sends "bearer" or "basic" also over http:// to another machine. Anybody on the network path can then read them. By default false.',
     ),
-  interval: interval
-    .exactOptional()
-    .describe(
-      'Scrape interval of the source: the finest step of queries, and the interval at which changes are polled. With "self": the interval of measurements. By default "15s".',
-    ),
+  interval: interval.optionalKey(
+    'Scrape interval of the source: the finest step of queries, and the interval at which changes are polled. With "self": the interval of measurements. By default "15s".',
+  ),
   keep: duration
     .refine((ms) => ms >= 60_000 && ms <= 366 * 86_400_000, {
       error: refusal('This is too short or too long.', 'It must be from "1m" to "366d".'),
     })
-    .exactOptional()
-    .describe('How long the store keeps the measurements of "self". By default "1d".'),
-  maxSeries: z
-    .int()
-    .min(1)
-    .max(10_000)
-    .exactOptional()
-    .describe('Maximum number of series in one answer. By default 100.'),
+    .optionalKey('How long the store keeps the measurements of "self". By default "1d".'),
+  maxSeries: z.int().min(1).max(10_000).optionalKey('Maximum number of series in one answer. By default 100.'),
   maxPoints: z
     .int()
     .min(16)
     .max(11_000)
-    .exactOptional()
-    .describe('Maximum number of points of a series, unless the request names a step. By default 240.'),
-  maxBytes: size.exactOptional().describe('The longest answer that is taken. By default "64MiB".'),
-  timeout: duration.exactOptional().describe('How long one answer may take. By default "20s".'),
+    .optionalKey('Maximum number of points of a series, unless the request names a step. By default 240.'),
+  maxBytes: size.optionalKey('The longest answer that is taken. By default "64MiB".'),
+  timeout: duration.optionalKey('How long one answer may take. By default "20s".'),
 }
 
 interface Given {

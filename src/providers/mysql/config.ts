@@ -21,8 +21,7 @@ const mysqlShape = {
   schemas: z
     .array(text)
     .min(1)
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'The databases that are served. If there is only one, paths do not contain its name: …/customers/schema. By default the database of the URL; if the URL names none, all except system databases.',
     ),
   rows: rowsKey({ ...rowsShape, ...viewsShape }),

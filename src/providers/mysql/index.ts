@@ -72,15 +72,13 @@ function createSource(options: MysqlOptions): { readonly source: Source; readonl
     relations: (names: readonly ObjectName[], context) =>
       ask(context, (session) => describeRelations(session, names, pageOptions)),
     routines: (names, context) => ask(context, (session) => describeRoutines(session, names, schemas)),
-    ...(options.rows === undefined
-      ? {}
-      : {
-          rows: {
-            read: (query, context) => ask(context, (session) => readRows(session, query, pageOptions)),
-            keys: (query, context) => ask(context, (session) => readKeys(session, query, pageOptions)),
-            stamps: (context) => ask(context, (session) => readStamps(session, pageOptions)),
-          },
-        }),
+    ...(options.rows && {
+      rows: {
+        read: (query, context) => ask(context, (session) => readRows(session, query, pageOptions)),
+        keys: (query, context) => ask(context, (session) => readKeys(session, query, pageOptions)),
+        stamps: (context) => ask(context, (session) => readStamps(session, pageOptions)),
+      },
+    }),
     fingerprint: (context) => ask(context, (session) => readFingerprint(session, schemas)),
     close: async () => pool.close(),
   }

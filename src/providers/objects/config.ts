@@ -9,31 +9,26 @@ const [least, most] = [1000, 3_600_000]
 /** Keys common to all mounts of object storage. */
 export const objectsShape = {
   bucket: text.describe('The bucket.'),
-  prefix: text
-    .exactOptional()
-    .describe(
-      'Serves only keys below this prefix, such as "tenant1/"; paths do not contain it. A slash at the end makes no difference. By default all keys.',
-    ),
+  prefix: text.optionalKey(
+    'Serves only keys below this prefix, such as "tenant1/"; paths do not contain it. A slash at the end makes no difference. By default all keys.',
+  ),
   maxBytes: size
     .refine((bytes) => bytes >= 1 && bytes <= 256 * 2 ** 20, {
       error: refusal('This is more than can be read at once, or nothing.', 'It must be at most "256MiB".'),
     })
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Maximum size of an object, or of a part, in one answer. A larger object can be read in parts. By default "16MiB", at most "256MiB".',
     ),
   links: duration
     .refine((ms) => ms >= least && ms <= most, {
       error: refusal('This is too short or too long.', 'It must be from "1s" to "1h".'),
     })
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Lifetime of links to objects that are too large for one answer. Everyone who has such a link can fetch the object without authentication. By default there are no links.',
     ),
   timeout: duration
     .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
-    .exactOptional()
-    .describe('Time-out of one answer of the store, with all retries. By default "30s".'),
+    .optionalKey('Time-out of one answer of the store, with all retries. By default "30s".'),
   ...documentsShape,
 }
 

@@ -12,8 +12,7 @@ const packagesShape = {
   packages: z
     .array(glob)
     .min(1)
-    .exactOptional()
-    .describe('The packages that are served, by globs of their names such as "@types/*". By default all.'),
+    .optionalKey('The packages that are served, by globs of their names such as "@types/*". By default all.'),
 }
 
 export const source = defineSource({

@@ -22,8 +22,7 @@ const postgresShape = {
   schemas: z
     .array(text)
     .min(1)
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'The schemas that are served. If there is only one, paths do not contain its name: …/customers/schema. By default all except system schemas.',
     ),
   rows: rowsKey({
@@ -34,8 +33,7 @@ const postgresShape = {
       .regex(/^[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_.]*$/, {
         error: refusal('This is not the name of a setting of your own.', 'Write one with a dot: "app.user".'),
       })
-      .exactOptional()
-      .describe(
+      .optionalKey(
         'A setting such as "app.user" that gets the id of the caller while rows are read. Policies of row-level security can use it.',
       ),
   }),

@@ -97,16 +97,13 @@ function createSource(options: PostgresOptions): { readonly source: Source; read
     enums: describe((session, names) => describeEnums(session, names, schemas)),
     routines: describe((session, names) => describeRoutines(session, names, schemas)),
     extensions: (context) => ask(context, readExtensions),
-    ...(options.rows === undefined
-      ? {}
-      : {
-          rows: {
-            read: (query, context) => ask(context, (session) => readRows(session, query, rowSettings, context)),
-            keys: (query, context) => ask(context, (session) => readKeys(session, query, rowSettings, context)),
-            stamps: (context) =>
-              ask(context, (session) => readStamps(session, pageOptions, (name) => keyOf(name, only))),
-          },
-        }),
+    ...(options.rows && {
+      rows: {
+        read: (query, context) => ask(context, (session) => readRows(session, query, rowSettings, context)),
+        keys: (query, context) => ask(context, (session) => readKeys(session, query, rowSettings, context)),
+        stamps: (context) => ask(context, (session) => readStamps(session, pageOptions, (name) => keyOf(name, only))),
+      },
+    }),
     fingerprint: (context) => ask(context, (session) => readFingerprint(session, schemas)),
     hints: (signal) => listen(target, settings, AbortSignal.any([signal, closing.signal])),
     close: async () => {

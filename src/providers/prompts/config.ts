@@ -14,8 +14,7 @@ const promptsShape = {
     .int()
     .min(1)
     .max(10_000)
-    .exactOptional()
-    .describe('Maximum number of prompts; further prompts are left out. By default 1000, at most 10000.'),
+    .optionalKey('Maximum number of prompts; further prompts are left out. By default 1000, at most 10000.'),
   watch,
   reconcile,
 }

@@ -18,58 +18,49 @@ export const rowsShape = {
   tables: z
     .array(glob)
     .min(1)
-    .exactOptional()
-    .describe('Serves only tables whose paths match one of these globs: "customers", "sales/*".'),
+    .optionalKey('Serves only tables whose paths match one of these globs: "customers", "sales/*".'),
   columns: z
     .strictObject({
-      allow: z
-        .array(glob)
-        .exactOptional()
-        .describe('Shows only columns that match one of these globs: "customers/name".'),
-      deny: z.array(glob).exactOptional().describe('Hides columns that match one of these globs: "**/*password*".'),
+      allow: z.array(glob).optionalKey('Shows only columns that match one of these globs: "customers/name".'),
+      deny: z.array(glob).optionalKey('Hides columns that match one of these globs: "**/*password*".'),
     })
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Which columns are shown, by table and name. A denial overrides a permission. By default all that the database role may read.',
     ),
-  limit: count.max(10_000).exactOptional().describe('Maximum number of rows in one answer. By default 1000.'),
+  limit: count.max(10_000).optionalKey('Maximum number of rows in one answer. By default 1000.'),
   maxValueBytes: size
     .refine((bytes) => bytes >= 16 && bytes <= 16 * 2 ** 20, {
       error: refusal('This is too short or too long.', 'It must be from 16 bytes to "16MiB".'),
     })
-    .exactOptional()
-    .describe('Maximum size of a value. Of a longer value the beginning and the length are shown. By default "16KiB".'),
+    .optionalKey(
+      'Maximum size of a value. Of a longer value the beginning and the length are shown. By default "16KiB".',
+    ),
   maxBytes: size
     .refine((bytes) => bytes <= 64 * 2 ** 20, {
       error: refusal('This is too long.', 'It must be at most "64MiB".'),
     })
-    .exactOptional()
-    .describe('Approximate maximum size of all values in one answer. By default "1MiB".'),
+    .optionalKey('Approximate maximum size of all values in one answer. By default "1MiB".'),
 }
 
 /** Keys common to all mounts over a relational database. */
 export const relationalShape = {
-  watch: z.boolean().exactOptional().describe('Tells clients what changes. By default true.'),
-  reconcile: interval
-    .exactOptional()
-    .describe(
-      'Interval at which the system catalog is compared, to find changes without a notification. By default "30s".',
-    ),
+  watch: z.boolean().optionalKey('Tells clients what changes. By default true.'),
+  reconcile: interval.optionalKey(
+    'Interval at which the system catalog is compared, to find changes without a notification. By default "30s".',
+  ),
 }
 
 /** The time-outs that every mount over a database has. */
 export const timeoutShape = {
-  statementTimeout: patience.exactOptional().describe('Time-out of one statement. By default "10s".'),
-  lockTimeout: patience.exactOptional().describe('Time-out of a statement that waits for a lock. By default "2s".'),
-  waitTimeout: patience
-    .exactOptional()
-    .describe('Time-out of a request that waits for a free connection. By default "5s".'),
-  idleTimeout: patience.exactOptional().describe('Time after which an unused connection is closed. By default "1m".'),
+  statementTimeout: patience.optionalKey('Time-out of one statement. By default "10s".'),
+  lockTimeout: patience.optionalKey('Time-out of a statement that waits for a lock. By default "2s".'),
+  waitTimeout: patience.optionalKey('Time-out of a request that waits for a free connection. By default "5s".'),
+  idleTimeout: patience.optionalKey('Time after which an unused connection is closed. By default "1m".'),
 }
 
 /** A key for the maximum number of connections. */
 export function connectionsShape(description: string) {
-  return { connections: count.max(100).exactOptional().describe(description) }
+  return { connections: count.max(100).optionalKey(description) }
 }
 
 /** A key for the served rows: all, none, or some. */
@@ -78,34 +69,28 @@ export function rowsKey<Shape extends z.Shape>(shape: Shape) {
     .union([z.boolean(), z.strictObject(shape)], {
       error: refusal('This is not a choice of rows.', 'Write true, false, or { "tables": ["customers"] }.'),
     })
-    .exactOptional()
-    .describe('Serves rows of tables: true for all, or an object. By default false: only the structure of tables.')
+    .optionalKey('Serves rows of tables: true for all, or an object. By default false: only the structure of tables.')
 }
 
 /** A key that enables rows of views. */
 export const viewsShape = {
   views: z
     .boolean()
-    .exactOptional()
-    .describe('Also serves rows of views. Reading a view runs the functions that it calls. By default false.'),
+    .optionalKey('Also serves rows of views. Reading a view runs the functions that it calls. By default false.'),
 }
 
 /** Keys common to all mounts over a database server. */
 export const serverShape = {
   ...connectionsShape('How many connections there are at most, besides one that listens for changes. By default 4.'),
-  connectTimeout: patience.exactOptional().describe('Time-out of connecting. By default "5s".'),
+  connectTimeout: patience.optionalKey('Time-out of connecting. By default "5s".'),
   ...timeoutShape,
   tls: z
     .union(
       [
         z.enum(['verify', 'off']),
         z.strictObject({
-          ca: text
-            .exactOptional()
-            .describe('A file with the certificates to trust (PEM), relative to the configuration file.'),
-          serverName: text
-            .exactOptional()
-            .describe('The name in the certificate of the server, if it differs from the host.'),
+          ca: text.optionalKey('A file with the certificates to trust (PEM), relative to the configuration file.'),
+          serverName: text.optionalKey('The name in the certificate of the server, if it differs from the host.'),
         }),
       ],
       {
@@ -115,14 +100,12 @@ export const serverShape = {
         ),
       },
     )
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Encryption of the connection: "verify", with a valid certificate of this host; "off", none. By default "verify"; for a database on this machine "off", unless the URL requests encryption.',
     ),
   allowPrivileged: z
     .boolean()
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Accepts a database role that can do more than read, such as a superuser or the owner of tables. By default false.',
     ),
 }

@@ -19,13 +19,10 @@ const leastMemoryBytes = 16 * 1024 * 1024
 
 /** The options of a mount whose provider is `remote`. */
 const remoteShape = {
-  command: text
-    .exactOptional()
-    .describe('The command that starts the server, which then speaks over stdin and stdout.'),
+  command: text.optionalKey('The command that starts the server, which then speaks over stdin and stdout.'),
   args: z
     .array(z.string())
-    .exactOptional()
-    .describe('The arguments of the command. Do not put secrets here: other processes can see them.'),
+    .optionalKey('The arguments of the command. Do not put secrets here: other processes can see them.'),
   env: z
     .record(
       variable,
@@ -36,15 +33,12 @@ const remoteShape = {
         ),
       }),
     )
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Environment variables of the command. Of the environment of this process it gets only PATH, HOME and the like. A secret value is { "env": "NAME" } or { "file": "path" }.',
     ),
-  cwd: text
-    .exactOptional()
-    .describe(
-      'The working folder of the command. A relative path starts at the configuration file. By default the folder of the configuration file.',
-    ),
+  cwd: text.optionalKey(
+    'The working folder of the command. A relative path starts at the configuration file. By default the folder of the configuration file.',
+  ),
   url: text
     .refine(isServerUrl, {
       error: refusal(
@@ -52,52 +46,42 @@ const remoteShape = {
         'Write one such as "https://mcp.example.org/mcp", without a user or password; credentials are "bearer" or "headers".',
       ),
     })
-    .exactOptional()
-    .describe('The URL of the server, over HTTP.'),
-  bearer: secret.exactOptional().describe('The token for the server, as { "env": "NAME" } or { "file": "path" }.'),
+    .optionalKey('The URL of the server, over HTTP.'),
+  bearer: secret.optionalKey('The token for the server, as { "env": "NAME" } or { "file": "path" }.'),
   headers: z
     .record(headerName, secret)
-    .exactOptional()
-    .describe('Headers of every request. Each value is { "env": "NAME" } or { "file": "path" }.'),
+    .optionalKey('Headers of every request. Each value is { "env": "NAME" } or { "file": "path" }.'),
   insecure: z
     .boolean()
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Sends "bearer" or "headers" also over http:// to another machine. Anybody on the network path can then read them. By default false.',
     ),
-  refresh: interval
-    .exactOptional()
-    .describe('How long a listing is cached if the server does not report changes. By default "30s".'),
+  refresh: interval.optionalKey(
+    'How long a listing is cached if the server does not report changes. By default "30s".',
+  ),
   timeout: duration
     .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
-    .exactOptional()
-    .describe('Time-out of one answer of the server. By default "30s".'),
+    .optionalKey('Time-out of one answer of the server. By default "30s".'),
   maxResources: z
     .int()
     .min(1)
     .max(1_000_000)
-    .exactOptional()
-    .describe('Maximum number of resources that the server may list. By default 200000.'),
-  maxBytes: size
-    .exactOptional()
-    .describe('Maximum size of an answer. By default "64MiB" over HTTP, and "10MiB" from a command.'),
+    .optionalKey('Maximum number of resources that the server may list. By default 200000.'),
+  maxBytes: size.optionalKey('Maximum size of an answer. By default "64MiB" over HTTP, and "10MiB" from a command.'),
   memory: size
     .refine((bytes) => bytes >= leastMemoryBytes, {
       error: refusal('This is too little.', 'It must be at least "16MiB".'),
     })
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Maximum memory of the command and all processes that it starts, on Linux. Beyond it they are killed; the next use starts the command again. By default "4GiB".',
     ),
-  prompts: z.boolean().exactOptional().describe('Also offers the prompts of the server. By default true.'),
+  prompts: z.boolean().optionalKey('Also offers the prompts of the server. By default true.'),
   tools: z
     .boolean()
-    .exactOptional()
-    .describe('Also offers the tools of the server, to callers who may see the mount. By default false.'),
+    .optionalKey('Also offers the tools of the server, to callers who may see the mount. By default false.'),
   redact: z
     .enum(['mask', 'withhold', 'off'])
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Looks for secrets in contents: "mask" replaces each by [redacted], "withhold" refuses to show a resource that contains one. By default "off".',
     ),
 }

@@ -16,45 +16,39 @@ const aSecond = duration.refine((ms) => ms >= 1000, {
 const resultsShape = {
   collection: text
     .max(100)
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'The name of these results in the store. Two mounts with the same collection show the same results. By default the address.',
     ),
-  ttl: aSecond.exactOptional().describe('How long a result without an expiry time is kept. By default "30d".'),
+  ttl: aSecond.optionalKey('How long a result without an expiry time is kept. By default "30d".'),
   keep: z
     .strictObject({
-      records: count.exactOptional().describe('Maximum number of results. By default 10000.'),
-      bytes: size.exactOptional().describe('Maximum size of all results. By default "256MiB".'),
-      age: aSecond.exactOptional().describe('Maximum age of a result, even if it expires later. By default unlimited.'),
+      records: count.optionalKey('Maximum number of results. By default 10000.'),
+      bytes: size.optionalKey('Maximum size of all results. By default "256MiB".'),
+      age: aSecond.optionalKey('Maximum age of a result, even if it expires later. By default unlimited.'),
     })
-    .exactOptional()
-    .describe('Limits of the kept results. Expired results are deleted first, then the oldest.'),
+    .optionalKey('Limits of the kept results. Expired results are deleted first, then the oldest.'),
   maxBytes: size
     .refine((bytes) => bytes <= mostBytes, {
       error: refusal('This is more than a result may have.', 'It must be at most "8MiB".'),
     })
-    .exactOptional()
-    .describe('Maximum size of a result. By default "1MiB", at most "8MiB".'),
+    .optionalKey('Maximum size of a result. By default "1MiB", at most "8MiB".'),
   language: z
     .string()
     .regex(/^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$/, {
       error: refusal('This is not a language.', 'Write one such as "ja" or "en".'),
     })
-    .exactOptional()
-    .describe('The language of a result, and of its report, if the result names none. By default "en".'),
+    .optionalKey('The language of a result, and of its report, if the result names none. By default "en".'),
   write: z
     .array(text.describe('The name of a role; "*" stands for everybody.'))
     .min(1, {
       error: refusal('The list is empty.', 'Name the roles that may write, or remove the key to let nobody.'),
     })
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'The roles that may write results: with the tool `save_analysis`, and over HTTP by POST to /results/NAME, where NAME is the address without its scheme. A role that cannot see the mount cannot write to it either. By default nobody can write, and there is neither the tool nor the POST.',
     ),
   redact: z
     .enum(['mask', 'withhold', 'off'])
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Looks for secrets in contents: "mask" replaces each by [redacted], "withhold" refuses to show a result that contains one. By default "off".',
     ),
 }

@@ -10,44 +10,34 @@ import { defineSource, type OpenSource } from '../source.ts'
 /** The options of a mount whose provider is `s3`. */
 export const s3Shape = {
   ...objectsShape,
-  endpoint: text
-    .exactOptional()
-    .describe(
-      'The URL of the object store, such as "https://storage.example.com" or "http://127.0.0.1:9000". By default AWS, as the official client finds it.',
-    ),
+  endpoint: text.optionalKey(
+    'The URL of the object store, such as "https://storage.example.com" or "http://127.0.0.1:9000". By default AWS, as the official client finds it.',
+  ),
   insecure: z
     .boolean()
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Allows an http:// endpoint on another machine. Anybody on the network path can then read and change the contents. By default false.',
     ),
-  region: text
-    .exactOptional()
-    .describe('The region. By default from AWS_REGION or the profile; with an endpoint "us-east-1".'),
+  region: text.optionalKey('The region. By default from AWS_REGION or the profile; with an endpoint "us-east-1".'),
   pathStyle: z
     .boolean()
-    .exactOptional()
-    .describe('Puts the bucket into the path of requests instead of the host name. By default true with an endpoint.'),
-  accessKeyId: secret
-    .exactOptional()
-    .describe(
-      'The access key id, as { "env": "NAME" } or { "file": "path" }. By default the official client looks for credentials: environment, profile, files, container.',
+    .optionalKey(
+      'Puts the bucket into the path of requests instead of the host name. By default true with an endpoint.',
     ),
-  secretAccessKey: secret
-    .exactOptional()
-    .describe('The secret access key, as { "env": "NAME" } or { "file": "path" }.'),
-  sessionToken: secret
-    .exactOptional()
-    .describe('The session token, if the credentials have one, as { "env": "NAME" } or { "file": "path" }.'),
-  profile: text.exactOptional().describe('A profile of the shared configuration files of AWS.'),
+  accessKeyId: secret.optionalKey(
+    'The access key id, as { "env": "NAME" } or { "file": "path" }. By default the official client looks for credentials: environment, profile, files, container.',
+  ),
+  secretAccessKey: secret.optionalKey('The secret access key, as { "env": "NAME" } or { "file": "path" }.'),
+  sessionToken: secret.optionalKey(
+    'The session token, if the credentials have one, as { "env": "NAME" } or { "file": "path" }.',
+  ),
+  profile: text.optionalKey('A profile of the shared configuration files of AWS.'),
   anonymous: z
     .boolean()
-    .exactOptional()
-    .describe('Sends unsigned requests, for public buckets. By default false: without credentials no request is sent.'),
-  requesterPays: z
-    .boolean()
-    .exactOptional()
-    .describe('Agrees to pay for requests to a requester-pays bucket. By default false.'),
+    .optionalKey(
+      'Sends unsigned requests, for public buckets. By default false: without credentials no request is sent.',
+    ),
+  requesterPays: z.boolean().optionalKey('Agrees to pay for requests to a requester-pays bucket. By default false.'),
 }
 
 export const source = defineSource({

@@ -13,33 +13,26 @@ const screenShape = {
     .array(text)
     .min(1)
     .max(16)
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'The displays, by their names in the system: ":0" (X11), "1" (macOS, Windows). They are listed as display1, display2 and so on. By default the display that the variable DISPLAY names, or the first.',
     ),
-  program: text
-    .exactOptional()
-    .describe(
-      'The absolute path of the program that captures a display: maim or scrot on X11. By default the one on the PATH.',
-    ),
-  interval: duration
-    .exactOptional()
-    .describe('Minimum time between two pictures. An earlier request waits. By default "1s".'),
+  program: text.optionalKey(
+    'The absolute path of the program that captures a display: maim or scrot on X11. By default the one on the PATH.',
+  ),
+  interval: duration.optionalKey('Minimum time between two pictures. An earlier request waits. By default "1s".'),
   timeout: duration
     .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
-    .exactOptional()
-    .describe('Time-out for taking a picture. By default "10s".'),
+    .optionalKey('Time-out for taking a picture. By default "10s".'),
   maxBytes: size
     .refine((bytes) => bytes <= mostBytes, {
       error: refusal('This is more than can be read at once.', 'It must be at most "64MiB".'),
     })
-    .exactOptional()
-    .describe('Maximum size of a picture. By default "16MiB", at most "64MiB".'),
+    .optionalKey('Maximum size of a picture. By default "16MiB", at most "64MiB".'),
 }
 
 export const source = defineSource({
   about: 'The displays of this machine: a screenshot of each.',
-  shape: { ...screenShape, cache: z.never().exactOptional().describe('Screenshots are never cached.') },
+  shape: { ...screenShape, cache: z.never().optionalKey('Screenshots are never cached.') },
   effects: {
     always: () => [{ kind: 'reads', what: 'what the displays of this machine show' }],
     options: { program, displays: 'none', interval: 'none', timeout: 'none', maxBytes: 'none' },

@@ -21,25 +21,20 @@ const embeddings = z
     openai: z
       .strictObject({
         url: url.describe('The base of the API: "http://127.0.0.1:8080/v1".'),
-        key: secret.exactOptional().describe('The key of the API, as { "env": "NAME" } or { "file": "path" }.'),
+        key: secret.optionalKey('The key of the API, as { "env": "NAME" } or { "file": "path" }.'),
       })
-      .exactOptional()
-      .describe('A service with the API of OpenAI. Indexed texts are sent to it.'),
+      .optionalKey('A service with the API of OpenAI. Indexed texts are sent to it.'),
     ollama: z
       .strictObject({ url: url.describe('The URL of Ollama: "http://127.0.0.1:11434".') })
-      .exactOptional()
-      .describe('Ollama. Indexed texts are sent to it.'),
+      .optionalKey('Ollama. Indexed texts are sent to it.'),
     local: z
       .strictObject({
-        folder: text
-          .exactOptional()
-          .describe('The folder of the models. A relative path starts at the configuration file.'),
+        folder: text.optionalKey('The folder of the models. A relative path starts at the configuration file.'),
       })
-      .exactOptional()
-      .describe(
+      .optionalKey(
         'A model in this process, by the package @huggingface/transformers, which you install beside hikidashi.',
       ),
-    timeout: duration.exactOptional().describe('Time-out of one request. By default "10s", and "1s" for a query.'),
+    timeout: duration.optionalKey('Time-out of one request. By default "10s", and "1s" for a query.'),
     allowAddresses: allowAddresses.describe(
       'Addresses outside the internet to which the name in "url" may lead, such as "10.0.0.0/8". An IP address in "url" and localhost are always allowed. By default none.',
     ),
@@ -71,24 +66,20 @@ const searchShape = {
     .refine((bytes) => bytes <= mostBytes, {
       error: refusal('This is more than can be indexed.', 'It must be at most "16MiB".'),
     })
-    .exactOptional()
-    .describe('How many bytes of a text are indexed, from its beginning. By default "1MiB", at most "16MiB".'),
+    .optionalKey('How many bytes of a text are indexed, from its beginning. By default "1MiB", at most "16MiB".'),
   maxRows: z
     .int()
     .min(1)
     .max(1_000_000)
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'How many rows of each table of a database are indexed, in the order of its key. By default 10000, at most 1000000.',
     ),
-  refresh: interval
-    .exactOptional()
-    .describe('Interval at which a mount that cannot report changes is listed and compared. By default "1m".'),
-  embeddings: embeddings
-    .exactOptional()
-    .describe(
-      'The service or model that makes vectors, with which a query also finds texts in other words. By default there are no vectors.',
-    ),
+  refresh: interval.optionalKey(
+    'Interval at which a mount that cannot report changes is listed and compared. By default "1m".',
+  ),
+  embeddings: embeddings.optionalKey(
+    'The service or model that makes vectors, with which a query also finds texts in other words. By default there are no vectors.',
+  ),
 }
 
 export const source = defineSource({

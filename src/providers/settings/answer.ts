@@ -119,6 +119,9 @@ export type Answer =
   | { readonly absent: true }
   | { readonly fault: Fault }
 
+/** Reply of the worker: the answer, or an error. The error has no text, because that might hold a part of the file. */
+export type Reply = Answer | { readonly error: true }
+
 const parsers: Readonly<Record<Format, (text: string, budget: Budget) => Tree>> = {
   json: parseJson,
   yaml: parseYaml,

@@ -18,49 +18,37 @@ const settingsShape = {
   exclude,
   gitignore: z
     .boolean()
-    .exactOptional()
-    .describe('Leaves out files that .gitignore files ignore, except dotenv files. By default true.'),
+    .optionalKey('Leaves out files that .gitignore files ignore, except dotenv files. By default true.'),
   dotenv: z
     .boolean()
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Serves dotenv files (.env, .env.local, prod.env), even if .gitignore files ignore them. By default true.',
     ),
   ...{ hidden, symlinks, hardlinks, allowMounts },
   formats: z
     .record(glob, z.enum(formats))
-    .exactOptional()
-    .describe('The formats of files whose names do not show the format, by glob. The last match applies.'),
+    .optionalKey('The formats of files whose names do not show the format, by glob. The last match applies.'),
   show: z
     .enum(['safe', 'allowed'])
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Which values are shown: "safe", all except those whose name or value looks secret; "allowed", only those that `allow` names. Dotenv files are always "allowed". By default "safe".',
     ),
   allow: z
     .array(glob)
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Values that are shown: pointers such as "/db/*", or names at any depth such as "*_HOST". A name that sounds secret needs an entry without a wildcard.',
     ),
   maxBytes: size
     .refine((bytes) => bytes <= mostBytes, {
       error: refusal('This is more than is read at once.', 'It must be at most "8MiB".'),
     })
-    .exactOptional()
-    .describe('Maximum size of a file. By default "1MiB", at most "8MiB".'),
-  maxDepth: z
-    .int()
-    .min(1)
-    .max(500)
-    .exactOptional()
-    .describe('Maximum nesting of tables and lists. By default 64, at most 500.'),
+    .optionalKey('Maximum size of a file. By default "1MiB", at most "8MiB".'),
+  maxDepth: z.int().min(1).max(500).optionalKey('Maximum nesting of tables and lists. By default 64, at most 500.'),
   maxNodes: z
     .int()
     .min(1)
-    .exactOptional()
-    .describe('Maximum number of values in a file; a value that an alias repeats counts again. By default 100000.'),
-  timeout: duration.exactOptional().describe('Time-out for reading one file. By default "5s".'),
+    .optionalKey('Maximum number of values in a file; a value that an alias repeats counts again. By default 100000.'),
+  timeout: duration.optionalKey('Time-out for reading one file. By default "5s".'),
   ...encodingShape,
   watch,
   reconcile,

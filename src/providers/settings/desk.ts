@@ -4,11 +4,10 @@ import { createHost, workerLimits } from '../../core/kit/workers.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../../core/provider.ts'
 import type { Layer } from '../../secrets/find.ts'
 import { createHarmless, keyOf } from '../../secrets/redactor.ts'
-import type { Answer, Ask, Want } from './answer.ts'
+import type { Answer, Ask, Reply, Want } from './answer.ts'
 import type { Format } from './formats.ts'
 import type { Policy } from './hiding.ts'
 import { type Limits, positionOf } from './tree.ts'
-import type { Reply } from './worker.ts'
 
 interface DeskOptions {
   readonly source: Provider

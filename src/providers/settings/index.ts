@@ -108,19 +108,17 @@ export function settings(options: SettingsOptions): Provider {
 
   return {
     list,
-    ...(stat === undefined
-      ? {}
-      : {
-          stat: async (path, context) => {
-            const entry = path.endsWith('/') ? undefined : entryOf(await stat(path, context))
-            if (entry === undefined) throw notFound('no file of settings')
-            return entry
-          },
-        }),
+    ...(stat && {
+      stat: async (path, context) => {
+        const entry = path.endsWith('/') ? undefined : entryOf(await stat(path, context))
+        if (entry === undefined) throw notFound('no file of settings')
+        return entry
+      },
+    }),
     read: async ({ path, params }, context) => [await read(path, params, context)],
     templates: async () => [template],
     complete: (request, context) => completeSettings(request, { formatOf, desk }, context),
-    ...(watch === undefined ? {} : { watch: async (signal) => ofSettings(await watch(signal), formatOf) }),
+    ...(watch && { watch: async (signal) => ofSettings(await watch(signal), formatOf) }),
     close: async () => {
       desk.close()
       await source.close?.()

@@ -104,19 +104,17 @@ function createSource(options: SqliteOptions): { readonly source: Source; readon
     kinds: [],
     page: (query, context) => ask<readonly Listed[]>(context, 'page', query, views),
     relations: (names: readonly ObjectName[], context) => ask<readonly Relation[]>(context, 'relations', names, views),
-    ...(rows === undefined
-      ? {}
-      : {
-          rows: {
-            read: ({ relation, ...query }, context) => ask<RowPage>(context, 'rows', { ...query, ...from(relation) }),
-            keys: ({ relation, ...query }, context) =>
-              ask<readonly (readonly string[])[]>(context, 'keys', { ...query, ...from(relation) }),
-            stamps: async (context) => {
-              const { keys, stamp } = await ask<ReturnType<Operations['stamps']>>(context, 'stamps', views)
-              return new Map(keys.map((key) => [key, stamp]))
-            },
-          },
-        }),
+    ...(rows && {
+      rows: {
+        read: ({ relation, ...query }, context) => ask<RowPage>(context, 'rows', { ...query, ...from(relation) }),
+        keys: ({ relation, ...query }, context) =>
+          ask<readonly (readonly string[])[]>(context, 'keys', { ...query, ...from(relation) }),
+        stamps: async (context) => {
+          const { keys, stamp } = await ask<ReturnType<Operations['stamps']>>(context, 'stamps', views)
+          return new Map(keys.map((key) => [key, stamp]))
+        },
+      },
+    }),
     fingerprint: (context) => ask<string>(context, 'fingerprint'),
     hints: (signal) => hintsOf(file, AbortSignal.any([signal, closing.signal])),
     close: async () => {

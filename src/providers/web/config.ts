@@ -17,26 +17,20 @@ const path = z.string().regex(/^(?!\/)(?!.*\/$)[^?#]*$/, {
 
 /** Description of a resource that a configuration names. */
 export const describedShape = {
-  title: text.exactOptional().describe('The title, for people.'),
-  description: text.exactOptional().describe('A description, for people and models.'),
+  title: text.optionalKey('The title, for people.'),
+  description: text.optionalKey('A description, for people and models.'),
   mimeType: text
     .regex(/^[\w!#$&^.+-]+\/[\w!#$&^.+-]+$/, {
       error: refusal('This is not a media type.', 'Write one such as "text/markdown".'),
     })
-    .exactOptional()
-    .describe('The media type, such as "text/markdown".'),
-  priority: z.number().min(0).max(1).exactOptional().describe('The importance, from 0 to 1.'),
-  audience: z
-    .array(z.enum(['user', 'assistant']))
-    .exactOptional()
-    .describe('The audience: people, models or both.'),
+    .optionalKey('The media type, such as "text/markdown".'),
+  priority: z.number().min(0).max(1).optionalKey('The importance, from 0 to 1.'),
+  audience: z.array(z.enum(['user', 'assistant'])).optionalKey('The audience: people, models or both.'),
 }
 
 /** The options of a mount whose provider is `web`. */
 const webShape = {
-  url: httpUrl
-    .exactOptional()
-    .describe('The URL of the pages. By default the address of the mount, if it begins with https://.'),
+  url: httpUrl.optionalKey('The URL of the pages. By default the address of the mount, if it begins with https://.'),
   pages: z
     .array(
       z.union(
@@ -49,18 +43,14 @@ const webShape = {
         },
       ),
     )
-    .exactOptional()
-    .describe('The pages that are listed, by their paths below the address. "" is the address itself.'),
-  llms: path
-    .exactOptional()
-    .describe(
-      'The path of an llms.txt below the address, such as "llms.txt". The pages below the address that it names are listed and can be read. By default none.',
-    ),
-  match: globs.exactOptional().describe('Other pages that may be read, by globs of their paths. By default none.'),
+    .optionalKey('The pages that are listed, by their paths below the address. "" is the address itself.'),
+  llms: path.optionalKey(
+    'The path of an llms.txt below the address, such as "llms.txt". The pages below the address that it names are listed and can be read. By default none.',
+  ),
+  match: globs.optionalKey('Other pages that may be read, by globs of their paths. By default none.'),
   fetch: z
     .boolean()
-    .exactOptional()
-    .describe(
+    .optionalKey(
       'Reads pages through this server. false: pages are only listed, and clients fetch them themselves. By default true.',
     ),
   ...originShape,

@@ -1,6 +1,7 @@
 import type { createLocalJWKSet, JSONWebKeySet, JWTVerifyOptions } from 'jose'
 import type { ServiceNetwork } from '../../core/address-guard.ts'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { jsonIn } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { isObject } from '../protocol/messages.ts'
 import { digestOf, type Verdict, type Verifier } from './caller.ts'
@@ -103,12 +104,8 @@ export async function createJwtVerifier(
 
 /** Returns the issuer that a token names. It is not verified yet: it only selects the keys to verify the token with. */
 export function issuerOf(token: string): string | undefined {
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
-    return isObject(claims) && typeof claims.iss === 'string' ? claims.iss : undefined
-  } catch {
-    return undefined
-  }
+  const claims = jsonIn(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+  return isObject(claims) && typeof claims.iss === 'string' ? claims.iss : undefined
 }
 
 /** How long keys are used before they are fetched again, in milliseconds. */

@@ -79,21 +79,20 @@ const noValues: readonly string[] = []
 
 /** Returns every value of a header, unchanged: Node keeps only one value of some headers. */
 export function valuesOf(request: IncomingMessage, name: string): readonly string[] {
-  // Seven headers are needed: one pass over the headers finds all of them.
-  const known = request as IncomingMessage & { [valuesKey]?: ReadonlyMap<string, readonly string[]> }
-  known[valuesKey] ??= headerValues(request.rawHeaders)
-  return known[valuesKey].get(name) ?? noValues
-}
-
-function headerValues(raw: readonly string[]): ReadonlyMap<string, readonly string[]> {
-  const values = new Map<string, string[]>()
-  for (let i = 0; i + 1 < raw.length; i += 2) {
-    const name = raw[i]?.toLowerCase() ?? ''
-    const others = values.get(name)
-    if (others === undefined) values.set(name, [raw[i + 1] ?? ''])
-    else others.push(raw[i + 1] ?? '')
+  const known = request as IncomingMessage & { [valuesKey]?: Map<string, string[]> }
+  if (known[valuesKey] === undefined) {
+    // Seven headers are needed: one pass over the headers finds all of them.
+    const values = new Map<string, string[]>()
+    const raw = request.rawHeaders
+    for (let i = 0; i + 1 < raw.length; i += 2) {
+      const header = raw[i]?.toLowerCase() ?? ''
+      const others = values.get(header)
+      if (others === undefined) values.set(header, [raw[i + 1] ?? ''])
+      else others.push(raw[i + 1] ?? '')
+    }
+    known[valuesKey] = values
   }
-  return values
+  return known[valuesKey].get(name) ?? noValues
 }
 
 /** Returns why a body is refused: only unencoded JSON in UTF-8 is accepted. Forms and plain text, which any web page may send, are refused. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { Arrival } from '../../core/provider.ts'
 import { setArrival } from './guard.ts'
 import { isTaken, taken } from './reply.ts'
@@ -66,7 +66,7 @@ export function inTurn(handle: Handle, { onFirst, onPause, onCut, onLeft }: Pipe
 
   /** Resolves in a turn of the event loop of its own: clients that wait for answers go before those that do not. */
   const turn = (): Promise<unknown> => {
-    last = last.then(() => new Promise((resolve) => setImmediate(resolve)))
+    last = last.then(() => nextTurn())
     return last
   }
 
@@ -96,13 +96,9 @@ export function inTurn(handle: Handle, { onFirst, onPause, onCut, onLeft }: Pipe
 
   const work = async (socket: Socket, line: Line): Promise<void> => {
     // The event loop reads from all sockets that have something, and then runs this.
-    arriving ??= new Promise((resolve) => {
-      setImmediate(() => {
-        arriving = undefined
-        resolve({})
-      })
-    })
+    arriving ??= nextTurn({})
     const arrival = await arriving
+    arriving = undefined
     const [first] = line.waiting
     // The others on the connection are handled after it, and may depend on what it does.
     if (first !== undefined) setArrival(first[0], arrival)

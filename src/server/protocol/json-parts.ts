@@ -1,3 +1,5 @@
+import { base64Of } from '../../core/entry.ts'
+
 /** Key of the pieces of a {@link JsonText}. */
 export const jsonTextKey = Symbol('json')
 
@@ -47,10 +49,6 @@ export function bytesOfBlob(value: unknown): Uint8Array | undefined {
   return typeof value === 'object' && value !== null && blobBytesKey in value
     ? (value as BlobBytes)[blobBytesKey]
     : undefined
-}
-
-export function base64Of(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 }
 
 /** Returns the length of bytes in base64. */

@@ -1,14 +1,7 @@
+import { base64Of } from '../../core/entry.ts'
 import { ResourceError } from '../../core/errors.ts'
 import { answerBuffers } from './buffers.ts'
-import {
-  type BlobStream,
-  base64Length,
-  base64Of,
-  bytesOfBlob,
-  isJsonText,
-  type JsonText,
-  jsonTextKey,
-} from './json-parts.ts'
+import { type BlobStream, base64Length, bytesOfBlob, isJsonText, type JsonText, jsonTextKey } from './json-parts.ts'
 
 /** Maximum nesting of arrays and objects. */
 const maxDepth = 64

@@ -1,4 +1,5 @@
 import type { Icon } from '../../core/entry.ts'
+import { base64Of } from '../../core/entry.ts'
 import type { Soon } from '../../core/kit/chain.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { Completion, ContentFacts, Description, FilledPrompt } from '../../core/provider.ts'
@@ -15,7 +16,7 @@ import type {
   ResourceTemplate,
 } from '../../core/view.ts'
 import { formatTime, isTime, printable } from './format.ts'
-import { type BlobForms, base64Length, base64Of, blobBytesOf, blobStreamOf } from './json-parts.ts'
+import { type BlobForms, base64Length, blobBytesOf, blobStreamOf } from './json-parts.ts'
 import { isLong, longText } from './messages.ts'
 import { modern, type Revision, since } from './revisions.ts'
 

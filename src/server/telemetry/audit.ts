@@ -1,8 +1,9 @@
+import { contentLength } from '../../core/entry.ts'
 import { isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Posting, Tool } from '../../core/tool.ts'
-import type { CallOptions, Page, ReadResult, ResourceContent, Subscription, View } from '../../core/view.ts'
+import type { CallOptions, Page, ReadResult, Subscription, View } from '../../core/view.ts'
 
 /** The audit record of one request. It never contains the content of the answer, nor the token. */
 export interface AuditRecord {
@@ -106,15 +107,12 @@ export function auditedTool(tool: Tool, audit: Audit, facts: AuditedFacts): Tool
   const { app } = tool
   return {
     ...tool,
-    ...(app === undefined
-      ? {}
-      : {
-          app: {
-            uri: app.uri,
-            html: () =>
-              recorded('read', app.uri, undefined, app.html(), (html) => ({ bytes: Buffer.byteLength(html) })),
-          },
-        }),
+    ...(app && {
+      app: {
+        uri: app.uri,
+        html: () => recorded('read', app.uri, undefined, app.html(), (html) => ({ bytes: Buffer.byteLength(html) })),
+      },
+    }),
     call: (given, context, report) =>
       recorded('call', tool.name, context, tool.call(given, context, report), ({ failed }) =>
         failed === true ? { outcome: 'failed' } : {},
@@ -145,31 +143,27 @@ export function audited(view: View, audit: Audit, facts: AuditedFacts): View {
       recorded('complete', request.uriTemplate, options, view.complete(request, options), ({ values }) => ({
         items: values.length,
       })),
-    ...(prompts === undefined
-      ? {}
-      : {
-          prompts: {
-            ...prompts,
-            list: (query, options) => recorded('prompts', undefined, options, prompts.list(query, options), itemsOf),
-            get: (request, options) =>
-              recorded('prompt', request.name, options, prompts.get(request, options), ({ messages }) => ({
-                items: messages.length,
-              })),
-            complete: (request, options) =>
-              recorded('complete', request.name, options, prompts.complete(request, options), ({ values }) => ({
-                items: values.length,
-              })),
-          },
-        }),
-    ...(skills === undefined
-      ? {}
-      : {
-          skills: {
-            list: (query, options) => recorded('skills', undefined, options, skills.list(query, options), itemsOf),
-            get: (uri, options) => recorded('skill', uri, options, skills.get(uri, options), () => ({})),
-          },
-        }),
-    ...(subscribe === undefined ? {} : { subscribe: (listener) => auditedSubscription(subscribe(listener), record) }),
+    ...(prompts && {
+      prompts: {
+        ...prompts,
+        list: (query, options) => recorded('prompts', undefined, options, prompts.list(query, options), itemsOf),
+        get: (request, options) =>
+          recorded('prompt', request.name, options, prompts.get(request, options), ({ messages }) => ({
+            items: messages.length,
+          })),
+        complete: (request, options) =>
+          recorded('complete', request.name, options, prompts.complete(request, options), ({ values }) => ({
+            items: values.length,
+          })),
+      },
+    }),
+    ...(skills && {
+      skills: {
+        list: (query, options) => recorded('skills', undefined, options, skills.list(query, options), itemsOf),
+        get: (uri, options) => recorded('skill', uri, options, skills.get(uri, options), () => ({})),
+      },
+    }),
+    ...(subscribe && { subscribe: (listener) => auditedSubscription(subscribe(listener), record) }),
   }
 }
 
@@ -206,10 +200,5 @@ function outcomeOf(error: unknown): string {
 }
 
 function bytesOf({ contents }: ReadResult): Answered {
-  return { bytes: contents.reduce((sum, content) => sum + byteLength(content), 0) }
-}
-
-function byteLength(content: ResourceContent): number {
-  if ('text' in content) return Buffer.byteLength(content.text)
-  return 'bytes' in content ? content.bytes.length : content.length
+  return { bytes: contents.reduce((sum, content) => sum + contentLength(content), 0) }
 }

@@ -1,5 +1,5 @@
 import { isResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/object.ts'
+import { defined, objectSchema } from '../../core/kit/object.ts'
 import { argumentsIn, readOnly, type Tool, type ToolApp } from '../../core/tool.ts'
 import { directoryMimeType, type Resource, type View } from '../../core/view.ts'
 import { oneLine, shorten } from '../../text/excerpt.ts'
@@ -29,12 +29,9 @@ const maxBelow = 20
 /** Maximum number of directories that are opened below the first one. */
 const maxOpened = 8
 
-const input = {
-  type: 'object',
-  properties: {
-    uri: { type: 'string', description: 'The URI of a directory or resource to begin at. Left out: everything.' },
-  },
-}
+const input = objectSchema([], {
+  uri: { type: 'string', description: 'The URI of a directory or resource to begin at. Left out: everything.' },
+})
 
 /** An entry of the tree, with its direct children if it was opened. */
 interface Branch {
@@ -51,15 +48,11 @@ function explorerTool(view: View, app: ToolApp): Tool {
     description:
       'Shows the person an explorer of the resources, in which they look around and pick what you shall know. Where the host shows no apps, it answers with the same places as text. To look for something yourself, take browse_directory or search_resources.',
     inputSchema: input,
-    outputSchema: {
-      type: 'object',
-      properties: {
-        uri: { type: 'string' },
-        entries: { type: 'array', items: resourceSchema },
-        more: { type: 'boolean', description: 'Whether there are more entries: browse_directory has them all.' },
-      },
-      required: ['entries', 'more'],
-    },
+    outputSchema: objectSchema(['entries', 'more'], {
+      uri: { type: 'string' },
+      entries: { type: 'array', items: resourceSchema },
+      more: { type: 'boolean', description: 'Whether there are more entries: browse_directory has them all.' },
+    }),
     annotations: readOnly,
     app,
     call: async (given, { signal }) => {
@@ -139,21 +132,14 @@ const limits = { least: 1, most: 200, otherwise: 50 }
 /** Maximum number of templates in the first answer. */
 const maxTemplates = 50
 
-const templateSchema = {
-  type: 'object',
-  properties: {
-    uriTemplate: { type: 'string' },
-    name: { type: 'string' },
-    description: { type: 'string' },
-    mimeType: { type: 'string' },
-  },
-  required: ['uriTemplate', 'name'],
-}
+const templateSchema = objectSchema(['uriTemplate', 'name'], {
+  uriTemplate: { type: 'string' },
+  name: { type: 'string' },
+  description: { type: 'string' },
+  mimeType: { type: 'string' },
+})
 
-const listInput = {
-  type: 'object',
-  properties: { cursor: cursorSchema, limit: limitSchema(limits.otherwise, limits.most) },
-}
+const listInput = objectSchema([], { cursor: cursorSchema, limit: limitSchema(limits.otherwise, limits.most) })
 
 /** `list_resources`: all resources, in pages; the first page also has the templates for URIs that are not listed. */
 function listTool(view: View): Tool {
@@ -163,15 +149,11 @@ function listTool(view: View): Tool {
     description:
       'Lists the resources that can be read, in pages: documents, source files, tables and whatever else is served here. There may be very many: browse_directory looks at one place, and search_resources finds by words.',
     inputSchema: listInput,
-    outputSchema: {
-      type: 'object',
-      properties: {
-        resources: { type: 'array', items: resourceSchema },
-        templates: { type: 'array', items: templateSchema },
-        nextCursor: { type: 'string' },
-      },
-      required: ['resources'],
-    },
+    outputSchema: objectSchema(['resources'], {
+      resources: { type: 'array', items: resourceSchema },
+      templates: { type: 'array', items: templateSchema },
+      nextCursor: { type: 'string' },
+    }),
     annotations: readOnly,
     call: async (given, { signal }) => {
       const args = argumentsIn(given, listInput)
@@ -210,14 +192,11 @@ function listTool(view: View): Tool {
   }
 }
 
-const browseInput = {
-  type: 'object',
-  properties: {
-    uri: { type: 'string', description: 'The URI of a directory. Left out: the places that there are.' },
-    cursor: cursorSchema,
-    limit: limitSchema(limits.otherwise, limits.most),
-  },
-}
+const browseInput = objectSchema([], {
+  uri: { type: 'string', description: 'The URI of a directory. Left out: the places that there are.' },
+  cursor: cursorSchema,
+  limit: limitSchema(limits.otherwise, limits.most),
+})
 
 /** `browse_directory`: the direct children of a directory. */
 function browseTool(view: View): Tool {
@@ -227,15 +206,11 @@ function browseTool(view: View): Tool {
     description:
       'Shows what is directly in a directory: directories and resources, in pages. Without a uri it shows where to begin.',
     inputSchema: browseInput,
-    outputSchema: {
-      type: 'object',
-      properties: {
-        uri: { type: 'string' },
-        entries: { type: 'array', items: resourceSchema },
-        nextCursor: { type: 'string' },
-      },
-      required: ['entries'],
-    },
+    outputSchema: objectSchema(['entries'], {
+      uri: { type: 'string' },
+      entries: { type: 'array', items: resourceSchema },
+      nextCursor: { type: 'string' },
+    }),
     annotations: readOnly,
     call: async (given, { signal }) => {
       const args = argumentsIn(given, browseInput)

@@ -11,7 +11,7 @@ import {
 } from '../../core/found.ts'
 import { pagesOf } from '../../core/kit/groups.ts'
 import { fold, wordsOf } from '../../core/kit/matching.ts'
-import { defined } from '../../core/kit/object.ts'
+import { defined, objectSchema } from '../../core/kit/object.ts'
 import { argumentsIn, type JsonObject, readOnly, type Tool, type ToolAnswer } from '../../core/tool.ts'
 import { decodeComponent } from '../../core/uri.ts'
 import type { Resource, View } from '../../core/view.ts'
@@ -24,38 +24,30 @@ const maxPlaces = 16
 /** Maximum number of pages of a listing, and of words, for a search by name. */
 const [maxPages, maxWords] = [12, 16]
 
-const searchInput = {
-  type: 'object',
-  properties: {
-    query: { type: 'string', description: 'Words to find, in any language.' },
-    limit: limitSchema(limits.otherwise, limits.most),
-    mount: { type: 'string', description: 'Only in this place: an address that browse_directory shows.' },
-    mime: { type: 'string', description: 'Only of this MIME type: "text/markdown", or "text/*".' },
-    path: { type: 'string', description: 'Only at paths of this glob: "docs/**/*.md".' },
-    since: { type: 'string', description: 'Only what was modified since: a date, or "7d".' },
-    cursor: { type: 'string', description: 'next of the answer before.' },
-  },
-  required: ['query'],
-}
+const searchInput = objectSchema(['query'], {
+  query: { type: 'string', description: 'Words to find, in any language.' },
+  limit: limitSchema(limits.otherwise, limits.most),
+  mount: { type: 'string', description: 'Only in this place: an address that browse_directory shows.' },
+  mime: { type: 'string', description: 'Only of this MIME type: "text/markdown", or "text/*".' },
+  path: { type: 'string', description: 'Only at paths of this glob: "docs/**/*.md".' },
+  since: { type: 'string', description: 'Only what was modified since: a date, or "7d".' },
+  cursor: { type: 'string', description: 'next of the answer before.' },
+})
 
-const resultSchema = {
-  type: 'object',
-  properties: {
-    uri: { type: 'string', description: 'Opens the part that was found.' },
-    document: { type: 'string' },
-    title: { type: 'string' },
-    heading: { type: 'string' },
-    mimeType: { type: 'string' },
-    snippet: { type: 'string' },
-    firstLine: { type: 'integer' },
-    lastLine: { type: 'integer' },
-    score: { type: 'number' },
-    modified: { type: 'string' },
-    link: { type: 'string', description: 'Opens the document where it comes from, for people.' },
-    revision: { type: 'string' },
-  },
-  required: ['uri', 'document', 'score'],
-}
+const resultSchema = objectSchema(['uri', 'document', 'score'], {
+  uri: { type: 'string', description: 'Opens the part that was found.' },
+  document: { type: 'string' },
+  title: { type: 'string' },
+  heading: { type: 'string' },
+  mimeType: { type: 'string' },
+  snippet: { type: 'string' },
+  firstLine: { type: 'integer' },
+  lastLine: { type: 'integer' },
+  score: { type: 'number' },
+  modified: { type: 'string' },
+  link: { type: 'string', description: 'Opens the document where it comes from, for people.' },
+  revision: { type: 'string' },
+})
 
 /** `search_resources`: passages, from every search in the view; without a search, names. */
 export function searchTool(view: View): Tool {
@@ -65,16 +57,12 @@ export function searchTool(view: View): Tool {
     description:
       'Finds resources by words, best first, each with a snippet and a URI for read_resource. Where nothing is indexed, names, titles and descriptions are looked at.',
     inputSchema: searchInput,
-    outputSchema: {
-      type: 'object',
-      properties: {
-        query: { type: 'string' },
-        results: { type: 'array', items: resultSchema },
-        notes: { type: 'array', items: { type: 'string' } },
-        next: { type: 'string' },
-      },
-      required: ['query', 'results', 'notes'],
-    },
+    outputSchema: objectSchema(['query', 'results', 'notes'], {
+      query: { type: 'string' },
+      results: { type: 'array', items: resultSchema },
+      notes: { type: 'array', items: { type: 'string' } },
+      next: { type: 'string' },
+    }),
     annotations: readOnly,
     call: async (given, { signal }) => {
       const args = argumentsIn(given, searchInput)

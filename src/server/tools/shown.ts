@@ -1,5 +1,5 @@
 import { invalid } from '../../core/errors.ts'
-import { defined } from '../../core/kit/object.ts'
+import { defined, objectSchema } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { JsonObject } from '../../core/tool.ts'
 import { directoryMimeType, type Page, type Resource } from '../../core/view.ts'
@@ -13,20 +13,16 @@ import { isMimeType, resourcesToWire, resourceToWire } from '../protocol/wire.ts
 /** Maximum length of a description in a list, in characters. */
 const maxDescription = 300
 
-export const resourceSchema: JsonObject = {
-  type: 'object',
-  properties: {
-    uri: { type: 'string' },
-    name: { type: 'string' },
-    type: { type: 'string', enum: ['directory', 'resource'] },
-    title: { type: 'string' },
-    description: { type: 'string' },
-    mimeType: { type: 'string' },
-    size: { type: 'integer', description: 'Bytes.' },
-    lastModified: { type: 'string' },
-  },
-  required: ['uri', 'name', 'type'],
-}
+export const resourceSchema: JsonObject = objectSchema(['uri', 'name', 'type'], {
+  uri: { type: 'string' },
+  name: { type: 'string' },
+  type: { type: 'string', enum: ['directory', 'resource'] },
+  title: { type: 'string' },
+  description: { type: 'string' },
+  mimeType: { type: 'string' },
+  size: { type: 'integer', description: 'Bytes.' },
+  lastModified: { type: 'string' },
+})
 
 export const cursorSchema = { type: 'string', description: 'nextCursor of the answer before.' }
 export const limitSchema = (otherwise: number, most: number) => ({

@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib'
+import type { ResourceError } from '../../core/errors.ts'
 import type { TextOperations } from '../engine.ts'
 import { endOf } from '../engine.ts'
 import { bytesOf, failure } from '../rules.ts'
@@ -12,6 +13,22 @@ import { createFinding, type Home, tokensOf } from './texts-finding.ts'
 
 /** All operations on a database. */
 export interface SqliteOperations extends RowOperations, TextOperations {}
+
+/** Request to the worker thread. `open` opens the file, as every other request does too; `close` is the last request. */
+export interface Question {
+  readonly id: number
+  readonly name: keyof SqliteOperations | 'open' | 'close'
+  readonly values: readonly unknown[]
+  /** Deadline by the clock: after it no caller waits for the answer. */
+  readonly deadline: number
+}
+
+/** Message of the worker: an answer, a warning for the operator, or that it ends and another worker should take the rest. */
+export type Message =
+  | { readonly id: number; readonly result: unknown }
+  | { readonly id: number; readonly failed: Pick<ResourceError, 'kind' | 'message' | 'detail'> }
+  | { readonly warning: string }
+  | { readonly leaving: true }
 
 /** The operations, on a database of the right version. */
 export function createOperations(database: Database): SqliteOperations {

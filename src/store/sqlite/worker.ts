@@ -1,24 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { isResourceError, type ResourceError } from '../../core/errors.ts'
+import { isResourceError } from '../../core/errors.ts'
 import { failure } from '../rules.ts'
 import { failureOf, looks, type OpenFile, openFile, reasonOf, type Warn } from './file.ts'
-import type { SqliteOperations } from './operations.ts'
-
-/** Request to the worker thread. `open` opens the file, as every other request does too; `close` is the last request. */
-export interface Question {
-  readonly id: number
-  readonly name: keyof SqliteOperations | 'open' | 'close'
-  readonly values: readonly unknown[]
-  /** Deadline by the clock: after it no caller waits for the answer. */
-  readonly deadline: number
-}
-
-/** Message of the worker: an answer, a warning for the operator, or that it ends and another worker should take the rest. */
-export type Message =
-  | { readonly id: number; readonly result: unknown }
-  | { readonly id: number; readonly failed: Pick<ResourceError, 'kind' | 'message' | 'detail'> }
-  | { readonly warning: string }
-  | { readonly leaving: true }
+import type { Message, Question, SqliteOperations } from './operations.ts'
 
 const port = parentPort
 const say = (message: Message) => port?.postMessage(message)

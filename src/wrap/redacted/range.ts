@@ -1,4 +1,5 @@
 import { invalid, ResourceError } from '../../core/errors.ts'
+import { createRecent } from '../../core/kit/lru.ts'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
 import type { ByteRange, Content, ContentFacts, Context, Provider, ReadRequest } from '../../core/provider.ts'
 import { ChangedError, chunksOf, isTextPart } from '../part.ts'
@@ -145,7 +146,7 @@ const maxResources = 100
 const maxPoints = 4096
 
 function createCheckpoints(): Checkpoints {
-  const resources = new Map<string, { readonly version: string; readonly points: Checkpoint[] }>()
+  const resources = createRecent<{ readonly version: string; readonly points: Checkpoint[] }>(maxResources)
   return {
     before: (key, place) => {
       const known = resources.get(key)
@@ -158,13 +159,8 @@ function createCheckpoints(): Checkpoints {
       const known = resources.get(key)
       const points = known?.version === version ? known.points : []
       if ((points.at(-1)?.clean ?? 0) < checkpoint.clean && points.length < maxPoints) points.push(checkpoint)
-      resources.delete(key)
       resources.set(key, { version, points })
-      for (const oldest of resources.keys()) {
-        if (resources.size <= maxResources) break
-        resources.delete(oldest)
-      }
     },
-    forget: (key) => resources.delete(key),
+    forget: resources.delete,
   }
 }

@@ -1,3 +1,4 @@
+import { type Option, Select } from '../shell/fields.tsx'
 import './adding.css'
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
@@ -131,24 +132,15 @@ export function BasketSettings() {
   }
   return (
     <div class="basket-settings">
-      <label>
-        <span>{t('budget')}</span>
-        <select
-          class="field"
-          value={isOwn.value ? 'own' : String(budget)}
-          onChange={({ currentTarget }) => {
-            isOwn.value = currentTarget.value === 'own'
-            if (!isOwn.value) set({ budget: Number(currentTarget.value) })
-          }}
-        >
-          {presets.map((preset) => (
-            <option key={preset} value={preset}>
-              {preset / 1000}k
-            </option>
-          ))}
-          <option value="own">{t('own')}</option>
-        </select>
-      </label>
+      <Select
+        label={t('budget')}
+        options={[...presets.map((preset): Option<string> => [String(preset), `${preset / 1000}k`]), ['own', t('own')]]}
+        value={isOwn.value ? 'own' : String(budget)}
+        onChoose={(value) => {
+          isOwn.value = value === 'own'
+          if (!isOwn.value) set({ budget: Number(value) })
+        }}
+      />
       {isOwn.value ? (
         <label>
           <span>{t('ownBudget')}</span>
@@ -166,34 +158,18 @@ export function BasketSettings() {
           />
         </label>
       ) : null}
-      <label>
-        <span>{t('encoding')}</span>
-        <select
-          class="field"
-          value={encoding}
-          onChange={({ currentTarget }) => set({ encoding: currentTarget.value as Encoding })}
-        >
-          {encodings.map((one) => (
-            <option key={one} value={one}>
-              {one}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        <span>{t('format')}</span>
-        <select
-          class="field"
-          value={format}
-          onChange={({ currentTarget }) => set({ format: currentTarget.value as Format })}
-        >
-          {formats.map((one) => (
-            <option key={one} value={one}>
-              {names[one]}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Select
+        label={t('encoding')}
+        options={encodings.map((one): Option<Encoding> => [one, one])}
+        value={encoding}
+        onChoose={(value) => set({ encoding: value })}
+      />
+      <Select
+        label={t('format')}
+        options={formats.map((one): Option<Format> => [one, names[one]])}
+        value={format}
+        onChoose={(value) => set({ format: value })}
+      />
       <label class="basket-purpose">
         <span>{t('purpose')}</span>
         <input

@@ -1,7 +1,7 @@
 import { computed, effect, signal } from '@preact/signals'
 import { type BasketItem, type BasketLevel, type Cost, levels, planOf, usableOf } from '../../../browse/basket.ts'
 import { lastSegment, resourcesOf } from '../../../client/wire.ts'
-import { objectOf } from '../../../core/kit/object.ts'
+import { jsonIn, objectOf } from '../../../core/kit/object.ts'
 import { keep, readKept } from '../state/browser.ts'
 import { onChange } from '../state/live.ts'
 import { go, place } from '../state/place.ts'
@@ -161,12 +161,7 @@ export function itemsOfPicks(text: string): readonly BasketItem[] {
 
 /** Parses a basket stored by the browser. Invalid text is an empty basket. */
 export function itemsOfStored(text: string | null): readonly BasketItem[] {
-  let value: unknown
-  try {
-    value = JSON.parse(text ?? '[]')
-  } catch {
-    return []
-  }
+  const value = jsonIn(text ?? '')
   if (!Array.isArray(value)) return []
   return value.flatMap((item: unknown) => {
     const { level } = objectOf(item)

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { Resource } from '../../../core/view.ts'
+import { type Option, Select } from '../shell/fields.tsx'
 import { type Change, go, place } from '../state/place.ts'
 import { connected } from '../state/session.ts'
 import { shown } from '../words/texts.ts'
@@ -35,44 +35,35 @@ export function Facets({ mimes }: { readonly mimes: readonly string[] }) {
     <details class="facets" open={count > 0}>
       <summary>{count === 0 ? t('facets') : t('facetsOn', { count })}</summary>
       <div class="facets-fields">
-        <Choice label={t('mount')} value={mount} name="mount">
-          <option value="">{t('any')}</option>
-          {mounts.value.map(({ uri, title, name }) => (
-            <option key={uri} value={uri.replace(/\/$/, '')}>
-              {shown(title ?? name)}
-            </option>
-          ))}
-        </Choice>
-        <Choice label={t('mime')} value={mime} name="mime">
-          <option value="">{t('any')}</option>
-          <option value="text/*">{t('texts')}</option>
-          <option value="image/*">{t('images')}</option>
-          {types.map((type) => (
-            <option key={type} value={type}>
-              {shown(type)}
-            </option>
-          ))}
-        </Choice>
-        <Choice label={t('audience')} value={audience} name="audience">
-          <option value="">{t('any')}</option>
-          <option value="user">{t('audienceUser')}</option>
-          <option value="assistant">{t('audienceAssistant')}</option>
-        </Choice>
-        <Choice label={t('priority')} value={minPriority} name="minPriority">
-          <option value="">{t('any')}</option>
-          {['0.3', '0.5', '0.8', '1'].map((value) => (
-            <option key={value} value={value}>
-              {value}
-            </option>
-          ))}
-        </Choice>
-        <Choice label={t('since')} value={since} name="since">
-          <option value="">{t('anyTime')}</option>
-          <option value="1d">{t('day')}</option>
-          <option value="7d">{t('week')}</option>
-          <option value="30d">{t('month')}</option>
-          <option value="365d">{t('year')}</option>
-        </Choice>
+        <FacetSelect
+          facet="mount"
+          options={mounts.value.map(({ uri, title, name }) => [uri.replace(/\/$/, ''), shown(title ?? name)])}
+        />
+        <FacetSelect
+          facet="mime"
+          options={[
+            ['text/*', t('texts')],
+            ['image/*', t('images')],
+            ...types.map((type): Option<string> => [type, shown(type)]),
+          ]}
+        />
+        <FacetSelect
+          facet="audience"
+          options={[
+            ['user', t('audienceUser')],
+            ['assistant', t('audienceAssistant')],
+          ]}
+        />
+        <FacetSelect facet="minPriority" options={['0.3', '0.5', '0.8', '1'].map((value) => [value, value])} />
+        <FacetSelect
+          facet="since"
+          options={[
+            ['1d', t('day')],
+            ['7d', t('week')],
+            ['30d', t('month')],
+            ['365d', t('year')],
+          ]}
+        />
         {count === 0 ? null : (
           <button type="button" class="button" onClick={() => go(none)}>
             {t('clear')}
@@ -83,24 +74,20 @@ export function Facets({ mimes }: { readonly mimes: readonly string[] }) {
   )
 }
 
-interface ChoiceProps {
-  readonly label: string
-  readonly name: 'mount' | 'mime' | 'audience' | 'minPriority' | 'since'
-  readonly value: string | undefined
-  readonly children: ComponentChildren
+interface FacetSelectProps {
+  readonly facet: 'mount' | 'mime' | 'audience' | 'minPriority' | 'since'
+  readonly options: readonly Option<string>[]
 }
 
-function Choice({ label, name, value = '', children }: ChoiceProps) {
+function FacetSelect({ facet, options }: FacetSelectProps) {
+  const any = facet === 'since' ? t('anyTime') : t('any')
   return (
-    <label class="facet">
-      <span>{label}</span>
-      <select
-        class="field"
-        value={value}
-        onChange={({ currentTarget }) => go({ [name]: currentTarget.value === '' ? undefined : currentTarget.value })}
-      >
-        {children}
-      </select>
-    </label>
+    <Select
+      class="facet"
+      label={t(facet === 'minPriority' ? 'priority' : facet)}
+      options={[['', any], ...options]}
+      value={place.value[facet] ?? ''}
+      onChoose={(value) => go({ [facet]: value === '' ? undefined : value })}
+    />
   )
 }

@@ -2,7 +2,7 @@ import { type ByteStream, eventsOf } from '../../../client/events.ts'
 import { malformed, type Wire } from '../../../client/wire.ts'
 import { type ErrorDetail, type ErrorKind, ResourceError } from '../../../core/errors.ts'
 import { untilAborted } from '../../../core/kit/abort.ts'
-import { isObject } from '../../../core/kit/object.ts'
+import { isObject, jsonIn } from '../../../core/kit/object.ts'
 
 /** The only revision that the page speaks, because its server is always hikidashi. */
 const revision = '2026-07-28'
@@ -153,7 +153,7 @@ function streamOf(response: Response, onSign?: () => void): AsyncGenerator<Wire>
 }
 
 async function jsonOf(response: Response): Promise<Wire> {
-  const value = parsed(await response.text())
+  const value = jsonIn(await response.text())
   if (isObject(value)) return value
   throw new ResourceError('unavailable', `The server answered with status ${response.status} and no JSON.`)
 }
@@ -200,17 +200,9 @@ export async function* messagesOf(body: ByteStream, onSign: () => void = () => {
 }
 
 function messageOf(data: string): Wire {
-  const message = parsed(data)
+  const message = jsonIn(data)
   if (isObject(message)) return message
   throw new ResourceError('unavailable', 'The server sends events that are no messages.')
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** Error codes of JSON-RPC and MCP that a hikidashi server sends. */

@@ -2,7 +2,7 @@ import './chart.css'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { theme } from '../state/remembered.ts'
 import { language, shown } from '../words/texts.ts'
-import { Region } from './controls.tsx'
+import { Head, Region } from './controls.tsx'
 import { type Chart, formatUnit, timeLabels, valueLabels } from './model/series.ts'
 import { t } from './words.ts'
 import 'uplot/dist/uPlot.min.css'
@@ -171,16 +171,9 @@ function SeriesTable({ chart, hidden, toggle, at, format }: TableProps) {
   return (
     <div class="chart-table">
       <table>
-        <thead>
-          <tr>
-            <th scope="col">{t('series')}</th>
-            {at === undefined ? null : <th scope="col">{t('time')}</th>}
-            <th scope="col">{t('last')}</th>
-            <th scope="col">{t('min')}</th>
-            <th scope="col">{t('max')}</th>
-            <th scope="col">{t('count')}</th>
-          </tr>
-        </thead>
+        <Head
+          names={[t('series'), ...(at === undefined ? [] : [t('time')]), t('last'), t('min'), t('max'), t('count')]}
+        />
         <tbody>
           {chart.series.map(({ label, values, last, min, max, count }, index) => (
             <tr key={index}>

@@ -6,7 +6,7 @@ import type { ResourceContent } from '../../../core/view.ts'
 import { lazily } from '../shell/panes.tsx'
 import { go, linkTo, place } from '../state/place.ts'
 import { shown } from '../words/texts.ts'
-import { Choice, copyText, isFinding } from './controls.tsx'
+import { Choice, copyText, isFinding, Toggle } from './controls.tsx'
 import { Directory } from './directory.tsx'
 import type { Reader, Reading } from './load.ts'
 import { maxNodes, tagsIn } from './model/bounds.ts'
@@ -73,13 +73,13 @@ function One({ reader, reading, content, parts }: OneProps) {
           {hasBoth ? <SourceSwitch isSource={isSource} /> : null}
           {isDocument && found === undefined && !reader.uri.includes('?') ? <DocumentSwitch reader={reader} /> : null}
           <span class="spring" />
-          {showsText && isTailed ? <FollowSwitch /> : null}
+          {showsText && isTailed ? <Toggle name={t('follow')} state={follows} /> : null}
           {showsText && hasEnd(reader, reading) ? (
             <a class="button" href={linkTo({ uri: withPart(reader.uri, `tail=${tailLines}`) })}>
               {t('toEnd')}
             </a>
           ) : null}
-          {showsText ? <FindButton /> : null}
+          {showsText ? <Toggle name={t('find')} state={isFinding} /> : null}
           {showsText ? <WrapSwitch /> : null}
           {isText ? (
             <button type="button" class="button" onClick={() => void copyText(text)}>
@@ -143,36 +143,6 @@ const follows = signal(true)
 function hasEnd({ uri }: Reader, { part }: Props['reading']): boolean {
   if (/[?]/.test(uri)) return false
   return part?.next !== undefined || /\.(?:log|out|err)$/i.test(uri)
-}
-
-function FollowSwitch() {
-  return (
-    <button
-      type="button"
-      class="button"
-      aria-pressed={follows.value}
-      onClick={() => {
-        follows.value = !follows.value
-      }}
-    >
-      {t('follow')}
-    </button>
-  )
-}
-
-function FindButton() {
-  return (
-    <button
-      type="button"
-      class="button"
-      aria-pressed={isFinding.value}
-      onClick={() => {
-        isFinding.value = !isFinding.value
-      }}
-    >
-      {t('find')}
-    </button>
-  )
 }
 
 function SourceSwitch({ isSource }: { readonly isSource: boolean }) {

@@ -50,6 +50,42 @@ export function Choice<T extends string>({ label, options, value, onChoose }: Ch
   )
 }
 
+/** The head of a table: the names of its columns. */
+export function Head({ names }: { readonly names: readonly string[] }) {
+  return (
+    <thead>
+      <tr>
+        {names.map((name) => (
+          <th key={name} scope="col">
+            {name}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  )
+}
+
+interface ToggleProps {
+  readonly name: string
+  readonly state: Signal<boolean>
+}
+
+/** A button that turns something on and off. */
+export function Toggle({ name, state }: ToggleProps) {
+  return (
+    <button
+      type="button"
+      class="button"
+      aria-pressed={state.value}
+      onClick={() => {
+        state.value = !state.value
+      }}
+    >
+      {name}
+    </button>
+  )
+}
+
 export async function copyText(text: string): Promise<void> {
   announce(t((await copy(text)) ? 'copied' : 'notCopied'))
 }

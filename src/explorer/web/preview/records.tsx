@@ -5,7 +5,7 @@ import { lastSegment, type Wire } from '../../../client/wire.ts'
 import { type Found, piecesOf } from '../../../core/found.ts'
 import { linkTo } from '../state/place.ts'
 import { formatNumber, formatTime, langOf, language, shown } from '../words/texts.ts'
-import { Region } from './controls.tsx'
+import { Head, Region } from './controls.tsx'
 import { bare } from './load.ts'
 import { type ListedAnalysis, timeOf } from './model/documents.ts'
 import { resolveReference } from './model/reference.ts'
@@ -18,17 +18,7 @@ export function Analyses({ listed }: { readonly listed: readonly ListedAnalysis[
     <Region class="sheet" label={t('rendered')}>
       <div class="scroll-x">
         <table class="analyses">
-          <thead>
-            <tr>
-              <th scope="col">{t('question')}</th>
-              <th scope="col">{t('made')}</th>
-              <th scope="col">{t('kept')}</th>
-              <th scope="col">{t('confidence')}</th>
-              <th scope="col">{t('cost')}</th>
-              <th scope="col">{t('votes')}</th>
-              <th scope="col">{t('report')}</th>
-            </tr>
-          </thead>
+          <Head names={[t('question'), t('made'), t('kept'), t('confidence'), t('cost'), t('votes'), t('report')]} />
           <tbody>
             {listed.map((one) => (
               <Row key={one.uri} one={one} />
@@ -195,14 +185,7 @@ export function Log({ text, uri }: { readonly text: string; readonly uri: string
       <p class="quiet">{shown(log.title)}</p>
       <div class="scroll-x">
         <table>
-          <thead>
-            <tr>
-              <th scope="col">{t('commit')}</th>
-              <th scope="col">{t('modified')}</th>
-              <th scope="col">{t('author')}</th>
-              <th scope="col">{t('subject')}</th>
-            </tr>
-          </thead>
+          <Head names={[t('commit'), t('modified'), t('author'), t('subject')]} />
           <tbody>
             {log.commits.slice(0, maxCommits).map(({ id, date, author, names, subject }) => (
               <tr key={id}>

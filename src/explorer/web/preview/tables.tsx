@@ -3,7 +3,7 @@ import { isObject } from '../../../core/kit/object.ts'
 import { lazily } from '../shell/panes.tsx'
 import { stepBack } from '../state/browser.ts'
 import { linkTo } from '../state/place.ts'
-import { Choice, Region } from './controls.tsx'
+import { Choice, Head, Region } from './controls.tsx'
 import { DataTable } from './data-table.tsx'
 import { maxColumns } from './model/bounds.ts'
 import { siblingTableUri, textsOf } from './model/documents.ts'
@@ -138,16 +138,16 @@ export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri
       <h3>{t('columns')}</h3>
       <div class="scroll-x">
         <table>
-          <thead>
-            <tr>
-              <th scope="col">{t('column')}</th>
-              <th scope="col">{t('type')}</th>
-              <th scope="col">{t('nullable')}</th>
-              <th scope="col">{t('foreignKeys')}</th>
-              {defaults ? <th scope="col">{t('defaultValue')}</th> : null}
-              {comments ? <th scope="col">{t('comment')}</th> : null}
-            </tr>
-          </thead>
+          <Head
+            names={[
+              t('column'),
+              t('type'),
+              t('nullable'),
+              t('foreignKeys'),
+              ...(defaults ? [t('defaultValue')] : []),
+              ...(comments ? [t('comment')] : []),
+            ]}
+          />
           <tbody>
             {columns.map((column, index) => {
               const name = textOf(column.name) ?? ''

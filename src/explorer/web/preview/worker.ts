@@ -1,20 +1,5 @@
 /** The script of every worker of the page. A worker does tasks of one kind, and loads the code for them with its first task. */
-import type { MarkdownHtml } from './model/bounds.ts'
-import type { FormulaElement } from './model/formula.ts'
-import type { TokenLine } from './model/lines.ts'
-import type { Drawn } from './model/mermaid.ts'
-
-/** The kinds of tasks, each with its answer. */
-export interface Kinds {
-  highlight(task: { readonly text: string; readonly language: string }): {
-    readonly lines: readonly TokenLine[] | undefined
-  }
-  markdown(task: { readonly text: string }): MarkdownHtml
-  formula(task: { readonly tex: string; readonly isDisplayed: boolean }): {
-    readonly formula: FormulaElement | undefined
-  }
-  diagram(task: { readonly text: string }): Drawn
-}
+import type { Kinds } from './workers.ts'
 
 type Handlers = {
   readonly [Kind in keyof Kinds]: (task: Parameters<Kinds[Kind]>[0]) => Promise<ReturnType<Kinds[Kind]>>

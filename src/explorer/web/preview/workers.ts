@@ -1,7 +1,20 @@
 import { type MarkdownHtml, plainHtml } from './model/bounds.ts'
+import type { FormulaElement } from './model/formula.ts'
 import type { TokenLine } from './model/lines.ts'
-import type { Kinds } from './worker.ts'
+import type { Drawn } from './model/mermaid.ts'
 import workerUrl from './worker.ts?worker&url'
+
+/** The kinds of tasks of a worker, each with its answer. */
+export interface Kinds {
+  highlight(task: { readonly text: string; readonly language: string }): {
+    readonly lines: readonly TokenLine[] | undefined
+  }
+  markdown(task: { readonly text: string }): MarkdownHtml
+  formula(task: { readonly tex: string; readonly isDisplayed: boolean }): {
+    readonly formula: FormulaElement | undefined
+  }
+  diagram(task: { readonly text: string }): Drawn
+}
 
 /** A worker that starts with its first task. A task that times out ends the worker, and with it every waiting task. */
 interface WorkerTasks<Kind extends keyof Kinds> {

@@ -6,6 +6,7 @@ import { go, linkTo, type Place, peek, place } from '../state/place.ts'
 import { remember, type Theme, theme } from '../state/remembered.ts'
 import { connected, liveness } from '../state/session.ts'
 import { formatNumber, type Language, language, shown } from '../words/texts.ts'
+import { type Option, Select } from './fields.tsx'
 import { Shape } from './icons.tsx'
 import { t } from './words.ts'
 
@@ -167,38 +168,22 @@ function Settings() {
         <Shape name="gear" />
       </summary>
       <div class="menu-body">
-        <label>
-          <span>{t('language')}</span>
-          <select
-            class="field"
-            value={language.value}
-            onChange={({ currentTarget }) => {
-              language.value = currentTarget.value === 'ja' ? 'ja' : 'en'
-            }}
-          >
-            {Object.entries(languages).map(([code, name]) => (
-              <option key={code} value={code} lang={code}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label>
-          <span>{t('theme')}</span>
-          <select
-            class="field"
-            value={theme.value}
-            onChange={({ currentTarget }) => {
-              theme.value = themes.find((one) => one === currentTarget.value) ?? 'system'
-            }}
-          >
-            {themes.map((one) => (
-              <option key={one} value={one}>
-                {t(one)}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Select
+          label={t('language')}
+          options={(['en', 'ja'] as const).map((code): Option<'en' | 'ja'> => [code, languages[code], code])}
+          value={language.value}
+          onChoose={(code) => {
+            language.value = code
+          }}
+        />
+        <Select
+          label={t('theme')}
+          options={themes.map((one): Option<Theme> => [one, t(one)])}
+          value={theme.value}
+          onChoose={(one) => {
+            theme.value = one
+          }}
+        />
       </div>
     </details>
   )

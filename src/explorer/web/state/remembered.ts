@@ -1,5 +1,5 @@
 import { effect, signal } from '@preact/signals'
-import { objectOf } from '../../../core/kit/object.ts'
+import { jsonIn, objectOf } from '../../../core/kit/object.ts'
 import { language } from '../words/texts.ts'
 import { keep, readKept } from './browser.ts'
 
@@ -38,11 +38,7 @@ function widthOf(side: 'left' | 'right', value: unknown): { readonly left?: numb
 }
 
 function stored(): Readonly<Record<string, unknown>> {
-  try {
-    return objectOf(JSON.parse(readKept(key) ?? '{}'))
-  } catch {
-    return {}
-  }
+  return objectOf(jsonIn(readKept(key) ?? ''))
 }
 
 /** The key of the searches in the storage of the browser. */
@@ -71,10 +67,6 @@ function keepRecent(queries: readonly string[]): void {
 }
 
 function storedRecent(): readonly string[] {
-  try {
-    const value: unknown = JSON.parse(readKept(recentKey) ?? '[]')
-    return Array.isArray(value) ? value.filter((one) => typeof one === 'string').slice(0, maxKept) : []
-  } catch {
-    return []
-  }
+  const value = jsonIn(readKept(recentKey) ?? '')
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'string').slice(0, maxKept) : []
 }

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { type Option, Select } from '../shell/fields.tsx'
 import { browse, selected } from '../state/browse.ts'
 import { go, place } from '../state/place.ts'
 import { formatDay, shown } from '../words/texts.ts'
@@ -45,23 +46,19 @@ function FacetChoice({ facet }: { readonly facet: Facet }) {
   const counts = selected.value.counts[facet]
   const values = valuesOf(facet, counts, now)
   return (
-    <label class="facet-choice">
-      <span>{t(facet)}</span>
-      <select
-        class="field"
-        value={now ?? ''}
-        onChange={({ currentTarget }) => go({ [facet]: currentTarget.value === '' ? undefined : currentTarget.value })}
-      >
-        <option value="">{t('any')}</option>
-        {values.map((value) => (
-          <option key={value} value={value}>
-            {counts.has(value)
-              ? t('option', { name: nameOf(facet, value), count: counts.get(value) ?? 0 })
-              : nameOf(facet, value)}
-          </option>
-        ))}
-      </select>
-    </label>
+    <Select
+      class="facet-choice"
+      label={t(facet)}
+      options={[
+        ['', t('any')],
+        ...values.map((value): Option<string> => {
+          const [name, count] = [nameOf(facet, value), counts.get(value)]
+          return [value, count === undefined ? name : t('option', { name, count })]
+        }),
+      ]}
+      value={now ?? ''}
+      onChoose={(value) => go({ [facet]: value === '' ? undefined : value })}
+    />
   )
 }
 

@@ -1,5 +1,6 @@
 import { isFolder } from '../../../browse/tree.ts'
 import { fold } from '../../../core/kit/matching.ts'
+import { joinRanges } from '../../../core/kit/sorted.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, markOf } from '../basket/picked.ts'
 import { type IconName, iconOf, Shape } from '../shell/icons.tsx'
@@ -231,18 +232,7 @@ export function marksOf(text: string, words: readonly string[]): readonly (reado
   for (const word of words)
     for (let at = folded.indexOf(word); at !== -1; at = folded.indexOf(word, at + word.length))
       found.push([starts[at] ?? 0, ends[at + word.length - 1] ?? text.length])
-  return joined(found)
-}
-
-function joined(marks: readonly (readonly [number, number])[]): readonly (readonly [number, number])[] {
-  const sorted = [...marks].sort(([a], [b]) => a - b)
-  const result: [number, number][] = []
-  for (const [start, end] of sorted) {
-    const last = result.at(-1)
-    if (last !== undefined && start <= last[1]) last[1] = Math.max(last[1], end)
-    else result.push([start, end])
-  }
-  return result
+  return joinRanges(found)
 }
 
 /** Splits a text into marked and unmarked pieces. */
