@@ -13,7 +13,8 @@ import { scenes, writePictureFolder } from './picture-scenes.ts'
 
 const project = fileURLToPath(new URL('..', import.meta.url))
 const [wanted, into = join(project, 'docs/images')] = process.argv.slice(2)
-const browsers = [process.env.HIKIDASHI_CHROMIUM, '/usr/bin/chromium', '/usr/bin/google-chrome']
+const installed = ['chromium', 'chromium-headless-shell', 'google-chrome'].map((name) => `/usr/bin/${name}`)
+const browsers = [process.env.HIKIDASHI_CHROMIUM, ...installed]
 const executablePath = browsers.find((file) => file !== undefined && existsSync(file))
 if (executablePath === undefined) throw new Error('There is no Chromium: name one in HIKIDASHI_CHROMIUM.')
 
