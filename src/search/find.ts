@@ -27,6 +27,11 @@ const mostOfForm = 5000
 const enoughRare = 6
 /** Maximum number of passages that one search examines, if the caller continues. */
 const mostFound = 200_000
+/**
+ * Weight of the repetitions of a word in a query, which says by them what it is about, and maximum share of all passages that have such a
+ * word: a frequent one is repeated for other reasons. Figures: decision 12.
+ */
+const repetition = { share: 0.7, mostPassages: 0.1 }
 /** Weights are stored as integers: multiples of 1/1000. */
 const unit = 1000
 
@@ -159,7 +164,8 @@ async function ask(
   })
   const rated = known.map(({ count, times, ...term }): RatedTerm => {
     const rarity = rarityOf(count, size.parts)
-    return { ...term, weight: term.weight * rarity, share: term.weight * (1 + Math.log(times)) }
+    const repeated = count > repetition.mostPassages * size.parts ? 1 : 1 + repetition.share * Math.log(times)
+    return { ...term, weight: term.weight * rarity * repeated, share: term.weight * (1 + Math.log(times)) }
   })
   const counted = known.map(({ count }) => count)
   // A long query has enough words.
