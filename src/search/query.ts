@@ -48,7 +48,26 @@ const particles = /^[をはがのにでともへや]$/u
  * Weights of kinds of pairs. Endings, particles and question words are written in hiragana and are rare in an answer, so by
  * rarity alone they would count more than the words that matter. Katakana are names and foreign words. Figures: decision 12.
  */
-const weights = { hiragana: 0.4, mixed: 0.6, katakana: 1.2, part: 0.5, joined: 0.3 }
+const weights = { hiragana: 0.4, mixed: 0.6, katakana: 1.2, part: 0.5, joined: 0.3, asking: 0.3, function: 0.5 }
+
+/**
+ * Words that turn an English sentence into a question, and function words. In code and short texts they are rare, so by rarity alone
+ * `how` would count more than the words that matter. Each counts less, if the query has several other words. Figures: decision 12.
+ */
+const asking = (
+  'how what which who whom whose when where why can could may might must shall should will would do does did is are was were be ' +
+  'been being has have had there'
+).split(' ')
+const connecting = (
+  'a an the of to in on at for from with by and or not if as into onto about than then so but i me my we us our you your it its ' +
+  'they them their he she his her this that these those any some all each such'
+).split(' ')
+const lighter: ReadonlyMap<string, number> = new Map([
+  ...asking.map((one) => [stem(one), weights.asking] as const),
+  ...connecting.map((one) => [stem(one), weights.function] as const),
+])
+/** Number of other words from which those count less. */
+const enoughOthers = 3
 
 export function parseQuery(text: string): Query {
   const folded = fold(text.slice(0, mostUnits).toWellFormed()).text
@@ -67,6 +86,9 @@ export function parseQuery(text: string): Query {
   for (const term of joined.terms)
     if (!terms.has(term) && terms.size < mostTerms)
       terms.set(term, { term, weight: weights.joined, times: 1, prefix: false, loose: false, joined: true })
+  const words = [...terms.values()].filter((one) => one.weight === 1 && one.joined !== true && !one.prefix)
+  if (words.filter(({ term }) => !lighter.has(term)).length >= enoughOthers)
+    for (const one of words) terms.set(one.term, { ...one, weight: lighter.get(one.term) ?? one.weight })
   const beside = phrases.length === 0 ? 0 : wordsIn(folded.replaceAll(quoted, ' '))
   const required = beside >= wordsOfLong ? [] : phrases.filter((phrase) => phrase !== '')
   const isQuestion = required.length > 0 && beside >= wordsOfQuestion
