@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { isResourceError, ResourceError } from '../core/errors.ts'
+import { youngGenerationMb } from '../core/kit/workers.ts'
 import type { Log } from '../core/log.ts'
 import { createNews, type Engine, type Remote } from './engine.ts'
 import { failure, fault } from './rules.ts'
@@ -274,7 +275,7 @@ function startWorker(file: string): Worker {
     workerData: file,
     env: {},
     execArgv: [],
-    resourceLimits: { maxYoungGenerationSizeMb: 12 },
+    resourceLimits: { maxYoungGenerationSizeMb: youngGenerationMb },
   }
   const code = new URL(import.meta.url.endsWith('.ts') ? './sqlite/worker.ts' : './sqlite/worker.js', import.meta.url)
   if (!code.pathname.endsWith('.ts') || 'typescript' in process.features) return new Worker(code, settings)

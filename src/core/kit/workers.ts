@@ -53,6 +53,12 @@ export const childLimits = {
   remoteCommand: (): Pick<ChildLimits, 'memoryBytes'> => ({ memoryBytes: 4 * gibibyte }),
 } as const
 
+/**
+ * Maximum size of the young generation of a thread, in MiB. By default V8 lets it grow to 48 MiB and keeps them, which
+ * saved no measurable CPU in a thread that handles one job after the other.
+ */
+export const youngGenerationMb = 12
+
 /** Limits of one worker thread. */
 interface WorkerLimits {
   /** Maximum memory of its JavaScript (the old generation of V8), in MiB. Beyond it, Node ends the thread. */
@@ -264,7 +270,7 @@ function startWorker(file: string, memoryMb: number): Worker {
     env: {},
     stdout: true,
     stderr: true,
-    resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 12 },
+    resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: youngGenerationMb },
   })
   started.stdout.resume()
   started.stderr.resume()
