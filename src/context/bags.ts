@@ -17,38 +17,38 @@ const size = { words: 50_000, slots: 2 ** 17 }
 
 /**
  * Cache of the terms of ASCII words, because most words repeat: a hash table with open addressing. A word is found by two hashes of
- * 32 bits, without a string for it. Words and counts of one text at a time: `counts` are 0 between texts.
+ * 32 bits, without a string for it. An empty slot has 0 as its first hash.
  */
-const cached = {
-  words: 0,
-  first: new Int32Array(size.slots),
-  second: new Int32Array(size.slots),
-  /** For each slot: where the hashes of its terms begin in `terms`, their number, and the number of occurrences in the text. */
-  starts: new Int32Array(size.slots),
-  lengths: new Uint8Array(size.slots),
-  counts: new Int32Array(size.slots),
-  terms: new Uint32Array(2 ** 16),
-  termsUsed: 0,
-}
+const firstHashes = new Int32Array(size.slots)
+const secondHashes = new Int32Array(size.slots)
+/** For each slot: the place of the hashes of its terms in `pool`, and their number. */
+const starts = new Int32Array(size.slots)
+const lengths = new Uint8Array(size.slots)
+/** For each slot: the number of occurrences in a text; 0 between texts. */
+const counts = new Int32Array(size.slots)
+let pool = new Uint32Array(2 ** 16)
+let [words, poolUsed] = [0, 0]
 
 /** 1 at the units of ASCII words: letters, digits, and `_`. */
 const isWordUnit = Uint8Array.from({ length: 128 }, (_, unit) => (/\w/.test(String.fromCharCode(unit)) ? 1 : 0))
 /** One word, as `wordsIn` has it. */
 const wordHere = /[\p{L}\p{N}\p{M}_]{1,64}/uy
 
-const fnv = { basis: 0x811c9dc5, prime: 0x01000193 }
+/** As a signed number: V8 calculates with it without a conversion. */
+const fnvBasis = 0x811c9dc5 | 0
+const fnvPrime = 0x01000193
 /** Multiplier of the second hash of a word, from MurmurHash2. */
 const secondFactor = 0x5bd1e995
 
 /** FNV-1a over UTF-16 units. */
 export function hashOf(term: string): number {
-  let hash = fnv.basis
-  for (let index = 0; index < term.length; index++) hash = Math.imul(hash ^ term.charCodeAt(index), fnv.prime) >>> 0
-  return hash
+  let hash = fnvBasis
+  for (let index = 0; index < term.length; index++) hash = Math.imul(hash ^ term.charCodeAt(index), fnvPrime)
+  return hash >>> 0
 }
 
 export function bagOf(text: string): Bag {
-  if (cached.words >= size.words) forgetWords()
+  if (words >= size.words) forgetWords()
   const found = new Map<number, number>()
   const slots: number[] = []
   let length = 0
@@ -59,11 +59,14 @@ export function bagOf(text: string): Bag {
   }
   for (let start = 0; start < text.length; ) {
     const most = Math.min(text.length, start + maxUnits.word)
-    let [end, unit, first, second] = [start, 0, fnv.basis, 0]
+    let end = start
+    let unit = 0
+    let first = fnvBasis
+    let second = 0
     for (; end < most; end++) {
       unit = text.charCodeAt(end)
       if (unit >= 128 || isWordUnit[unit] === 0) break
-      first = Math.imul(first ^ unit, fnv.prime)
+      first = Math.imul(first ^ unit, fnvPrime)
       second = (Math.imul(second, secondFactor) + unit) | 0
     }
     if (end < most && unit >= 128) {
@@ -77,18 +80,18 @@ export function bagOf(text: string): Bag {
       const slot = end - start > maxUnits.cached ? -1 : slotOf(text, start, end, first, second)
       if (slot < 0) addWord(text.slice(start, end))
       else {
-        const count = cached.counts[slot] ?? 0
+        const count = counts[slot] ?? 0
         if (count === 0) slots.push(slot)
-        cached.counts[slot] = count + 1
+        counts[slot] = count + 1
       }
     }
     start = Math.max(end, start + 1)
   }
   for (const slot of slots) {
-    const [count, from, terms] = [cached.counts[slot] ?? 0, cached.starts[slot] ?? 0, cached.lengths[slot] ?? 0]
-    cached.counts[slot] = 0
+    const [count, from, terms] = [counts[slot] ?? 0, starts[slot] ?? 0, lengths[slot] ?? 0]
+    counts[slot] = 0
     length += count * terms
-    for (let index = from; index < from + terms; index++) add(found, cached.terms[index] ?? 0, count)
+    for (let index = from; index < from + terms; index++) add(found, pool[index] ?? 0, count)
   }
   const hashes = Uint32Array.from(found.keys()).sort()
   return { hashes, counts: hashes.map((hash) => found.get(hash) ?? 0), length, units: text.length }
@@ -103,29 +106,29 @@ function slotOf(text: string, start: number, end: number, hash: number, second: 
   // 0 marks an empty slot.
   const first = hash === 0 ? 1 : hash
   let slot = first & (size.slots - 1)
-  for (; cached.first[slot] !== 0; slot = (slot + 1) & (size.slots - 1))
-    if (cached.first[slot] === first && cached.second[slot] === second) return slot
-  if (cached.words >= size.words) return -1
+  for (; firstHashes[slot] !== 0; slot = (slot + 1) & (size.slots - 1))
+    if (firstHashes[slot] === first && secondHashes[slot] === second) return slot
+  if (words >= size.words) return -1
   const hashes = uncachedTermsOf(text.slice(start, end)).map(hashOf)
-  cached.words++
-  cached.first[slot] = first
-  cached.second[slot] = second
-  cached.starts[slot] = cached.termsUsed
-  cached.lengths[slot] = hashes.length
-  if (cached.termsUsed + hashes.length > cached.terms.length) {
-    const larger = new Uint32Array(2 * cached.terms.length)
-    larger.set(cached.terms)
-    cached.terms = larger
+  words++
+  firstHashes[slot] = first
+  secondHashes[slot] = second
+  starts[slot] = poolUsed
+  lengths[slot] = hashes.length
+  if (poolUsed + hashes.length > pool.length) {
+    const larger = new Uint32Array(2 * pool.length)
+    larger.set(pool)
+    pool = larger
   }
-  cached.terms.set(hashes, cached.termsUsed)
-  cached.termsUsed += hashes.length
+  pool.set(hashes, poolUsed)
+  poolUsed += hashes.length
   return slot
 }
 
 function forgetWords(): void {
-  cached.first.fill(0)
-  cached.words = 0
-  cached.termsUsed = 0
+  firstHashes.fill(0)
+  words = 0
+  poolUsed = 0
 }
 
 /** Counts terms in bags. In one of some thousand millions of cases two terms have the same hash; they are then counted as one. */
