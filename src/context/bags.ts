@@ -12,15 +12,20 @@ export interface Bag {
 
 /** Maximum length of a word, in UTF-16 units, as `wordsIn` has it; and of a cached word. */
 const maxUnits = { word: 64, cached: 24 }
-/** Maximum number of cached words, and the number of slots of their table, a power of two. */
-const size = { words: 50_000, slots: 2 ** 17 }
+/**
+ * Maximum number of cached words; the number of slots of their table, a power of two; and the maximum number of slots that are looked at
+ * for one word. A text may be made of words whose hashes are alike: those beyond it are not cached.
+ */
+const size = { words: 50_000, slots: 2 ** 17, probes: 32 }
 
 /**
- * Cache of the terms of ASCII words, because most words repeat: a hash table with open addressing. A word is found by two hashes of
- * 32 bits, without a string for it. An empty slot has 0 as its first hash.
+ * Cache of the terms of ASCII words, because most words repeat: a hash table with open addressing. A word is compared letter by letter,
+ * so no string is made of it.
  */
-const firstHashes = new Int32Array(size.slots)
-const secondHashes = new Int32Array(size.slots)
+const wordLengths = new Uint8Array(size.slots)
+/** For each slot with a word: the place of its letters. A length of 0 marks an empty slot. */
+const wordStarts = new Int32Array(size.slots)
+const letters = new Uint8Array(size.words * maxUnits.cached)
 /** For each slot: the place of the hashes of its terms in `pool`, and their number. */
 const starts = new Int32Array(size.slots)
 const lengths = new Uint8Array(size.slots)
@@ -37,8 +42,6 @@ const wordHere = /[\p{L}\p{N}\p{M}_]{1,64}/uy
 /** As a signed number: V8 calculates with it without a conversion. */
 const fnvBasis = 0x811c9dc5 | 0
 const fnvPrime = 0x01000193
-/** Multiplier of the second hash of a word, from MurmurHash2. */
-const secondFactor = 0x5bd1e995
 
 /** FNV-1a over UTF-16 units. */
 export function hashOf(term: string): number {
@@ -52,7 +55,7 @@ export function bagOf(text: string): Bag {
   const found = new Map<number, number>()
   const slots: number[] = []
   let length = 0
-  const addWord = (word: string) => {
+  const addUncached = (word: string) => {
     const terms = termsOf(word)
     length += terms.length
     for (const term of terms) add(found, hashOf(term), 1)
@@ -61,24 +64,22 @@ export function bagOf(text: string): Bag {
     const most = Math.min(text.length, start + maxUnits.word)
     let end = start
     let unit = 0
-    let first = fnvBasis
-    let second = 0
+    let hash = fnvBasis
     for (; end < most; end++) {
       unit = text.charCodeAt(end)
       if (unit >= 128 || isWordUnit[unit] === 0) break
-      first = Math.imul(first ^ unit, fnvPrime)
-      second = (Math.imul(second, secondFactor) + unit) | 0
+      hash = Math.imul(hash ^ unit, fnvPrime)
     }
     if (end < most && unit >= 128) {
       wordHere.lastIndex = start
       const [word] = wordHere.exec(text) ?? []
-      if (word !== undefined) addWord(word)
+      if (word !== undefined) addUncached(word)
       start = word === undefined ? end + 1 : start + word.length
       continue
     }
     if (end > start) {
-      const slot = end - start > maxUnits.cached ? -1 : slotOf(text, start, end, first, second)
-      if (slot < 0) addWord(text.slice(start, end))
+      const slot = end - start > maxUnits.cached ? -1 : slotOf(text, start, end, hash)
+      if (slot < 0) addUncached(text.slice(start, end))
       else {
         const count = counts[slot] ?? 0
         if (count === 0) slots.push(slot)
@@ -101,18 +102,32 @@ function add(found: Map<number, number>, hash: number, count: number): void {
   found.set(hash, (found.get(hash) ?? 0) + count)
 }
 
-/** The slot of an ASCII word. -1: the table is full. */
-function slotOf(text: string, start: number, end: number, hash: number, second: number): number {
-  // 0 marks an empty slot.
-  const first = hash === 0 ? 1 : hash
-  let slot = first & (size.slots - 1)
-  for (; firstHashes[slot] !== 0; slot = (slot + 1) & (size.slots - 1))
-    if (firstHashes[slot] === first && secondHashes[slot] === second) return slot
-  if (words >= size.words) return -1
-  const hashes = uncachedTermsOf(text.slice(start, end)).map(hashOf)
+/** The slot of an ASCII word. -1: it is not cached. */
+function slotOf(text: string, start: number, end: number, hash: number): number {
+  for (let probe = 0; probe < size.probes; probe++) {
+    const slot = (hash + probe) & (size.slots - 1)
+    const known = wordLengths[slot] ?? 0
+    if (known === 0) return words < size.words ? addWord(slot, text.slice(start, end)) : -1
+    if (known === end - start && isAt(wordStarts[slot] ?? 0, text, start, known)) return slot
+  }
+  return -1
+}
+
+/** Whether the letters at a place are those of a text. */
+function isAt(place: number, text: string, start: number, length: number): boolean {
+  for (let index = 0; index < length; index++)
+    if (letters[place + index] !== text.charCodeAt(start + index)) return false
+  return true
+}
+
+/** Puts a word into an empty slot. */
+function addWord(slot: number, word: string): number {
+  const place = words * maxUnits.cached
+  for (let index = 0; index < word.length; index++) letters[place + index] = word.charCodeAt(index)
+  wordLengths[slot] = word.length
+  wordStarts[slot] = place
   words++
-  firstHashes[slot] = first
-  secondHashes[slot] = second
+  const hashes = uncachedTermsOf(word).map(hashOf)
   starts[slot] = poolUsed
   lengths[slot] = hashes.length
   if (poolUsed + hashes.length > pool.length) {
@@ -126,7 +141,7 @@ function slotOf(text: string, start: number, end: number, hash: number, second: 
 }
 
 function forgetWords(): void {
-  firstHashes.fill(0)
+  wordLengths.fill(0)
   words = 0
   poolUsed = 0
 }

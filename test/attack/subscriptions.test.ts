@@ -6,11 +6,10 @@ import { connect, type Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
-import { defaultLimits } from '../../src/core/subscription-limits.ts'
 import { control, isStdio, useArena, wireNames } from '../support/attack-arena.ts'
 import { type Ear, ears, listen, listenParams, openStream } from '../support/attack-ear.ts'
 import { jsonHeaders, modernHeaders, openHttp, send, sessionHeaders } from '../support/attack-http.ts'
-import { openStdio } from '../support/attack-stdio.ts'
+import { openLegacyStdio, openStdio } from '../support/attack-stdio.ts'
 import { startConfigured, type Target, until } from '../support/attack-target.ts'
 import { inTime, legacy, type Message, modern, type Params, patience, type Wire } from '../support/attack-wire.ts'
 import type { World } from '../support/attack-world.ts'
@@ -75,6 +74,20 @@ async function clientOf(name: (typeof wireNames)[number]): Promise<Wire> {
   return wire
 }
 
+/**
+ * A client that hears of no change before it: a pipe of revision 2025-11-25 hears of the list once in an interval, so an earlier test's
+ * change may be told in the next one. It gets a server of its own.
+ */
+async function freshClientOf(name: (typeof wireNames)[number]): Promise<Wire> {
+  const known = arena.wire(name)
+  if (!isStdio(known) || known.modern) return clientOf(name)
+  const target = await startConfigured(arena.world, 'stdio', configOf(arena.world))
+  opened.push(target.stop)
+  const wire = await openLegacyStdio(target, arena.world)
+  await control(wire)
+  return wire
+}
+
 async function hear(wire: Wire, uris: readonly string[], list = false): Promise<Ear> {
   const ear = await listen(wire, uris, list)
   opened.push(ear.close)
@@ -113,7 +126,7 @@ describe.each(wireNames)('over %s', (name) => {
   row(
     'SB02 SB07: what may not be seen is left out exactly as what is nowhere, and nothing is ever told of it',
     async () => {
-      const wire = await clientOf(name)
+      const wire = await freshClientOf(name)
       const absent = ['nowhere://mount/x', 'file:///nowhere/x']
       const denied = [
         'tenant://other/a.txt',
@@ -141,12 +154,6 @@ describe.each(wireNames)('over %s', (name) => {
         for (const error of errors)
           expect(error).toEqual({ code: -32002, message: 'Resource not found', data: { uri: true } })
       }
-      // The server has seen all changes that earlier tests made to the list before it tells of this one. A pipe hears of the list once in an
-      // interval, so these may be told until its end.
-      put(arena.world, 'guarded/open.txt', `${Math.random()}\n`)
-      await ear.until('rule://guarded/open.txt')
-      if (isStdio(wire) && !wire.modern) await sleep(1.5 * defaultLimits.listIntervalMs)
-      ear.forget()
       for (let i = 0; i < 5; i++) {
         for (const path of ['tenant/a.txt', 'guarded/denied.txt', 'guarded/denied/in.txt', 'guarded/mixed/secret.txt'])
           put(arena.world, path, `activity ${i}\n`)

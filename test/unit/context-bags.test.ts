@@ -87,6 +87,25 @@ test('a bag is the same when the cache of words is full and when it is begun aga
   expect(bagOf(first)).toEqual(before)
 })
 
+test('words whose hashes are alike are counted apart', () => {
+  const fnv = (word: string) => {
+    let hash = 0x811c9dc5 | 0
+    for (let index = 0; index < word.length; index++) hash = Math.imul(hash ^ word.charCodeAt(index), 0x01000193)
+    return hash & (2 ** 17 - 1)
+  }
+  const alike: string[] = []
+  const wanted = fnv('harbour')
+  for (let number = 0; alike.length < 100; number++) if (fnv(`w${number}`) === wanted) alike.push(`w${number}`)
+  const text = [...alike, 'harbour', ...alike, 'harbour'].join(' ')
+  const terms = termsIn(text)
+  const bag = bagOf(text)
+  expect(bag.length).toBe(terms.length)
+  for (const word of ['harbour', ...alike]) {
+    const each = termsIn(word)
+    expect(createBagCount(each)(bag).counts).toEqual(each.map((term) => terms.filter((one) => one === term).length))
+  }
+})
+
 /** A catalog without a search, which tells what is read of it. */
 function world() {
   const files: Record<string, { text: string; version?: string }> = {}
