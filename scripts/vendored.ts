@@ -1,12 +1,15 @@
-import { copyFileSync, mkdirSync, readdirSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import cl100k from 'gpt-tokenizer/bpeRanks/cl100k_base'
+import o200k from 'gpt-tokenizer/bpeRanks/o200k_base'
 import type { Plugin } from 'rolldown'
+import { tokenFileOf } from './token-file.ts'
 
 /**
- * The parts of packages that cannot be bundled, copied to `dist/vendor/`: the builds of SQLite (one file for each platform) and
- * PDFium (WebAssembly). An installation then has one package, compiles nothing and runs no script
- * (docs/decisions/0019-one-bundle.md).
+ * The parts of packages that cannot be bundled, copied to `dist/vendor/`: the builds of SQLite (one file for each platform),
+ * PDFium (WebAssembly), and the tokens of encodings, which as modules stay in memory. An installation then has one package,
+ * compiles nothing and runs no script (docs/decisions/0019-one-bundle.md).
  */
 const sqlite = folderOf('@photostructure/sqlite')
 const pdfium = folderOf('@embedpdf/pdfium')
@@ -17,6 +20,13 @@ const prebuilt = /^(darwin|linux|win32)-(arm64|x64)[\\/].*\.(glibc|musl)\.node$/
 /** This expression of our sources names the file of PDFium. The built code finds it in `vendor/`. */
 const pdfiumFile = "createRequire(import.meta.url).resolve('@embedpdf/pdfium/pdfium.wasm')"
 
+/** The modules with the tokens of encodings, and the code that the bundle has in place of one: the contents of its file. */
+const tokenModule = /[\\/]gpt-tokenizer[\\/].*[\\/]bpeRanks[\\/](\w+)\.js$/
+const builtTokens = (encoding: string): string => `
+  import { readFile } from 'node:fs/promises'
+  export default await readFile(__pathOf(__locate('vendor/${encoding}.tokens')))
+`
+
 /** Makes the bundled code load these parts from `dist/vendor/`. `__pathOf` and `__locate` are those of scripts/bundle.ts. */
 export function vendored(): Plugin {
   const loader = JSON.stringify(join(import.meta.dirname, '../src/store/sqlite/prebuilt.ts'))
@@ -24,7 +34,11 @@ export function vendored(): Plugin {
     name: 'vendored',
     // The JavaScript of the SQLite package asks the package node-gyp-build for its native part.
     resolveId: (id) => (id === 'node-gyp-build' ? '\0node-gyp-build' : null),
-    load: (id) => (id === '\0node-gyp-build' ? `export { loadPrebuilt as default } from ${loader}` : null),
+    load: (id) => {
+      const encoding = tokenModule.exec(id)?.[1]
+      if (encoding !== undefined) return builtTokens(encoding)
+      return id === '\0node-gyp-build' ? `export { loadPrebuilt as default } from ${loader}` : null
+    },
     transform(code, id) {
       if (!/[\\/]src[\\/]readings[\\/]worker\.ts$/.test(id)) return null
       if (!code.includes(pdfiumFile))
@@ -48,6 +62,8 @@ export function copyVendored(folder: string): void {
   if (missing.length > 0) throw new Error(`@photostructure/sqlite has no build for ${missing.join(', ')}.`)
   for (const { file, name } of builds) copyFileSync(join(sqlite, 'prebuilds', file), join(target, name))
   copyFileSync(join(pdfium, 'dist/pdfium.wasm'), join(target, 'pdfium.wasm'))
+  for (const [name, tokens] of Object.entries({ o200k_base: o200k, cl100k_base: cl100k }))
+    writeFileSync(join(target, `${name}.tokens`), tokenFileOf(tokens))
 }
 
 const supported = ['darwin', 'linux', 'win32'].flatMap((platform) =>

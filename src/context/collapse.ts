@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { createRecent } from '../core/kit/lru.ts'
-import { hashOf } from './bags.ts'
+import { eachWord, hashOf } from '../text/words.ts'
 
 /** Digest and shingle hashes of a text, for comparing it with other texts. */
 interface Shingles {
@@ -15,8 +15,8 @@ interface Shingles {
  */
 const size = { words: 5, alike: 0.9, least: 20, signature: 16 }
 
-/** Number of words examined before the task yields to the event loop. */
-const slice = 8192
+/** Number of UTF-16 units examined before the task yields to the event loop, at the end of a line. */
+const slice = 65_536
 
 /**
  * Cache of shingles by the digest of their text, because most texts are compared again by the next call. Sizes in bytes, with the
@@ -33,17 +33,24 @@ export async function shinglesOf(text: string, sha256: string): Promise<Shingles
   return made
 }
 
+/** A word at a place of a text, or a character of a script without spaces. */
+const wordHere = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{N}_]{1,64}/uy
+
 async function makeShingles(text: string, sha256: string): Promise<Shingles> {
-  const words = text.match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{N}_]{1,64}/gu) ?? []
-  const hashes = new Uint32Array(words.length)
-  const all = new Uint32Array(Math.max(0, words.length - size.words + 1))
-  for (const [index, word] of words.entries()) {
-    if (index % slice === slice - 1) await turn()
-    hashes[index] = hashOf(word)
-    const from = index - size.words + 1
-    if (from < 0) continue
+  const hashes: number[] = []
+  for (let from = 0; from < text.length; ) {
+    const to = text.indexOf('\n', from + slice)
+    const end = to < 0 ? text.length : to
+    eachWord(text, from, end, wordHere, (start, end, hash) => {
+      hashes.push(hash ?? hashOf(text.slice(start, end)))
+    })
+    from = end
+    if (from < text.length) await turn()
+  }
+  const all = new Uint32Array(Math.max(0, hashes.length - size.words + 1))
+  for (let from = 0; from < all.length; from++) {
     let hash = 0x811c9dc5
-    for (let at = from; at <= index; at++) hash = Math.imul(hash ^ (hashes[at] ?? 0), 0x01000193)
+    for (let at = from; at < from + size.words; at++) hash = Math.imul(hash ^ (hashes[at] ?? 0), 0x01000193)
     all[from] = hash
   }
   return { sha256, all: eachOnce(all.sort()) }

@@ -1,6 +1,6 @@
 import { createRecent } from '../core/kit/lru.ts'
 import type { Resource } from '../core/view.ts'
-import type { Bag } from './bags.ts'
+import type { Bag } from '../text/words.ts'
 
 /**
  * Cache of the readings of one caller, for its later calls. Only resources whose listing has a version are cached, by URI and

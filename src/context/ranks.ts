@@ -2,11 +2,31 @@ import { setImmediate as turn } from 'node:timers/promises'
 
 /** Rank of each token in the order of merging, by its bytes as characters from 0 to 255. */
 export interface Ranks {
-  get(bytes: string): number | undefined
+  /** The rank of the token with these bytes, or with those of a part of them. */
+  get(bytes: string, start?: number, end?: number): number | undefined
 }
 
 /** A token of an encoding: its text, or its bytes if they are no text. An unused token is a hole. */
 type Token = string | readonly number[] | undefined
+
+/** The tokens of an encoding by rank: the number of bytes of each, 0 for a hole; and the bytes of all of them, one after the other. */
+interface TokenList {
+  readonly lengths: Uint8Array
+  readonly bytes: Uint8Array
+}
+
+function tokenListOf(tokens: readonly Token[]): TokenList {
+  const parts = Array.from(tokens, (token = '') =>
+    typeof token === 'string' ? Buffer.from(token) : Buffer.from(token),
+  )
+  return { lengths: Uint8Array.from(parts, ({ length }) => length), bytes: Buffer.concat(parts) }
+}
+
+/** Reads the file that the build makes of a module (scripts/token-file.ts). */
+function parseTokenFile(file: Buffer): TokenList {
+  const end = 4 + file.readUInt32LE(0)
+  return { lengths: file.subarray(4, end), bytes: file.subarray(end) }
+}
 
 /** Number of tokens taken before the task yields to the event loop. */
 const slice = 16_384
@@ -14,51 +34,58 @@ const slice = 16_384
 /**
  * A hash table with open addressing in typed arrays. A Map of 200,000 strings takes four times the memory, and all of it on the
  * heap, whose size decides when V8 collects.
+ *
+ * @param tokens The module of an encoding, or the file that the build makes of it.
  */
-export async function ranksOf(tokens: readonly Token[]): Promise<Ranks> {
-  const mask = 2 ** Math.ceil(Math.log2(2 * tokens.length + 1)) - 1
+export async function ranksOf(tokens: Buffer | readonly Token[]): Promise<Ranks> {
+  const { lengths, bytes: held } = Buffer.isBuffer(tokens) ? parseTokenFile(tokens) : tokenListOf(tokens)
+  const mask = 2 ** Math.ceil(Math.log2(2 * lengths.length + 1)) - 1
   /** The rank in a slot, plus 1; 0: the slot is free. */
   const slots = new Int32Array(mask + 1)
   /** Start of the bytes of each token; they end at the start of the next one. */
-  const starts = new Uint32Array(tokens.length + 1)
-  let bytes = Buffer.alloc(8 * tokens.length)
+  const starts = new Uint32Array(lengths.length + 1)
   let size = 0
-  for (let rank = 0; rank < tokens.length; rank++) {
-    const token = tokens[rank]
+  for (let rank = 0; rank < lengths.length; rank++) {
     if (rank % slice === slice - 1) await turn()
     starts[rank] = size
-    if (token === undefined) continue
-    const text = typeof token === 'string' ? bytesOf(token) : String.fromCharCode(...token)
-    if (size + text.length > bytes.length) bytes = Buffer.concat([bytes], 2 * bytes.length + text.length)
-    size += bytes.write(text, size, 'latin1')
-    let slot = hashOf(text) & mask
+    const length = lengths[rank] ?? 0
+    if (length === 0) continue
+    let slot = hashOfBytes(held, size, size + length) & mask
     while (slots[slot] !== 0) slot = (slot + 1) & mask
     slots[slot] = rank + 1
+    size += length
   }
-  starts[tokens.length] = size
-  const held = Uint8Array.from(bytes.subarray(0, size))
+  starts[lengths.length] = size
+  if (size !== held.length) throw new RangeError(`The tokens have ${size} bytes, and ${held.length} are there.`)
 
-  const isAt = (rank: number, text: string): boolean => {
+  const isAt = (rank: number, text: string, from: number, length: number): boolean => {
     const start = starts[rank] ?? 0
-    if ((starts[rank + 1] ?? 0) - start !== text.length) return false
-    for (let index = 0; index < text.length; index++) if (held[start + index] !== text.charCodeAt(index)) return false
+    if ((starts[rank + 1] ?? 0) - start !== length) return false
+    for (let index = 0; index < length; index++) if (held[start + index] !== text.charCodeAt(from + index)) return false
     return true
   }
   return {
-    get: (text) => {
-      for (let slot = hashOf(text) & mask; ; slot = (slot + 1) & mask) {
+    get: (text, start = 0, end = text.length) => {
+      for (let slot = hashOf(text, start, end) & mask; ; slot = (slot + 1) & mask) {
         const rank = (slots[slot] ?? 0) - 1
         if (rank < 0) return undefined
-        if (isAt(rank, text)) return rank
+        if (isAt(rank, text, start, end - start)) return rank
       }
     },
   }
 }
 
-/** FNV-1a, whose upper bits are mixed into the lower ones. */
-function hashOf(text: string): number {
-  let hash = 0x811c9dc5
-  for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)
+/** The same hash as that of `hashOf`. */
+function hashOfBytes(bytes: Uint8Array, start: number, end: number): number {
+  let hash = 0x811c9dc5 | 0
+  for (let index = start; index < end; index++) hash = Math.imul(hash ^ (bytes[index] ?? 0), 0x01000193)
+  return hash ^ (hash >>> 15)
+}
+
+/** FNV-1a of a part of a text, whose upper bits are mixed into the lower ones. */
+function hashOf(text: string, start: number, end: number): number {
+  let hash = 0x811c9dc5 | 0
+  for (let index = start; index < end; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)
   return hash ^ (hash >>> 15)
 }
 

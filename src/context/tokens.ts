@@ -62,13 +62,13 @@ async function load(encoding: Encoding): Promise<Vocabulary> {
       import('gpt-tokenizer/encodingParams/o200k_base'),
       import('gpt-tokenizer/bpeRanks/o200k_base'),
     ])
-    return { pattern: O200KBase(tokens).tokenSplitRegex, ranks: await ranksOf(tokens), bytesOf }
+    return { pattern: O200KBase([]).tokenSplitRegex, ranks: await ranksOf(tokens), bytesOf }
   }
   const [{ Cl100KBase }, { default: tokens }] = await Promise.all([
     import('gpt-tokenizer/encodingParams/cl100k_base'),
     import('gpt-tokenizer/bpeRanks/cl100k_base'),
   ])
-  return { pattern: Cl100KBase(tokens).tokenSplitRegex, ranks: await ranksOf(tokens), bytesOf }
+  return { pattern: Cl100KBase([]).tokenSplitRegex, ranks: await ranksOf(tokens), bytesOf }
 }
 
 function createCounter(encoding: Encoding, { pattern, ranks, bytesOf }: Vocabulary): Counter {
@@ -76,12 +76,13 @@ function createCounter(encoding: Encoding, { pattern, ranks, bytesOf }: Vocabula
   const texts = createRecent<number>(20_000)
 
   function* steps(text: string, most: number): Generator<void, number> {
-    // Its own copy, because a regular expression with a state stores its position.
+    // Its own copy, because a regular expression with a state stores its position. Each character is in a piece, so `test` tells
+    // where the piece ends, and makes no object.
     const cut = new RegExp(pattern.source, pattern.flags)
     let count = 0
     let done = 0
-    for (let match = cut.exec(text); match !== null; match = cut.exec(text)) {
-      const [piece] = match
+    for (let start = 0; cut.test(text); start = cut.lastIndex) {
+      const piece = text.slice(start, cut.lastIndex)
       let tokens = pieces.get(piece)
       if (tokens === undefined) {
         tokens = yield* mergeSteps(bytesOf(piece), ranks)
@@ -140,7 +141,7 @@ export function* mergeSteps(piece: string, ranks: Ranks): Generator<void, number
   const look = (start: number) => {
     const middle = next[start] ?? size
     const end = middle < size ? (next[middle] ?? size) : size
-    const rank = middle < size ? ranks.get(piece.slice(start, end)) : undefined
+    const rank = middle < size ? ranks.get(piece, start, end) : undefined
     rankAt[start] = rank ?? -1
     if (rank !== undefined) heap.push(rank * span + start)
   }

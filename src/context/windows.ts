@@ -1,5 +1,6 @@
-import { createTermCount, type TermCounts } from '../text/relevance.ts'
+import type { TermCounts } from '../text/relevance.ts'
 import { startsIn } from '../text/structure.ts'
+import { createTermCount } from '../text/words.ts'
 import type { LineRange } from './types.ts'
 
 /**
@@ -133,7 +134,7 @@ interface Sectioned {
 
 /** Caches for the terms of one query: words repeat in other texts, and a text is ranked before its windows are made. */
 interface Known {
-  readonly count: (text: string) => TermCounts
+  readonly count: ReturnType<typeof createTermCount>
   readonly sections: Map<string, { readonly of: Sectioned; readonly sections: readonly Section[] }>
 }
 
@@ -149,12 +150,18 @@ export function sectionsOf(of: Sectioned, terms: ReadonlySet<string>): readonly 
   const last = remembered.get(of.text)
   if (last !== undefined && last.of.path === of.path && last.of.mimeType === of.mimeType) return last.sections
   const lines = of.text.split('\n')
+  const isWhole = lines.every((line) => line.length <= size.line)
+  let from = 0
   const sections = cutOf(lines, of).map(({ start, end }) => {
-    const shown = lines
-      .slice(start - 1, end)
-      .map(shorten)
-      .join('\n')
-    return { start, end, units: shown.length, found: terms.size === 0 ? { counts: [], length: 1 } : count(shown) }
+    const ofLines = lines.slice(start - 1, end)
+    const to = ofLines.reduce((at, line) => at + line.length + 1, from) - 1
+    // A part of a text is counted in its place. Long lines are counted as they are shown.
+    const shown = isWhole ? undefined : ofLines.map(shorten).join('\n')
+    const found =
+      terms.size === 0 ? { counts: [], length: 1 } : shown === undefined ? count(of.text, from, to) : count(shown)
+    const units = shown?.length ?? to - from
+    from = to + 1
+    return { start, end, units, found }
   })
   remembered.set(of.text, { of, sections })
   return sections

@@ -1,4 +1,3 @@
-import { ownCopy } from '../core/kit/own-copy.ts'
 import { fold } from './fold.ts'
 import { tokenize } from './tokenizer.ts'
 
@@ -11,44 +10,6 @@ export interface TermCounts {
 /** The terms of a query, each once. */
 export function queryTerms(query: string): readonly string[] {
   return [...new Set(termsIn(query))].slice(0, 64)
-}
-
-/** Cache of the terms of each word, and the number of all terms: most words repeat. */
-interface Effect {
-  readonly length: number
-  readonly places: readonly number[]
-}
-
-/** Maximum number of words in each cache. */
-const maxCachedWords = 50_000
-
-/** Counts terms in texts, one after the other. */
-export function createTermCount(terms: readonly string[]): (text: string) => TermCounts {
-  const places = new Map(terms.map((term, index) => [term, index] as const))
-  const effects = new Map<string, Effect>()
-  const effectOf = (word: string): Effect => {
-    const known = effects.get(word)
-    if (known !== undefined) return known
-    const all = termsOf(word)
-    const effect = { length: all.length, places: all.flatMap((term) => places.get(term) ?? []) }
-    if (effects.size >= maxCachedWords) effects.clear()
-    effects.set(ownCopy(word), effect)
-    return effect
-  }
-  return (text) => {
-    const counts = terms.map(() => 0)
-    let length = 0
-    for (const word of wordsIn(text)) {
-      const effect = effectOf(word)
-      length += effect.length
-      for (const place of effect.places) counts[place] = (counts[place] ?? 0) + 1
-    }
-    return { counts, length }
-  }
-}
-
-export function countTerms(text: string, terms: readonly string[]): TermCounts {
-  return createTermCount(terms)(text)
 }
 
 const k1 = 1.2
@@ -92,31 +53,16 @@ export function termsIn(text: string): readonly string[] {
   return wordsIn(text).flatMap(termsOf)
 }
 
-/** The words of a text. `termsOf` returns the terms of each. */
-export function wordsIn(text: string): readonly string[] {
+/** The words of a text. */
+function wordsIn(text: string): readonly string[] {
   return text.match(words) ?? []
 }
 
 const smallLetters = /^[a-z]+$/
 const ascii = /^[\0-\x7f]*$/
 
-/** Cache of the terms of words, because most words repeat. Longer words are not cached. */
-const termCache = new Map<string, readonly string[]>()
-const maxCachedLength = 24
-
+/** The terms of a word. */
 export function termsOf(word: string): readonly string[] {
-  const known = termCache.get(word)
-  if (known !== undefined) return known
-  if (word.length > maxCachedLength) return uncachedTermsOf(word)
-  const own = ownCopy(word)
-  const terms = uncachedTermsOf(own)
-  if (termCache.size >= maxCachedWords) termCache.clear()
-  termCache.set(own, terms)
-  return terms
-}
-
-/** The terms of a word, for a caller that has a cache of its own. */
-export function uncachedTermsOf(word: string): readonly string[] {
   if (smallLetters.test(word)) return [stem(word)]
   return [...(ascii.test(word) ? wordTerms(word) : allTerms(word))]
 }

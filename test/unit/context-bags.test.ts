@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { bagOf, createBagCount } from '../../src/context/bags.ts'
 import { createAssembleTool } from '../../src/context/index.ts'
 import { createMemory } from '../../src/context/memory.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Principal, Provider } from '../../src/core/provider.ts'
-import { countTerms, queryTerms, termsIn } from '../../src/text/relevance.ts'
+import { queryTerms, termsIn } from '../../src/text/relevance.ts'
+import { bagOf, createBagCount, createTermCount } from '../../src/text/words.ts'
 import { memory } from '../support/memory.ts'
 
 const now = Date.parse('2026-01-31T00:00:00Z')
@@ -17,7 +17,7 @@ test('a bag counts each term as the text itself does', () => {
   fc.assert(
     fc.property(fc.array(word, { maxLength: 80 }), fc.array(word, { maxLength: 6 }), (text, query) => {
       const terms = queryTerms(query.join(' '))
-      expect(createBagCount(terms)(bagOf(text.join(' ')))).toEqual(countTerms(text.join(' '), terms))
+      expect(createBagCount(terms)(bagOf(text.join(' ')))).toEqual(createTermCount(terms)(text.join(' ')))
     }),
   )
 })
@@ -70,6 +70,9 @@ test('a bag has all terms of any text', () => {
         each.map((term) => terms.filter((other) => other === term).length),
       )
       expect(bag.counts.reduce((sum, count) => sum + count, 0)).toBe(terms.length)
+      // A part of a text, whose borders no word crosses.
+      const found = createTermCount(each)(`${text}\n${text}\n${text}`, text.length + 1, 2 * text.length + 1)
+      expect(found).toEqual(createBagCount(each)(bag))
     }),
     { numRuns: 2000 },
   )
@@ -81,10 +84,13 @@ test('a bag is the same when the cache of words is full and when it is begun aga
   )
   const [first = ''] = texts
   const before = bagOf(first)
+  const count = createTermCount(termsIn('word1End word777End'))
+  const counted = count(first)
   // More words than the cache holds, in one text and in several.
   expect(bagOf(texts.join(' ')).length).toBe(termsIn(texts.join(' ')).length)
   for (const text of texts) expect(bagOf(text).length).toBe(termsIn(text).length)
   expect(bagOf(first)).toEqual(before)
+  expect(count(first)).toEqual(counted)
 })
 
 test('words whose hashes are alike are counted apart', () => {

@@ -4,7 +4,8 @@ import { estimateRarity } from '../../src/context/lexical.ts'
 import { createMemory } from '../../src/context/memory.ts'
 import { createReader, type Reader } from '../../src/context/reader.ts'
 import { createCatalog } from '../../src/core/catalog.ts'
-import { countTerms, rarityIn } from '../../src/text/relevance.ts'
+import { rarityIn } from '../../src/text/relevance.ts'
+import { createTermCount } from '../../src/text/words.ts'
 import { type MemoryEntry, memory } from '../support/memory.ts'
 
 const limits = { listed: 1000, read: 1000, bytes: 1e6, item: 1e5, detailed: 200, items: 999, concurrency: 8 }
@@ -31,8 +32,8 @@ const readerOf = (count: number, options = {}): Reader =>
 
 describe('how rare words are', () => {
   test('is exact where all of the others are read', async () => {
-    const leaders = ['the cursor', 'a cursor'].map((text) => countTerms(text, terms))
-    const all = [...leaders, ...Array.from({ length: 40 }, (_, n) => countTerms(textOf(n), terms))]
+    const leaders = ['the cursor', 'a cursor'].map((text) => createTermCount(terms)(text))
+    const all = [...leaders, ...Array.from({ length: 40 }, (_, n) => createTermCount(terms)(textOf(n)))]
     const found = await estimateRarity(leaders, resources(40), terms, readerOf(40), undefined)
     expect(found).toEqual(rarityIn(all))
   })
@@ -40,7 +41,7 @@ describe('how rare words are', () => {
   test('is told by a sample of many, and the word that only the leading ones have is the rare one', async () => {
     const { provider, view } = openView(entries(900))
     const reader = createReader(view, limits, () => false, {})
-    const leaders = Array.from({ length: 64 }, () => countTerms('the cursor', terms))
+    const leaders = Array.from({ length: 64 }, () => createTermCount(terms)('the cursor'))
     const [cursor = 0, the = 0] = await estimateRarity(leaders, resources(900), terms, reader, undefined)
     expect(cursor).toBeGreaterThan(the + 1)
     expect(provider.calls.read).toBe(64)

@@ -3,10 +3,9 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { growthFor } from '../../src/cli/operations/heap.ts'
-import { bagOf } from '../../src/context/bags.ts'
 import { openCounter } from '../../src/context/tokens.ts'
 import { ownCopy } from '../../src/core/kit/own-copy.ts'
-import { createTermCount, termsIn } from '../../src/text/relevance.ts'
+import { bagOf, createTermCount } from '../../src/text/words.ts'
 
 setFlagsFromString('--expose-gc')
 const gc = runInNewContext('gc') as () => void
@@ -54,10 +53,6 @@ async function growthBy(count: number, read: (text: string) => unknown): Promise
 describe('the words of a text are cached, and the text is not kept', () => {
   const texts = 30
   const mostBytes = (texts / 3) * 2 ** 20
-
-  test('as terms', async () => {
-    expect(await growthBy(texts, termsIn)).toBeLessThan(mostBytes)
-  })
 
   test('as counts of terms', async () => {
     const count = createTermCount(['number'])

@@ -1,0 +1,237 @@
+import { type TermCounts, termsOf } from './relevance.ts'
+
+/** Maximum length of a word, in UTF-16 units, as `termsIn` has it; and of a cached word. */
+const maxUnits = { word: 64, cached: 24 }
+/**
+ * Maximum number of cached words; the number of slots of their table, a power of two; and the maximum number of slots that are looked at
+ * for one word. A text may be made of words whose hashes are alike: those beyond it are not cached.
+ */
+const size = { words: 50_000, slots: 2 ** 17, probes: 32 }
+
+/**
+ * Cache of the terms of ASCII words, because most words repeat: a hash table with open addressing. A word is compared letter by letter,
+ * so no string is made of it. Each slot has the number of a word, plus 1; 0: the slot is free.
+ */
+const slots = new Uint16Array(size.slots)
+const letters = new Uint8Array(size.words * maxUnits.cached)
+const wordLengths = new Uint8Array(size.words)
+/** For each word: the place of the hashes of its terms in `pool`; they end where those of the next word begin. */
+const starts = new Int32Array(size.words + 1)
+let pool = new Uint32Array(2 ** 16)
+let words = 0
+/** It changes when the cached words are forgotten, and the numbers of words mean others. */
+let generation = 0
+
+/** 1 at the units of ASCII words: letters, digits, and `_`. */
+const isWordUnit = Uint8Array.from({ length: 128 }, (_, unit) => (/\w/.test(String.fromCharCode(unit)) ? 1 : 0))
+/** A word at a place of a text, as `termsIn` has it. */
+const wordHere = /[\p{L}\p{N}\p{M}_]{1,64}/uy
+
+/** As a signed number: V8 calculates with it without a conversion. */
+const fnvBasis = 0x811c9dc5 | 0
+const fnvPrime = 0x01000193
+
+/** FNV-1a over UTF-16 units. */
+export function hashOf(term: string): number {
+  let hash = fnvBasis
+  for (let index = 0; index < term.length; index++) hash = Math.imul(hash ^ term.charCodeAt(index), fnvPrime)
+  return hash >>> 0
+}
+
+/**
+ * Tells the words of a part of a text in order, without making a string or a match of an ASCII word. The part begins and ends between
+ * two words.
+ *
+ * @param wordHere Sticky. It matches at most 64 code points, ASCII words among them.
+ * @param found Its last argument is the {@link hashOf} of an ASCII word, as a signed number; undefined for other words.
+ */
+export function eachWord(
+  text: string,
+  from: number,
+  to: number,
+  wordHere: RegExp,
+  found: (start: number, end: number, hash: number | undefined) => void,
+): void {
+  for (let start = from; start < to; ) {
+    const most = Math.min(to, start + maxUnits.word)
+    let end = start
+    let unit = 0
+    let hash = fnvBasis
+    for (; end < most; end++) {
+      unit = text.charCodeAt(end)
+      if (unit >= 128 || isWordUnit[unit] === 0) break
+      hash = Math.imul(hash ^ unit, fnvPrime)
+    }
+    if (end < most && unit >= 128) {
+      wordHere.lastIndex = start
+      const isWord = wordHere.test(text)
+      if (isWord) found(start, wordHere.lastIndex, undefined)
+      start = isWord ? wordHere.lastIndex : end + 1
+      continue
+    }
+    if (end > start) found(start, end, hash)
+    start = Math.max(end, start + 1)
+  }
+}
+
+/** Tells the numbers of the cached words of a part of a text, and the other words. */
+function eachTermed(
+  text: string,
+  from: number,
+  to: number,
+  cached: (word: number) => void,
+  other: (word: string) => void,
+) {
+  eachWord(text, from, to, wordHere, (start, end, hash) => {
+    const word = hash === undefined || end - start > maxUnits.cached ? -1 : wordAt(text, start, end, hash)
+    if (word < 0) other(text.slice(start, end))
+    else cached(word)
+  })
+}
+
+/** The number of an ASCII word. -1: it is not cached. */
+function wordAt(text: string, start: number, end: number, hash: number): number {
+  for (let probe = 0; probe < size.probes; probe++) {
+    const slot = (hash + probe) & (size.slots - 1)
+    const word = (slots[slot] ?? 0) - 1
+    if (word < 0) return words < size.words ? addWord(slot, text.slice(start, end)) : -1
+    if (wordLengths[word] === end - start && isAt(word, text, start, end)) return word
+  }
+  return -1
+}
+
+/** Whether the letters of a word are those of a part of a text. */
+function isAt(word: number, text: string, start: number, end: number): boolean {
+  const place = word * maxUnits.cached - start
+  for (let index = start; index < end; index++) if (letters[place + index] !== text.charCodeAt(index)) return false
+  return true
+}
+
+/** Caches a word in a free slot, and returns its number. */
+function addWord(slot: number, text: string): number {
+  const word = words++
+  slots[slot] = words
+  for (let index = 0; index < text.length; index++) letters[word * maxUnits.cached + index] = text.charCodeAt(index)
+  wordLengths[word] = text.length
+  const hashes = termsOf(text).map(hashOf)
+  const start = starts[word] ?? 0
+  if (start + hashes.length > pool.length) {
+    const larger = new Uint32Array(2 * pool.length)
+    larger.set(pool)
+    pool = larger
+  }
+  pool.set(hashes, start)
+  starts[words] = start + hashes.length
+  return word
+}
+
+/** Begins the cache again, if it is full. */
+function makeRoom(): void {
+  if (words < size.words) return
+  slots.fill(0)
+  words = 0
+  generation++
+}
+
+/** Counts terms in texts, or in parts of them that begin and end between two words, one after the other. */
+type CountTerms = (text: string, start?: number, end?: number) => TermCounts
+
+/** In one of some thousand millions of cases two terms have the same hash; they are then counted as one. */
+export function createTermCount(terms: readonly string[]): CountTerms {
+  const places = new Map(terms.map((term, place) => [hashOf(term), place] as const))
+  const placesIn = (hashes: Iterable<number>) => [...hashes].flatMap((hash) => places.get(hash) ?? [])
+  /** For each cached word: 0, it was not looked at yet; 1, it has none of the terms; 2, it has the places in `known`. */
+  const states = new Uint8Array(size.words)
+  const known = new Map<number, readonly number[]>()
+  let ofGeneration = generation
+  let counts: number[] = []
+  let length = 0
+  const count = (all: readonly number[]) => {
+    for (const place of all) counts[place] = (counts[place] ?? 0) + 1
+  }
+  const countCached = (word: number) => {
+    const [start, end] = [starts[word] ?? 0, starts[word + 1] ?? 0]
+    length += end - start
+    if (states[word] === 1) return
+    const all = known.get(word) ?? placesIn(pool.subarray(start, end))
+    states[word] = all.length === 0 ? 1 : 2
+    if (all.length === 0) return
+    known.set(word, all)
+    count(all)
+  }
+  const countOther = (word: string) => {
+    const hashes = termsOf(word).map(hashOf)
+    length += hashes.length
+    count(placesIn(hashes))
+  }
+  return (text, start = 0, end = text.length) => {
+    makeRoom()
+    if (ofGeneration !== generation) {
+      states.fill(0)
+      known.clear()
+      ofGeneration = generation
+    }
+    counts = terms.map(() => 0)
+    length = 0
+    eachTermed(text, start, end, countCached, countOther)
+    return { counts, length }
+  }
+}
+
+/** The frequencies of the terms of a text: the hashes of its terms in ascending order, and the number of each. */
+export interface Bag {
+  readonly hashes: Uint32Array
+  readonly counts: Uint32Array
+  /** The number of all terms. */
+  readonly length: number
+  /** The length of the text, in UTF-16 units. */
+  readonly units: number
+}
+
+/** The number of each cached word in a text; 0 between texts. */
+const occurrences = new Uint32Array(size.words)
+
+export function bagOf(text: string): Bag {
+  makeRoom()
+  const found = new Map<number, number>()
+  const different: number[] = []
+  let length = 0
+  const add = (hash: number, count: number) => {
+    found.set(hash, (found.get(hash) ?? 0) + count)
+    length += count
+  }
+  const countCached = (word: number) => {
+    const before = occurrences[word] ?? 0
+    if (before === 0) different.push(word)
+    occurrences[word] = before + 1
+  }
+  eachTermed(text, 0, text.length, countCached, (word) => {
+    for (const term of termsOf(word)) add(hashOf(term), 1)
+  })
+  for (const word of different) {
+    for (let at = starts[word] ?? 0; at < (starts[word + 1] ?? 0); at++) add(pool[at] ?? 0, occurrences[word] ?? 0)
+    occurrences[word] = 0
+  }
+  const hashes = Uint32Array.from(found.keys()).sort()
+  return { hashes, counts: hashes.map((hash) => found.get(hash) ?? 0), length, units: text.length }
+}
+
+/** Counts terms in bags, as {@link createTermCount} does in texts. */
+export function createBagCount(terms: readonly string[]): (bag: Bag) => TermCounts {
+  const wanted = terms.map(hashOf)
+  return ({ hashes, counts, length }) => ({ counts: wanted.map((hash) => counts[placeOf(hashes, hash)] ?? 0), length })
+}
+
+/** Binary search. -1: not found. */
+function placeOf(hashes: Uint32Array, wanted: number): number {
+  let low = 0
+  let high = hashes.length - 1
+  while (low <= high) {
+    const middle = (low + high) >> 1
+    const hash = hashes[middle] ?? 0
+    if (hash === wanted) return middle
+    if (hash < wanted) low = middle + 1
+    else high = middle - 1
+  }
+  return -1
+}
