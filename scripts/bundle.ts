@@ -8,9 +8,13 @@ import { copyVendored, vendored } from './vendored.ts'
 
 const source = resolve(import.meta.dirname, '../src')
 
-/** Programs that run by themselves: the command line, threads and child processes. */
-const programs = [
-  'cli/main',
+const command = 'cli/main'
+
+/**
+ * Programs of threads and child processes. They share chunks with each other alone: a thread that loaded the chunks of the server would
+ * take 5 MB more.
+ */
+const threads = [
   'providers/files/watch-worker',
   'providers/settings/worker',
   'providers/sqlite/child',
@@ -164,9 +168,22 @@ export interface BundleOptions {
  * @returns the ids of the modules that the bundle is made of.
  */
 export async function bundle({ target, more = {} }: BundleOptions): Promise<readonly string[]> {
-  const own = [...programs, ...libraries, ...providers].map((name) => [name, moduleOf(name)])
-  const input: Readonly<Record<string, string>> = { ...Object.fromEntries(own), ...more }
-  const command = moduleOf('cli/main')
+  const inputOf = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, moduleOf(name)]))
+  const input: Readonly<Record<string, string>> = { ...inputOf([command, ...libraries, ...providers]), ...more }
+  const chunks = chunksOfStarts({
+    starts: Object.fromEntries(Object.entries(starts).map(([start, names]) => [start, names.map(moduleOf)])),
+    command: moduleOf(command),
+    others: Object.values(input).filter((id) => id !== moduleOf(command)),
+  })
+  const ids = [...(await buildInto(target, input, chunks)), ...(await buildInto(target, inputOf(threads), []))]
+  copyVendored(target)
+  return [...new Set(ids)]
+}
+
+type Groups = ReturnType<typeof chunksOfStarts>
+
+/** @returns the ids of the modules of all files. */
+async function buildInto(target: string, input: Readonly<Record<string, string>>, groups: Groups) {
   const { output } = await build({
     input: { ...input },
     platform: 'node',
@@ -181,18 +198,11 @@ export async function bundle({ target, more = {} }: BundleOptions): Promise<read
       format: 'esm',
       entryFileNames: '[name].js',
       chunkFileNames: 'chunks/[name]-[hash].js',
-      codeSplitting: {
-        groups: chunksOfStarts({
-          starts: Object.fromEntries(Object.entries(starts).map(([start, names]) => [start, names.map(moduleOf)])),
-          command,
-          others: Object.values(input).filter((id) => id !== command),
-        }),
-      },
+      codeSplitting: { groups },
       // A stack trace of minified code prints whole files. The licences of what is bundled are in THIRD_PARTY_NOTICES.
       minify: 'dce-only',
       comments: false,
     },
   })
-  copyVendored(target)
   return output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []))
 }

@@ -58,11 +58,10 @@ async function makeShingles(text: string, sha256: string): Promise<Shingles> {
 
 function eachOnce(sorted: Uint32Array): Uint32Array {
   let count = 0
-  for (const [index, each] of sorted.entries())
-    if (index === 0 || each !== sorted[count - 1]) {
-      sorted[count] = each
-      count++
-    }
+  for (let index = 0; index < sorted.length; index++) {
+    const each = sorted[index] ?? 0
+    if (index === 0 || each !== sorted[count - 1]) sorted[count++] = each
+  }
   return sorted.slice(0, count)
 }
 

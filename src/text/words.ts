@@ -1,7 +1,7 @@
 import { type TermCounts, termsOf } from './relevance.ts'
 
 /** Maximum length of a word, in UTF-16 units, as `termsIn` has it; and of a cached word. */
-const maxUnits = { word: 64, cached: 24 }
+const maxUnits = { word: 64, cached: 32 }
 /**
  * Maximum number of cached words; the number of slots of their table, a power of two; and the maximum number of slots that are looked at
  * for one word. A text may be made of words whose hashes are alike: those beyond it are not cached.
@@ -139,36 +139,36 @@ type CountTerms = (text: string, start?: number, end?: number) => TermCounts
 /** In one of some thousand millions of cases two terms have the same hash; they are then counted as one. */
 export function createTermCount(terms: readonly string[]): CountTerms {
   const places = new Map(terms.map((term, place) => [hashOf(term), place] as const))
-  const placesIn = (hashes: Iterable<number>) => [...hashes].flatMap((hash) => places.get(hash) ?? [])
-  /** For each cached word: 0, it was not looked at yet; 1, it has none of the terms; 2, it has the places in `known`. */
+  /** For each cached word: 0, it was not looked at yet; 1, it has none of the terms; 2, it has some of them. */
   const states = new Uint8Array(size.words)
-  const known = new Map<number, readonly number[]>()
   let ofGeneration = generation
   let counts: number[] = []
   let length = 0
-  const count = (all: readonly number[]) => {
-    for (const place of all) counts[place] = (counts[place] ?? 0) + 1
+  /** Counts the hash of a term. Returns whether it is one of the terms. */
+  const count = (hash: number): boolean => {
+    const place = places.get(hash)
+    if (place === undefined) return false
+    counts[place] = (counts[place] ?? 0) + 1
+    return true
   }
   const countCached = (word: number) => {
     const [start, end] = [starts[word] ?? 0, starts[word + 1] ?? 0]
     length += end - start
     if (states[word] === 1) return
-    const all = known.get(word) ?? placesIn(pool.subarray(start, end))
-    states[word] = all.length === 0 ? 1 : 2
-    if (all.length === 0) return
-    known.set(word, all)
-    count(all)
+    let has = false
+    for (let at = start; at < end; at++) if (count(pool[at] ?? 0)) has = true
+    states[word] = has ? 2 : 1
   }
   const countOther = (word: string) => {
-    const hashes = termsOf(word).map(hashOf)
-    length += hashes.length
-    count(placesIn(hashes))
+    for (const term of termsOf(word)) {
+      count(hashOf(term))
+      length++
+    }
   }
   return (text, start = 0, end = text.length) => {
     makeRoom()
     if (ofGeneration !== generation) {
       states.fill(0)
-      known.clear()
       ofGeneration = generation
     }
     counts = terms.map(() => 0)

@@ -1,11 +1,11 @@
 /** Maximum garbage between two full collections, in bytes, and its least and greatest share of the live data, in percent. */
-const garbage = { bytes: 48 * 2 ** 20, leastPercent: 50, mostPercent: 100 }
+const garbage = { bytes: 24 * 2 ** 20, leastPercent: 30, mostPercent: 100 }
 
 /**
  * Bounds the garbage that the heap of a server holds before the next full collection. By default V8 lets a small heap grow by about a
  * third, which means a collection every three seconds at 200 reads a second, and requests at that moment take several times as long;
  * it lets a large heap grow to four times its live data, which took 700 MB for 100 MB of data. Here a small heap grows to twice
- * its live data, a larger one by {@link garbage.bytes}, and a large one by a half. The limit of `--max-old-space-size` still holds.
+ * its live data, a larger one by {@link garbage.bytes}, and a large one by a third. The limit of `--max-old-space-size` still holds.
  */
 export function boundHeap(): void {
   const { getHeapStatistics, setFlagsFromString } = process.getBuiltinModule('node:v8')

@@ -146,7 +146,7 @@ interface Host<Job, Result> {
 
 const maxWaiting = 1000
 /** Time after which an idle worker is ended, in milliseconds. */
-const idleMs = 30_000
+const idleMs = 10_000
 const startMs = 60_000
 /** Maximum number of time-outs that a job may take on a busy machine. */
 const patience = 4

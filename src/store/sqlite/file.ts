@@ -76,8 +76,8 @@ function openSound(file: string, warn: Warn): OpenFile {
     checkWhole(database)
     checkTermIndex(database)
     database.exec('pragma journal_mode = wal')
-    // 32 MiB (negative numbers are in KiB), allocated as needed: reads of the term index are scattered over the file.
-    database.exec('pragma cache_size = -32768')
+    // 8 MiB (negative numbers are in KiB), allocated as needed. More is in the cache of the operating system.
+    database.exec('pragma cache_size = -8192')
     // A power failure may lose the last writes, a crash of the process none. Neither leaves a partial write.
     database.exec('pragma synchronous = normal; pragma journal_size_limit = 67108864')
     const operations = prepare(database)
