@@ -216,7 +216,7 @@ function closingAfter(text: string, from: number): number {
 }
 
 /** A character of Japanese or Chinese. */
-const inTheirScripts = patternOf(String.raw`[\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Han}ー、。]`, 'gu')
+const inTheirScripts = patternOf(String.raw`[\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Han}\u30fc\u3001\u3002]`, 'gu')
 
 /**
  * Whether a value is words of Japanese or Chinese: most of it is in their scripts, and nothing in it is long enough for a password

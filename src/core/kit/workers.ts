@@ -57,7 +57,7 @@ export const childLimits = {
  * Maximum size of the young generation of a thread, in MiB. By default V8 lets it grow to 48 MiB and keeps them, which
  * saved no measurable CPU in a thread that handles one job after the other.
  */
-export const youngGenerationMb = 12
+export const youngGenerationMb = 6
 
 /** Limits of one worker thread. */
 interface WorkerLimits {
