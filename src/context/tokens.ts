@@ -85,7 +85,8 @@ function createCounter(encoding: Encoding, { pattern, ranks, bytesOf }: Vocabula
       const piece = text.slice(start, cut.lastIndex)
       let tokens = pieces.get(piece)
       if (tokens === undefined) {
-        tokens = yield* mergeSteps(bytesOf(piece), ranks)
+        const bytes = bytesOf(piece)
+        tokens = bytes.length <= short ? mergeShort(bytes, ranks) : yield* mergeSteps(bytes, ranks)
         if (pieces.size >= remembered.pieces) pieces.clear()
         if (piece.length <= remembered.units) pieces.set(ownCopy(piece), tokens)
       }
@@ -118,11 +119,42 @@ function createCounter(encoding: Encoding, { pattern, ranks, bytesOf }: Vocabula
   }
 }
 
+/** Maximum length of a piece in bytes whose pairs are all looked at for each merge, and memory that these pieces share. */
+const short = 64
+const [endOf, rankOf] = [new Uint8Array(short), new Int32Array(short)]
+
+/** The tokens of a short piece: the plain algorithm, which for these takes the least time and no memory. */
+function mergeShort(piece: string, ranks: Ranks): number {
+  if (ranks.get(piece) !== undefined) return 1
+  let count = piece.length
+  /** The rank of the pair that begins at a token. */
+  const look = (start: number) => {
+    const middle = endOf[start] ?? 0
+    rankOf[start] = middle < piece.length ? (ranks.get(piece, start, endOf[middle]) ?? -1) : -1
+  }
+  for (let index = 0; index < count; index++) endOf[index] = index + 1
+  for (let index = 0; index < count; index++) look(index)
+  for (;;) {
+    let [best, before, beforeBest] = [-1, -1, -1]
+    for (let start = 0; start < piece.length; before = start, start = endOf[start] ?? piece.length) {
+      const rank = rankOf[start] ?? -1
+      if (rank < 0 || (best >= 0 && rank >= (rankOf[best] ?? 0))) continue
+      best = start
+      beforeBest = before
+    }
+    if (best < 0) return count
+    endOf[best] = endOf[endOf[best] ?? 0] ?? piece.length
+    count--
+    look(best)
+    if (beforeBest >= 0) look(beforeBest)
+  }
+}
+
 /** Upper bound of positions in a piece. */
 const span = 2 ** 24
 
 /**
- * Counts the tokens into which byte pair encoding splits a piece, given as its bytes. The pair of the lowest rank is merged
+ * Counts the tokens into which byte pair encoding splits a long piece, given as its bytes. The pair of the lowest rank is merged
  * first; of several such pairs, the first one. The plain algorithm examines all pairs for each merge, so a run without a
  * boundary takes time in proportion to the square of its length. Here the pairs wait in a heap, which gives the same merges and
  * the same count.

@@ -78,7 +78,7 @@ function* allTerms(found: string): Generator<string> {
 }
 
 function* wordTerms(word: string): Generator<string> {
-  const pieces = [...word.matchAll(parts)].map(([part]) => part)
+  const pieces = word.match(parts) ?? []
   if (pieces.length > 1) yield stem(word.replaceAll('_', '').toLowerCase())
   for (const piece of pieces) yield stem(piece.toLowerCase())
 }

@@ -190,15 +190,26 @@ export interface Bag {
 
 /** The number of each cached word in a text; 0 between texts. */
 const occurrences = new Uint32Array(size.words)
+/** A hash and a number as one number, in the order of the hashes. A larger number is two such pairs. */
+const most = 2 ** 20
+/** The pairs of a text: memory that all texts share. */
+let pairs = new Float64Array(2 ** 12)
 
 export function bagOf(text: string): Bag {
   makeRoom()
-  const found = new Map<number, number>()
   const different: number[] = []
+  let used = 0
   let length = 0
   const add = (hash: number, count: number) => {
-    found.set(hash, (found.get(hash) ?? 0) + count)
     length += count
+    for (let left = count; left > 0; left -= most - 1) {
+      if (used === pairs.length) {
+        const larger = new Float64Array(2 * used)
+        larger.set(pairs)
+        pairs = larger
+      }
+      pairs[used++] = hash * most + Math.min(left, most - 1)
+    }
   }
   const countCached = (word: number) => {
     const before = occurrences[word] ?? 0
@@ -212,8 +223,21 @@ export function bagOf(text: string): Bag {
     for (let at = starts[word] ?? 0; at < (starts[word + 1] ?? 0); at++) add(pool[at] ?? 0, occurrences[word] ?? 0)
     occurrences[word] = 0
   }
-  const hashes = Uint32Array.from(found.keys()).sort()
-  return { hashes, counts: hashes.map((hash) => found.get(hash) ?? 0), length, units: text.length }
+  return { ...summed(pairs.subarray(0, used).sort()), length, units: text.length }
+}
+
+/** The hashes of sorted pairs, each once, and the sum of its numbers. */
+function summed(sorted: Float64Array): Pick<Bag, 'hashes' | 'counts'> {
+  const hashes = new Uint32Array(sorted.length)
+  const counts = new Uint32Array(sorted.length)
+  let last = -1
+  for (let index = 0; index < sorted.length; index++) {
+    const pair = sorted[index] ?? 0
+    const hash = Math.floor(pair / most)
+    if (last < 0 || hash !== hashes[last]) hashes[++last] = hash
+    counts[last] = (counts[last] ?? 0) + (pair - hash * most)
+  }
+  return { hashes: hashes.slice(0, last + 1), counts: counts.slice(0, last + 1) }
 }
 
 /** Counts terms in bags, as {@link createTermCount} does in texts. */
