@@ -3,6 +3,7 @@ import { ResourceError } from '../core/errors.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import { ownCopy } from '../core/kit/own-copy.ts'
 import { createHeap } from '../core/kit/sorted.ts'
+import { createAsciiTable, fnvBasis, fnvPrime } from '../text/ascii-table.ts'
 import type { Ranks } from './ranks.ts'
 
 /** A tokenizer of models. */
@@ -40,8 +41,8 @@ interface Vocabulary {
   readonly bytesOf: (text: string) => string
 }
 
-/** Maximum length of cached pieces, and their maximum number. */
-const remembered = { units: 64, pieces: 50_000 }
+/** Maximum length of cached pieces in UTF-16 units, and their maximum number: of ASCII pieces, and of others. */
+const remembered = { units: 32, pieces: 40_000, others: 20_000 }
 /** Number of UTF-16 units counted before the task yields to the event loop. */
 const slice = 32_768
 
@@ -72,8 +73,23 @@ async function load(encoding: Encoding): Promise<Vocabulary> {
 }
 
 function createCounter(encoding: Encoding, { pattern, ranks, bytesOf }: Vocabulary): Counter {
-  const pieces = new Map<string, number>()
+  /** The tokens of each ASCII piece. They are few, so they are counted at once. */
+  const tokensOf = new Uint8Array(remembered.pieces)
+  const pieces = createAsciiTable(remembered.pieces, remembered.units, (piece, number) => {
+    tokensOf[number] = mergeShort(piece, ranks)
+  })
+  const others = new Map<string, number>()
   const texts = createRecent<number>(20_000)
+
+  function* otherSteps(piece: string): Generator<void, number> {
+    const known = others.get(piece)
+    if (known !== undefined) return known
+    const bytes = bytesOf(piece)
+    const tokens = bytes.length <= short ? mergeShort(bytes, ranks) : yield* mergeSteps(bytes, ranks)
+    if (others.size >= remembered.others) others.clear()
+    if (piece.length <= remembered.units) others.set(ownCopy(piece), tokens)
+    return tokens
+  }
 
   function* steps(text: string, most: number): Generator<void, number> {
     // Its own copy, because a regular expression with a state stores its position. Each character is in a piece, so `test` tells
@@ -81,16 +97,12 @@ function createCounter(encoding: Encoding, { pattern, ranks, bytesOf }: Vocabula
     const cut = new RegExp(pattern.source, pattern.flags)
     let count = 0
     let done = 0
+    if (pieces.isFull()) pieces.clear()
     for (let start = 0; cut.test(text); start = cut.lastIndex) {
-      const piece = text.slice(start, cut.lastIndex)
-      let tokens = pieces.get(piece)
-      if (tokens === undefined) {
-        const bytes = bytesOf(piece)
-        tokens = bytes.length <= short ? mergeShort(bytes, ranks) : yield* mergeSteps(bytes, ranks)
-        if (pieces.size >= remembered.pieces) pieces.clear()
-        if (piece.length <= remembered.units) pieces.set(ownCopy(piece), tokens)
-      }
-      count += tokens
+      const end = cut.lastIndex
+      const hash = asciiHashOf(text, start, end)
+      const piece = hash === undefined ? -1 : pieces.numberOf(text, start, end, hash)
+      count += piece < 0 ? yield* otherSteps(text.slice(start, end)) : (tokensOf[piece] ?? 0)
       if (count > most) return count
       if (cut.lastIndex - done < slice) continue
       done = cut.lastIndex
@@ -117,6 +129,17 @@ function createCounter(encoding: Encoding, { pattern, ranks, bytesOf }: Vocabula
       return step.value
     },
   }
+}
+
+/** FNV-1a of a part of a text, as a signed number. Undefined if it is not ASCII. */
+function asciiHashOf(text: string, start: number, end: number): number | undefined {
+  let hash = fnvBasis
+  for (let index = start; index < end; index++) {
+    const unit = text.charCodeAt(index)
+    if (unit >= 128) return undefined
+    hash = Math.imul(hash ^ unit, fnvPrime)
+  }
+  return hash
 }
 
 /** Maximum length of a piece in bytes whose pairs are all looked at for each merge, and memory that these pieces share. */

@@ -1,24 +1,16 @@
+import { createAsciiTable, fnvBasis, fnvPrime } from './ascii-table.ts'
 import { type TermCounts, termsOf } from './relevance.ts'
 
-/** Maximum length of a word, in UTF-16 units, as `termsIn` has it; and of a cached word. */
-const maxUnits = { word: 64, cached: 32 }
-/**
- * Maximum number of cached words; the number of slots of their table, a power of two; and the maximum number of slots that are looked at
- * for one word. A text may be made of words whose hashes are alike: those beyond it are not cached.
- */
-const size = { words: 50_000, slots: 2 ** 17, probes: 32 }
+/** Maximum length of a word, in UTF-16 units, as `termsIn` has it. */
+const maxUnits = 64
+/** Maximum number of cached words, and maximum length of one, in UTF-16 units. */
+const cached = { words: 50_000, units: 32 }
 
-/**
- * Cache of the terms of ASCII words, because most words repeat: a hash table with open addressing. A word is compared letter by letter,
- * so no string is made of it. Each slot has the number of a word, plus 1; 0: the slot is free.
- */
-const slots = new Uint16Array(size.slots)
-const letters = new Uint8Array(size.words * maxUnits.cached)
-const wordLengths = new Uint8Array(size.words)
-/** For each word: the place of the hashes of its terms in `pool`; they end where those of the next word begin. */
-const starts = new Int32Array(size.words + 1)
+/** Cache of the terms of ASCII words, because most words repeat. */
+const words = createAsciiTable(cached.words, cached.units, addTerms)
+/** For each cached word: the place of the hashes of its terms in `pool`; they end where those of the next word begin. */
+const starts = new Int32Array(cached.words + 1)
 let pool = new Uint32Array(2 ** 16)
-let words = 0
 /** It changes when the cached words are forgotten, and the numbers of words mean others. */
 let generation = 0
 
@@ -26,10 +18,6 @@ let generation = 0
 const isWordUnit = Uint8Array.from({ length: 128 }, (_, unit) => (/\w/.test(String.fromCharCode(unit)) ? 1 : 0))
 /** A word at a place of a text, as `termsIn` has it. */
 const wordHere = /[\p{L}\p{N}\p{M}_]{1,64}/uy
-
-/** As a signed number: V8 calculates with it without a conversion. */
-const fnvBasis = 0x811c9dc5 | 0
-const fnvPrime = 0x01000193
 
 /** FNV-1a over UTF-16 units. */
 export function hashOf(term: string): number {
@@ -53,7 +41,7 @@ export function eachWord(
   found: (start: number, end: number, hash: number | undefined) => void,
 ): void {
   for (let start = from; start < to; ) {
-    const most = Math.min(to, start + maxUnits.word)
+    const most = Math.min(to, start + maxUnits)
     let end = start
     let unit = 0
     let hash = fnvBasis
@@ -79,40 +67,18 @@ function eachTermed(
   text: string,
   from: number,
   to: number,
-  cached: (word: number) => void,
-  other: (word: string) => void,
+  ofCached: (word: number) => void,
+  ofOther: (word: string) => void,
 ) {
   eachWord(text, from, to, wordHere, (start, end, hash) => {
-    const word = hash === undefined || end - start > maxUnits.cached ? -1 : wordAt(text, start, end, hash)
-    if (word < 0) other(text.slice(start, end))
-    else cached(word)
+    const word = hash === undefined ? -1 : words.numberOf(text, start, end, hash)
+    if (word < 0) ofOther(text.slice(start, end))
+    else ofCached(word)
   })
 }
 
-/** The number of an ASCII word. -1: it is not cached. */
-function wordAt(text: string, start: number, end: number, hash: number): number {
-  for (let probe = 0; probe < size.probes; probe++) {
-    const slot = (hash + probe) & (size.slots - 1)
-    const word = (slots[slot] ?? 0) - 1
-    if (word < 0) return words < size.words ? addWord(slot, text.slice(start, end)) : -1
-    if (wordLengths[word] === end - start && isAt(word, text, start, end)) return word
-  }
-  return -1
-}
-
-/** Whether the letters of a word are those of a part of a text. */
-function isAt(word: number, text: string, start: number, end: number): boolean {
-  const place = word * maxUnits.cached - start
-  for (let index = start; index < end; index++) if (letters[place + index] !== text.charCodeAt(index)) return false
-  return true
-}
-
-/** Caches a word in a free slot, and returns its number. */
-function addWord(slot: number, text: string): number {
-  const word = words++
-  slots[slot] = words
-  for (let index = 0; index < text.length; index++) letters[word * maxUnits.cached + index] = text.charCodeAt(index)
-  wordLengths[word] = text.length
+/** Caches the terms of a word. */
+function addTerms(text: string, word: number): void {
   const hashes = termsOf(text).map(hashOf)
   const start = starts[word] ?? 0
   if (start + hashes.length > pool.length) {
@@ -121,15 +87,13 @@ function addWord(slot: number, text: string): number {
     pool = larger
   }
   pool.set(hashes, start)
-  starts[words] = start + hashes.length
-  return word
+  starts[word + 1] = start + hashes.length
 }
 
 /** Begins the cache again, if it is full. */
 function makeRoom(): void {
-  if (words < size.words) return
-  slots.fill(0)
-  words = 0
+  if (!words.isFull()) return
+  words.clear()
   generation++
 }
 
@@ -140,7 +104,7 @@ type CountTerms = (text: string, start?: number, end?: number) => TermCounts
 export function createTermCount(terms: readonly string[]): CountTerms {
   const places = new Map(terms.map((term, place) => [hashOf(term), place] as const))
   /** For each cached word: 0, it was not looked at yet; 1, it has none of the terms; 2, it has some of them. */
-  const states = new Uint8Array(size.words)
+  const states = new Uint8Array(cached.words)
   let ofGeneration = generation
   let counts: number[] = []
   let length = 0
@@ -189,7 +153,7 @@ export interface Bag {
 }
 
 /** The number of each cached word in a text; 0 between texts. */
-const occurrences = new Uint32Array(size.words)
+const occurrences = new Uint32Array(cached.words)
 /** A hash and a number as one number, in the order of the hashes. A larger number is two such pairs. */
 const most = 2 ** 20
 /** The pairs of a text: memory that all texts share. */
