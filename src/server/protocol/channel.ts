@@ -6,9 +6,9 @@ import {
   type Timed,
   WithLateSignal,
 } from '../../core/call.ts'
-import { chain, rescue, type Soon } from '../../core/kit/chain.ts'
+import { rescue, type Soon } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
-import { hasTelemetry, type TraceContext, traceContextIn } from '../../core/trace.ts'
+import { type TraceContext, telemetry, traceContextIn } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import type { Pass } from '../admission/gate.ts'
 import type { LinkFor } from '../auth/caller.ts'
@@ -198,13 +198,13 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       id,
       result: completeResult(name, result, spoken, served.server),
     })
-    const work = (): Soon<Response> => {
+    const work = (): Soon<Result> => {
       const asked = { params, revision: spoken, client, view: viewOf === undefined ? view : viewOf(client) }
       const means = { pass, arrival, raw, sending, linkFor, notify, log: sendLog }
       const call: Call = Object.assign(new WithLateSignal(abort), asked, means)
       const parent = traceContextIn(meta) ?? trace
-      if (parent === undefined && !hasTelemetry()) return chain(method(call), done)
-      return tracedRequest(message, { revision: spoken, parent }, () => method(call)).then(done)
+      if (parent === undefined && telemetry === undefined) return method(call)
+      return tracedRequest(message, { revision: spoken, parent }, () => method(call))
     }
     const failed = (error: unknown): Response => {
       if (abort.aborted) {
@@ -217,9 +217,9 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       return failure(id, wireError(error, spoken, uri, log))
     }
     const waiting = opening && whenWorkable(opening, name)
-    if (waiting === undefined) return rescue(work, failed)
+    if (waiting === undefined) return rescue(work, done, failed)
     // If the request has ended meanwhile, nobody gets this answer.
-    return waiting.then(() => (abort.aborted ? failure(id, timedOut) : work())).catch(failed)
+    return waiting.then(() => (abort.aborted ? failure(id, timedOut) : rescue(work, done, failed)), failed)
   }
 
   const request: Channel['request'] = (message, options = {}) => {
