@@ -7,7 +7,7 @@ import { soonOf } from '../../src/core/kit/chain.ts'
 import type { Context, Provider } from '../../src/core/provider.ts'
 import type { Place } from '../../src/providers/files/access.ts'
 import { createFiles, type FilesOptions } from '../../src/providers/files/index.ts'
-import { createKept } from '../../src/providers/files/kept.ts'
+import { addTo, createKept } from '../../src/providers/files/kept.ts'
 import { documents } from '../../src/wrap/documents.ts'
 import { limited } from '../../src/wrap/limited.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
@@ -229,14 +229,14 @@ describe('an answer about what lies on a network', () => {
       return undefined
     }
     const nowMs = Date.now() + 600_000
-    const kept = createKept<string>(ignoreRulesIn, { now: () => nowMs })
     let made = 0
-    for (let time = 0; time < 4; time++)
-      await kept.answer('a/note.md', { signal: context.signal }, async (route) => {
-        made++
-        for (const place of places) route?.add({ place, links: 0 })
-        return 'answer'
-      })
+    const make: Parameters<typeof createKept<string>>[0] = async (_path, _context, route) => {
+      made++
+      for (const place of places) if (route !== undefined) addTo(route, { place, links: 0 })
+      return 'answer'
+    }
+    const kept = createKept(make, ignoreRulesIn, { now: () => nowMs })
+    for (let time = 0; time < 4; time++) await kept.answer('a/note.md', context)
     kept.close()
     return { made, looked }
   }
@@ -271,16 +271,17 @@ describe('an answer about what lies on a network', () => {
     const start = async () => {
       const places = placesOf({ root: true, below: true })
       let nowMs = Date.now() + 600_000
-      const kept = createKept<string>(undefined, { now: () => nowMs })
       const begun: ((outcome: string | Error) => void)[] = []
+      const make: Parameters<typeof createKept<string>>[0] = async (_, { signal }, route) => {
+        signal.throwIfAborted()
+        for (const place of places) if (route !== undefined) addTo(route, { place, links: 0 })
+        const outcome = await new Promise<string | Error>((resolve) => begun.push(resolve))
+        if (outcome instanceof Error) throw outcome
+        return outcome
+      }
+      const kept = createKept(make, undefined, { now: () => nowMs })
       const ask = (arrival: object | undefined, signal = context.signal) =>
-        kept.answer('a/note.md', { signal, ...(arrival === undefined ? {} : { arrival }) }, async (route) => {
-          signal.throwIfAborted()
-          for (const place of places) route?.add({ place, links: 0 })
-          const outcome = await new Promise<string | Error>((resolve) => begun.push(resolve))
-          if (outcome instanceof Error) throw outcome
-          return outcome
-        })
+        kept.answer('a/note.md', { ...context, signal, arrival })
       for (let time = 0; time < 2; time++) {
         const asked = ask(undefined)
         begun.at(-1)?.('old')

@@ -5,13 +5,13 @@ import { requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { baseName } from '../../core/path.ts'
 import type {
+  ByteRange,
   Change,
   Content,
   Context,
   Degradation,
   Entry,
   Provider,
-  ReadRequest,
   Template,
 } from '../../core/provider.ts'
 import { createPool, type Place, type Places, type Pool } from './access.ts'
@@ -115,7 +115,12 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     ...(confirm === undefined ? {} : { confirm }),
   })
 
-  const read = async ({ path, range }: ReadRequest, context: Context, route?: Route): Promise<readonly Content[]> => {
+  const read = async (
+    path: string,
+    context: Context,
+    route?: Route,
+    range?: ByteRange,
+  ): Promise<readonly Content[]> => {
     const { signal } = context
     check(signal)
     if (path === '' || path.endsWith('/')) throw notFound('a directory')
@@ -125,8 +130,8 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
       const found = await readStable(handle, range, maxBytes, context)
       const text = textOf(found, range === undefined)
       const mimeType =
-        rules.of(path).facts.mimeType ?? mimeTypeFor(baseName(path), { text: text !== undefined, head: found.head })
-      if (found.stats.size > maxKeptBytes) route?.leave()
+        rules?.(path).facts.mimeType ?? mimeTypeFor(baseName(path), { text: text !== undefined, head: found.head })
+      if (route !== undefined && found.stats.size > maxKeptBytes) route.isKept = false
       const facts = { mimeType, version: stampOf(found.stats), size: Number(found.stats.size) }
       const part = text ?? { start: found.start, end: found.start + found.bytes.length }
       const where = range === undefined ? {} : { range: { start: part.start, end: part.end } }
@@ -137,20 +142,17 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
   }
 
   const ignoreRulesIn = ignoreFiles && ((directory: Place) => lookNow(directory, ignoreFileName))
-  const reads = createKept<readonly Content[]>(ignoreRulesIn, system.clock)
-  const entries = createKept<Entry>(ignoreRulesIn, system.clock)
+  const reads = createKept(read, ignoreRulesIn, system.clock)
+  const stat = async (path: string, { signal, allows }: Context, route?: Route): Promise<Entry> => {
+    check(signal)
+    return lister.stat(path, signal, allows, route)
+  }
+  const entries = createKept(stat, ignoreRulesIn, system.clock)
   return {
     list: (query, context) => lister.list(query, context.signal, context.allows),
-    stat: promising((path, context) =>
-      entries.answer(path, context, async (route) => {
-        check(context.signal)
-        return lister.stat(path, context.signal, context.allows, route)
-      }),
-    ),
-    read: promising((request, context) =>
-      request.range === undefined
-        ? reads.answer(request.path, context, (route) => read(request, context, route))
-        : read(request, context),
+    stat: promising(entries.answer),
+    read: promising(({ path, range }, context) =>
+      range === undefined ? reads.answer(path, context) : read(path, context, undefined, range),
     ),
     templates: async ({ signal }) => {
       check(signal)

@@ -14,37 +14,25 @@ export interface Kept<T> {
    * Returns the answer that is kept for a path if nothing on its way has changed since. Otherwise makes it.
    *
    * @param context Of the request. For requests of one arrival it is looked up once whether anything has changed, and one of them makes the answer.
-   * @param make Adds the places that the answer is made from to the route, if there is one.
    */
-  answer(path: string, context: Asked, make: Make<T>): Soon<T>
+  answer(path: string, context: Context): Soon<T>
   close(): void
 }
 
-type Make<T> = (route?: Route) => Promise<T>
-type Asked = Pick<Context, 'arrival' | 'signal'>
-
-/** The root, the directories and the file on the way to an answer. */
+/** The way to an answer. */
 export interface Route {
-  /** Adds a position, whose place stays open until the answer is made. Behind a symbolic link, the answer is not to be kept. */
-  add(position: { readonly place: Place; readonly links: number }): void
-  /** Says that the answer is not to be kept. */
-  leave(): void
+  /** The root, the directories and the file. They stay open until the answer is made. */
+  readonly places: Place[]
+  /** Whether the answer may be kept. */
+  isKept: boolean
 }
 
-class OpenRoute implements Route {
-  readonly places: Place[] = []
-  isKept = true
-
-  add({ place, links }: Parameters<Route['add']>[0]): void {
-    // The target of a link has a way of its own.
-    if (links > 0) this.isKept = false
-    place.keep()
-    this.places.push(place)
-  }
-
-  leave(): void {
-    this.isKept = false
-  }
+/** Adds a place to a route. */
+export function addTo(route: Route, { place, links }: { readonly place: Place; readonly links: number }): void {
+  // The target of a symbolic link has a way of its own.
+  if (links > 0) route.isKept = false
+  place.keep()
+  route.places.push(place)
 }
 
 /**
@@ -74,10 +62,12 @@ interface Step {
 }
 
 /**
+ * @param make Makes an answer. It adds the places that the answer is made from to the route, if there is one.
  * @param ignoreRulesIn Returns the stats of the file of ignore rules in a directory, if it has one. Undefined: such files have no effect.
  * @param clock Its time is in milliseconds since 1970.
  */
 export function createKept<T>(
+  make: (path: string, context: Context, route?: Route) => Promise<T>,
   ignoreRulesIn: (directory: Place) => BigIntStats | undefined = () => undefined,
   clock: Pick<DateConstructor, 'now'> = Date,
 ): Kept<T> {
@@ -145,10 +135,11 @@ export function createKept<T>(
     timer ??= setTimeout(sweep, maxAgeMs).unref()
   }
 
-  const makeOnRoute = async (path: string, arrival: Arrival | undefined, make: Make<T>): Promise<T> => {
-    const route = new OpenRoute()
+  const makeOnRoute = async (path: string, context: Context): Promise<T> => {
+    const { arrival } = context
+    const route: Route = { places: [], isKept: true }
     try {
-      const answer = await make(route)
+      const answer = await make(path, context, route)
       if (route.isKept) keep(path, route.places, answer, arrival)
       return answer
     } finally {
@@ -158,13 +149,13 @@ export function createKept<T>(
   }
 
   /** Waits for the answer that another request of the same arrival makes. Makes another one if that one failed, or is not kept. */
-  const afterOther = async (path: string, made: Promise<unknown>, context: Asked, make: Make<T>): Promise<T> => {
+  const afterOther = async (path: string, made: Promise<unknown>, context: Context): Promise<T> => {
     await untilAbort(made, context.signal).catch(() => {})
-    return find(path, context.arrival) ?? makeOnRoute(path, context.arrival, make)
+    return find(path, context.arrival) ?? makeOnRoute(path, context)
   }
 
   return {
-    answer: (path, context, make) => {
+    answer: (path, context) => {
       const { arrival } = context
       const known = find(path, arrival)
       if (known !== undefined) return known
@@ -173,11 +164,11 @@ export function createKept<T>(
       if (asked.size >= maxAsked) asked.clear()
       asked.set(path, time)
       // Nothing is kept of a path that was not asked for within the last second too.
-      if (last === undefined || Math.abs(time - last) >= 2 * maxAgeMs) return make()
-      if (arrival === undefined) return makeOnRoute(path, arrival, make)
+      if (last === undefined || Math.abs(time - last) >= 2 * maxAgeMs) return make(path, context)
+      if (arrival === undefined) return makeOnRoute(path, context)
       const other = making.get(path)
-      if (other?.arrival === arrival) return afterOther(path, other.made, context, make)
-      const made = makeOnRoute(path, arrival, make)
+      if (other?.arrival === arrival) return afterOther(path, other.made, context)
+      const made = makeOnRoute(path, context)
       making.set(path, { arrival, made })
       return made
     },
