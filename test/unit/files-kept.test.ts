@@ -222,12 +222,16 @@ describe('an answer about what lies on a network', () => {
   afterEach(() => folder.remove())
 
   /** Asks often for an answer from these places. Returns how often it was made, and whose ignore rules were looked at. */
-  const askOften = async (places: readonly Place[]) => {
+  const askOften = async (opened: readonly Place[]) => {
     const looked: string[] = []
-    const ignoreRulesIn = ({ at }: Place) => {
-      looked.push(at)
-      return undefined
-    }
+    // Nothing but a look at the rules needs the path.
+    const places = opened.map(({ at, ...rest }) => ({
+      ...rest,
+      get at() {
+        looked.push(at)
+        return at
+      },
+    }))
     const nowMs = Date.now() + 600_000
     let made = 0
     const make: Parameters<typeof createKept<string>>[0] = async (_path, _context, route) => {
@@ -235,7 +239,7 @@ describe('an answer about what lies on a network', () => {
       for (const place of places) if (route !== undefined) addTo(route, { place, links: 0 })
       return 'answer'
     }
-    const kept = createKept(make, ignoreRulesIn, { now: () => nowMs })
+    const kept = createKept(make, '.gitignore', { now: () => nowMs })
     for (let time = 0; time < 4; time++) await kept.answer('a/note.md', context)
     kept.close()
     return { made, looked }

@@ -14,7 +14,7 @@ import type {
   Provider,
   Template,
 } from '../../core/provider.ts'
-import { createPool, type Place, type Places, type Pool } from './access.ts'
+import { createPool, type Places, type Pool } from './access.ts'
 import { createHeadings } from './entries.ts'
 import { createIgnoreFiles, ignoreFileName } from './ignore-files.ts'
 import { createKept, type Route } from './kept.ts'
@@ -24,7 +24,7 @@ import { createNameCache } from './names.ts'
 import { completeOptions, type FilesOptions } from './options.ts'
 import { readStable, textOf } from './read.ts'
 import { openRoot } from './root.ts'
-import { lookAt, lookNow, stampOf } from './stats.ts'
+import { lookAt, stampOf } from './stats.ts'
 import { createVisibility } from './visibility.ts'
 import { createSpelling, createWalk, type Look } from './walk.ts'
 import {
@@ -141,13 +141,13 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     }
   }
 
-  const ignoreRulesIn = ignoreFiles && ((directory: Place) => lookNow(directory, ignoreFileName))
-  const reads = createKept(read, ignoreRulesIn, system.clock)
+  const ignoreFile = chosen.gitignore ? ignoreFileName : undefined
+  const reads = createKept(read, ignoreFile, system.clock)
   const stat = async (path: string, { signal, allows }: Context, route?: Route): Promise<Entry> => {
     check(signal)
     return lister.stat(path, signal, allows, route)
   }
-  const entries = createKept(stat, ignoreRulesIn, system.clock)
+  const entries = createKept(stat, ignoreFile, system.clock)
   return {
     list: (query, context) => lister.list(query, context.signal, context.allows),
     stat: promising(entries.answer),

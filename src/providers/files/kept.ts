@@ -2,7 +2,7 @@ import type { BigIntStats } from 'node:fs'
 import type { Soon } from '../../core/kit/chain.ts'
 import type { Arrival, Context } from '../../core/provider.ts'
 import { type Place, untilAbort } from './access.ts'
-import { hasStamp, isSettled } from './stats.ts'
+import { hasStamp, isSettled, lookNow } from './stats.ts'
 
 /**
  * Answers about paths that are asked for many times a second, each with the directories on its way and its file, held open. An answer is used
@@ -63,12 +63,12 @@ interface Step {
 
 /**
  * @param make Makes an answer. It adds the places that the answer is made from to the route, if there is one.
- * @param ignoreRulesIn Returns the stats of the file of ignore rules in a directory, if it has one. Undefined: such files have no effect.
+ * @param ignoreFile The name of the files of ignore rules. Undefined: such files have no effect.
  * @param clock Its time is in milliseconds since 1970.
  */
 export function createKept<T>(
   make: (path: string, context: Context, route?: Route) => Promise<T>,
-  ignoreRulesIn: (directory: Place) => BigIntStats | undefined = () => undefined,
+  ignoreFile?: string,
   clock: Pick<DateConstructor, 'now'> = Date,
 ): Kept<T> {
   const answers = new Map<string, Answer<T>>()
@@ -92,8 +92,8 @@ export function createKept<T>(
   const isSame = ({ place, ignoreRules }: Step): boolean => {
     const stats = place.statNow?.()
     if (stats === undefined || !hasStamp(stats, place.stats)) return false
-    if (ignoreRules === undefined) return true
-    const rules = ignoreRulesIn(place)
+    if (ignoreFile === undefined || ignoreRules === undefined) return true
+    const rules = lookNow(place, ignoreFile)
     return rules !== undefined && rules.dev === ignoreRules.dev && hasStamp(rules, ignoreRules)
   }
 
@@ -113,37 +113,36 @@ export function createKept<T>(
     return undefined
   }
 
-  /** Keeps an answer, unless a later change of a place might go unseen. */
-  const keep = (path: string, places: readonly Place[], answer: T, arrival: Arrival | undefined): void => {
-    if (closed) return
-    const time = clock.now()
-    // Nothing is checked on this thread if a call might block, as on a network file system.
-    for (const { stats, statNow } of places) if (statNow === undefined || !isSettled(stats, time, settledMs)) return
-    const steps: Step[] = []
-    for (const place of places) {
-      const ignoreRules = place.stats.isDirectory() ? ignoreRulesIn(place) : undefined
-      if (ignoreRules !== undefined && !isSettled(ignoreRules, time, settledMs)) return
-      steps.push({ place, ignoreRules })
-    }
-    remove(path)
-    for (const oldest of answers.keys()) {
-      if (answers.size < maxAnswers) break
-      remove(oldest)
-    }
-    for (const place of places) place.keep()
-    answers.set(path, { answer, steps, until: time + maxAgeMs, seenFor: arrival })
-    timer ??= setTimeout(sweep, maxAgeMs).unref()
-  }
-
+  /** Makes an answer, and keeps it unless a later change of a place might go unseen. */
   const makeOnRoute = async (path: string, context: Context): Promise<T> => {
     const { arrival } = context
     const route: Route = { places: [], isKept: true }
+    const { places } = route
     try {
       const answer = await make(path, context, route)
-      if (route.isKept) keep(path, route.places, answer, arrival)
+      if (closed || !route.isKept) return answer
+      const time = clock.now()
+      // Nothing is checked on this thread if a call might block, as on a network file system.
+      for (const { stats, statNow } of places)
+        if (statNow === undefined || !isSettled(stats, time, settledMs)) return answer
+      const steps: Step[] = []
+      for (const place of places) {
+        const mayRule = ignoreFile !== undefined && place.stats.isDirectory()
+        const ignoreRules = mayRule ? lookNow(place, ignoreFile) : undefined
+        if (ignoreRules !== undefined && !isSettled(ignoreRules, time, settledMs)) return answer
+        steps.push({ place, ignoreRules })
+      }
+      if (answers.has(path)) remove(path)
+      for (const oldest of answers.keys()) {
+        if (answers.size < maxAnswers) break
+        remove(oldest)
+      }
+      for (const place of places) place.keep()
+      answers.set(path, { answer, steps, until: time + maxAgeMs, seenFor: arrival })
+      timer ??= setTimeout(sweep, maxAgeMs).unref()
       return answer
     } finally {
-      for (const place of route.places) place.close()
+      for (const place of places) place.close()
       if (arrival !== undefined && making.get(path)?.arrival === arrival) making.delete(path)
     }
   }

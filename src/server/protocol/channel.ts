@@ -117,14 +117,6 @@ interface ChannelOptions {
   readonly retell?: () => void
 }
 
-/** A request that has begun, and how it is cancelled. */
-interface InFlight {
-  readonly signal: AbortSignal | undefined
-  readonly cancellation: Cancellation | undefined
-  readonly abort: LateAbort
-  readonly running: { ended: boolean }
-}
-
 /** Methods that can take long. With a progress token, their requests send progress notifications. */
 const lengthy = new Set([
   ...['resources/list', 'resources/read', 'resources/directory/read'],
@@ -134,7 +126,7 @@ const lengthy = new Set([
 /** Methods that 2026-07-28 has removed: in that revision they do not exist, even if older clients have them. */
 const legacyOnly = new Set(['resources/subscribe', 'resources/unsubscribe', 'logging/setLevel'])
 
-const freePass: Pass = { room: async () => {}, turn: async () => {}, breath: async () => {}, until: () => {} }
+const freePass: Pass = { room: async () => {}, turn: async () => {}, breath: async () => {} }
 
 const timedOut: WireError = {
   code: codes.internal,
@@ -226,26 +218,20 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
     const { signal, cancellation, onNotification } = options
     if (signal?.aborted || cancellation?.isCancelled) return undefined
     const abort = new LateAbort()
-    const running = { ended: false }
+    let hasEnded = false
     const notify = (notification: Notification) => {
-      if (!running.ended) onNotification?.(notification)
+      if (!hasEnded) onNotification?.(notification)
     }
     const answer = run(message, abort, notify, options)
-    if (answer instanceof Promise) return whenAnswered(answer, message, { signal, cancellation, abort, running })
-    running.ended = true
-    return egress(answer, message)
-  }
-
-  /** Resolves to the first answer: of the method, the time-out or the cancellation. */
-  const whenAnswered = (
-    answer: Promise<Response>,
-    message: Request,
-    { signal, cancellation, abort, running }: InFlight,
-  ): Promise<Response | undefined> =>
-    new Promise((resolve) => {
+    if (!(answer instanceof Promise)) {
+      hasEnded = true
+      return egress(answer, message)
+    }
+    // The first answer counts: of the method, the time-out or the cancellation.
+    return new Promise((resolve) => {
       const end = (response: Response | undefined) => {
-        if (running.ended) return
-        running.ended = true
+        if (hasEnded) return
+        hasEnded = true
         inFlight.end(mine)
         signal?.removeEventListener('abort', cancel)
         if (cancellation !== undefined) cancellation.onCancel = undefined
@@ -266,6 +252,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       inFlight.begin(mine)
       void answer.then(end)
     })
+  }
 
   return {
     request,

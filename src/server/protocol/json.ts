@@ -25,27 +25,14 @@ export function parseJson(bytes: Uint8Array): unknown {
     throw new JsonError('The message is not valid UTF-8.')
   }
   if (text.charCodeAt(0) === 0xfeff) throw new JsonError('The message begins with a byte order mark.')
-  const { isTooDeep, members } = scan(text)
-  if (isTooDeep) throw new JsonError(`The message is more than ${maxDepth} levels deep.`)
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    throw new JsonError('The message is not valid JSON.')
-  }
-  if (membersIn(value) !== members) throw new JsonError('The message names a member twice.')
-  return value
-}
-
-/** Checks the depth before the parse, which would accept any, and counts the members of all objects: each has one colon outside of strings. */
-function scan(text: string): { readonly isTooDeep: boolean; readonly members: number } {
+  // Check the depth before the parse, which would accept any, and count the members of all objects: each has one colon outside of strings.
   let depth = 0
   let members = 0
   for (let i = 0; i < text.length; i++) {
     switch (text.charCodeAt(i)) {
       case 0x7b: // {
       case 0x5b: // [
-        if (++depth > maxDepth) return { isTooDeep: true, members }
+        if (++depth > maxDepth) throw new JsonError(`The message is more than ${maxDepth} levels deep.`)
         break
       case 0x7d: // }
       case 0x5d: // ]
@@ -62,7 +49,14 @@ function scan(text: string): { readonly isTooDeep: boolean; readonly members: nu
       }
     }
   }
-  return { isTooDeep: false, members }
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new JsonError('The message is not valid JSON.')
+  }
+  if (membersIn(value) !== members) throw new JsonError('The message names a member twice.')
+  return value
 }
 
 function endOfString(text: string, start: number): number {
