@@ -150,15 +150,6 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     return { principal, signal }
   }
 
-  const readContextOf = (options: ReadOptions): Context => {
-    const { bare, arrival, into } = options
-    const most = options.room === undefined ? undefined : largeBytes
-    const abort = WithLateSignal.abortOf(options)
-    if (abort === undefined) return { ...contextOf(options), bare, arrival, into, most }
-    if (abort.aborted) throw abort.reason
-    return Object.assign(new WithLateSignal(abort), { principal, bare, arrival, into, most })
-  }
-
   const locate = (uri: string) => {
     const parsed = parseUri(uri)
     const found = route(parsed)
@@ -169,12 +160,19 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
   }
 
   const read = promising((uri: string, options: ReadOptions = {}): Soon<ReadResult> => {
-    const context = readContextOf(options)
+    const { bare, arrival, into } = options
+    const most = options.room === undefined ? undefined : largeBytes
+    const abort = WithLateSignal.abortOf(options)
+    if (abort?.aborted) throw abort.reason
+    const context: Context =
+      abort === undefined
+        ? { ...contextOf(options), bare, arrival, into, most }
+        : Object.assign(new WithLateSignal(abort), { principal, bare, arrival, into, most })
     const { mount, path, parsed } = locate(uri)
     const { query, directory } = parsed
     const listed = (contents: readonly ResourceContent[]): ReadResult => ({ contents, cache: mount.cache })
     const failed = (error: unknown): Promise<ReadResult> => {
-      if (context.most !== undefined && isLater(error))
+      if (most !== undefined && isLater(error))
         return readLarge(uri, options, Number((error as ResourceError).detail.size))
       if (query !== undefined || !isResourceError(error, 'not-found')) throw error
       return directories.expand(mount, uri, path, context).then(listed, (missing: unknown) => {

@@ -140,12 +140,11 @@ export function encodeJson(message: unknown, limit = Number.POSITIVE_INFINITY): 
 }
 
 /**
- * Formats one message as JSON. U+0085, U+2028 and U+2029 are escaped: some line readers take them for line ends.
+ * Formats one message as JSON, the objects of a {@link JsonText} too. U+0085, U+2028 and U+2029 are escaped: some line readers take them for line ends.
  *
  * @throws ResourceError `too-large` when it would be longer than `limit` bytes.
  */
 export function formatJson(message: unknown, limit = Number.POSITIVE_INFINITY): string {
-  if (holdsJsonText(message)) return encodeJson(message, limit).toString()
   let json = JSON.stringify(message)
   if (json.length <= limit) json = escapeLineEnds(json)
   // Without a look at each character where no text of this length could be too long.
