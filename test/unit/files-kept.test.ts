@@ -234,13 +234,13 @@ describe('an answer about what lies on a network', () => {
     }))
     const nowMs = Date.now() + 600_000
     let made = 0
-    const make: Parameters<typeof createKept<string>>[0] = async (_path, _context, route) => {
+    const make: Parameters<typeof createKept<string>>[0] = async (_request, _context, route) => {
       made++
       for (const place of places) if (route !== undefined) addTo(route, { place, links: 0 })
       return 'answer'
     }
     const kept = createKept(make, '.gitignore', { now: () => nowMs })
-    for (let time = 0; time < 4; time++) await kept.answer('a/note.md', context)
+    for (let time = 0; time < 4; time++) await kept.answer({ path: 'a/note.md' }, context)
     kept.close()
     return { made, looked }
   }
@@ -285,7 +285,7 @@ describe('an answer about what lies on a network', () => {
       }
       const kept = createKept(make, undefined, { now: () => nowMs })
       const ask = (arrival: object | undefined, signal = context.signal) =>
-        kept.answer('a/note.md', { ...context, signal, arrival })
+        kept.answer({ path: 'a/note.md' }, { ...context, signal, arrival })
       for (let time = 0; time < 2; time++) {
         const asked = ask(undefined)
         begun.at(-1)?.('old')

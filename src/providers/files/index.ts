@@ -4,20 +4,11 @@ import { promising } from '../../core/kit/chain.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { baseName } from '../../core/path.ts'
-import type {
-  ByteRange,
-  Change,
-  Content,
-  Context,
-  Degradation,
-  Entry,
-  Provider,
-  Template,
-} from '../../core/provider.ts'
+import type { Change, Content, Context, Degradation, Entry, Provider, Template } from '../../core/provider.ts'
 import { createPool, type Places, type Pool } from './access.ts'
 import { createHeadings } from './entries.ts'
 import { createIgnoreFiles, ignoreFileName } from './ignore-files.ts'
-import { createKept, type Route } from './kept.ts'
+import { type Asked, createKept, type Route } from './kept.ts'
 import { createLister } from './list.ts'
 import { createRules, mimeTypeFor } from './media.ts'
 import { createNameCache } from './names.ts'
@@ -115,12 +106,7 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     ...(confirm === undefined ? {} : { confirm }),
   })
 
-  const read = async (
-    path: string,
-    context: Context,
-    route?: Route,
-    range?: ByteRange,
-  ): Promise<readonly Content[]> => {
+  const read = async ({ path, range }: Asked, context: Context, route?: Route): Promise<readonly Content[]> => {
     const { signal } = context
     check(signal)
     if (path === '' || path.endsWith('/')) throw notFound('a directory')
@@ -143,17 +129,15 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
 
   const ignoreFile = chosen.gitignore ? ignoreFileName : undefined
   const reads = createKept(read, ignoreFile, system.clock)
-  const stat = async (path: string, { signal, allows }: Context, route?: Route): Promise<Entry> => {
+  const stat = async ({ path }: Asked, { signal, allows }: Context, route?: Route): Promise<Entry> => {
     check(signal)
     return lister.stat(path, signal, allows, route)
   }
   const entries = createKept(stat, ignoreFile, system.clock)
   return {
     list: (query, context) => lister.list(query, context.signal, context.allows),
-    stat: promising(entries.answer),
-    read: promising(({ path, range }, context) =>
-      range === undefined ? reads.answer(path, context) : read(path, context, undefined, range),
-    ),
+    stat: promising((path, context) => entries.answer({ path }, context)),
+    read: promising(reads.answer),
     templates: async ({ signal }) => {
       check(signal)
       return [template]

@@ -1,6 +1,6 @@
 import type { BigIntStats } from 'node:fs'
 import type { Soon } from '../../core/kit/chain.ts'
-import type { Arrival, Context } from '../../core/provider.ts'
+import type { Arrival, Context, ReadRequest } from '../../core/provider.ts'
 import { type Place, untilAbort } from './access.ts'
 import { hasStamp, isSettled, lookNow } from './stats.ts'
 
@@ -11,13 +11,15 @@ import { hasStamp, isSettled, lookNow } from './stats.ts'
  */
 export interface Kept<T> {
   /**
-   * Returns the answer that is kept for a path if nothing on its way has changed since. Otherwise makes it.
+   * Returns the answer that is kept for a path if nothing on its way has changed since. Otherwise makes it. An answer about a range is not kept.
    *
    * @param context Of the request. For requests of one arrival it is looked up once whether anything has changed, and one of them makes the answer.
    */
-  answer(path: string, context: Context): Soon<T>
+  answer(request: Asked, context: Context): Soon<T>
   close(): void
 }
+
+export type Asked = Pick<ReadRequest, 'path' | 'range'>
 
 /** The way to an answer. */
 export interface Route {
@@ -67,7 +69,7 @@ interface Step {
  * @param clock Its time is in milliseconds since 1970.
  */
 export function createKept<T>(
-  make: (path: string, context: Context, route?: Route) => Promise<T>,
+  make: (request: Asked, context: Context, route?: Route) => Promise<T>,
   ignoreFile?: string,
   clock: Pick<DateConstructor, 'now'> = Date,
 ): Kept<T> {
@@ -114,12 +116,13 @@ export function createKept<T>(
   }
 
   /** Makes an answer, and keeps it unless a later change of a place might go unseen. */
-  const makeOnRoute = async (path: string, context: Context): Promise<T> => {
+  const makeOnRoute = async (request: Asked, context: Context): Promise<T> => {
+    const { path } = request
     const { arrival } = context
     const route: Route = { places: [], isKept: true }
     const { places } = route
     try {
-      const answer = await make(path, context, route)
+      const answer = await make(request, context, route)
       if (closed || !route.isKept) return answer
       const time = clock.now()
       // Nothing is checked on this thread if a call might block, as on a network file system.
@@ -148,13 +151,15 @@ export function createKept<T>(
   }
 
   /** Waits for the answer that another request of the same arrival makes. Makes another one if that one failed, or is not kept. */
-  const afterOther = async (path: string, made: Promise<unknown>, context: Context): Promise<T> => {
+  const afterOther = async (request: Asked, made: Promise<unknown>, context: Context): Promise<T> => {
     await untilAbort(made, context.signal).catch(() => {})
-    return find(path, context.arrival) ?? makeOnRoute(path, context)
+    return find(request.path, context.arrival) ?? makeOnRoute(request, context)
   }
 
   return {
-    answer: (path, context) => {
+    answer: (request, context) => {
+      const { path, range } = request
+      if (range !== undefined) return make(request, context)
       const { arrival } = context
       const known = find(path, arrival)
       if (known !== undefined) return known
@@ -163,11 +168,11 @@ export function createKept<T>(
       if (asked.size >= maxAsked) asked.clear()
       asked.set(path, time)
       // Nothing is kept of a path that was not asked for within the last second too.
-      if (last === undefined || Math.abs(time - last) >= 2 * maxAgeMs) return make(path, context)
-      if (arrival === undefined) return makeOnRoute(path, context)
+      if (last === undefined || Math.abs(time - last) >= 2 * maxAgeMs) return make(request, context)
+      if (arrival === undefined) return makeOnRoute(request, context)
       const other = making.get(path)
-      if (other?.arrival === arrival) return afterOther(path, other.made, context)
-      const made = makeOnRoute(path, context)
+      if (other?.arrival === arrival) return afterOther(request, other.made, context)
+      const made = makeOnRoute(request, context)
       making.set(path, { arrival, made })
       return made
     },

@@ -5,7 +5,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import type { Arrival } from '../../core/provider.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import { setArrival } from './guard.ts'
-import { isTaken, taken } from './reply.ts'
+import { taken } from './reply.ts'
 
 /** Maximum number of requests on one connection that wait for earlier answers. Beyond it, the connection is not read. */
 const maxWaiting = 16
@@ -111,7 +111,7 @@ export function inTurn(handle: Handle, { meter, onFirst, onLeft }: PipelineOptio
       const begun = performance.now()
       line.answering = next[1]
       await handle(...next)
-      if (!isTaken(next[1])) await taken(next[1])
+      if (!next[1].writableFinished) await taken(next[1])
       line.answering = undefined
       if (line.waiting.length > 0) await turn()
       if (pressing.has(line)) await sleep(pressing.size * Math.min(restTimes * (performance.now() - begun), maxRestMs))

@@ -45,15 +45,10 @@ export function offerLink(
     (response as Answer)[linkKey] = () => linkFor(uri)
 }
 
-/** Whether an answer is sent and its reader has taken it, or is gone. */
-export function isTaken(response: ServerResponse): boolean {
-  return response.writableFinished || response.destroyed
-}
-
 /** Resolves when an answer is sent and its reader has taken it, or is gone. Never rejects. */
 export function taken(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
-    if (isTaken(response)) return resolve()
+    if (response.writableFinished || response.destroyed) return resolve()
     response.once('finish', resolve).once('close', resolve)
   })
 }
