@@ -132,6 +132,19 @@ describe.runIf(process.platform === 'linux')('an answer that is asked for many t
     ['ignore rules on its way are removed', () => fs.unlinkSync(inFolder('a/.gitignore'))],
   ]
 
+  test('is not for a caller that is gone', async () => {
+    folder.write(tree)
+    const provider = await open()
+    expect(await keepAnswers(provider, path)).toBe(0)
+    const abort = new LateAbort()
+    abort.abort(new Error('gone'))
+    const late = Object.assign(new WithLateSignal(abort), { principal: context.principal })
+    for (const gone of [{ ...context, signal: AbortSignal.abort(new Error('gone')) }, late]) {
+      await expect(provider.read({ path, params: new Map() }, gone)).rejects.toThrow('gone')
+      await expect(provider.stat?.(path, gone)).rejects.toThrow('gone')
+    }
+  })
+
   test('passes the wrappers and the view without a promise', async () => {
     folder.write({ 'guide/a.md': 'A text' })
     const files = await open()

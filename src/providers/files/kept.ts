@@ -1,4 +1,5 @@
 import type { BigIntStats } from 'node:fs'
+import { WithLateSignal } from '../../core/call.ts'
 import type { Soon } from '../../core/kit/chain.ts'
 import type { Arrival, Context, ReadRequest } from '../../core/provider.ts'
 import { type Place, untilAbort } from './access.ts'
@@ -160,6 +161,8 @@ export function createKept<T>(
     answer: (request, context) => {
       const { path, range } = request
       if (range !== undefined) return make(request, context)
+      const abort = WithLateSignal.abortOf(context) ?? context.signal
+      if (abort.aborted) throw abort.reason
       const { arrival } = context
       const known = find(path, arrival)
       if (known !== undefined) return known
