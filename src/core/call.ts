@@ -44,28 +44,21 @@ export interface Context {
  */
 export class LateAbort {
   #controller: AbortController | undefined
-  #ended: { readonly reason: unknown } | undefined
+  aborted = false
+  reason: unknown
   #listeners: Set<(reason: unknown) => void> | undefined
-
-  get aborted(): boolean {
-    return this.#ended !== undefined
-  }
-
-  get reason(): unknown {
-    return this.#ended?.reason
-  }
 
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
-      if (this.#ended !== undefined) this.#controller.abort(this.#ended.reason)
+      if (this.aborted) this.#controller.abort(this.reason)
     }
     return this.#controller.signal
   }
 
   /** Calls the listener with the reason when it aborts: at once if it has. */
   listen(listener: (reason: unknown) => void): void {
-    if (this.#ended !== undefined) listener(this.#ended.reason)
+    if (this.aborted) listener(this.reason)
     else {
       this.#listeners ??= new Set()
       this.#listeners.add(listener)
@@ -78,8 +71,9 @@ export class LateAbort {
 
   /** Aborts, once. Default of the reason: an `AbortError`, as `AbortController.abort` has it. */
   abort(reason: unknown = new DOMException('This operation was aborted', 'AbortError')): void {
-    if (this.#ended !== undefined) return
-    this.#ended = { reason }
+    if (this.aborted) return
+    this.aborted = true
+    this.reason = reason
     for (const listener of this.#listeners ?? []) listener(reason)
     this.#listeners = undefined
     this.#controller?.abort(reason)

@@ -6,7 +6,7 @@ import { completeTemplate } from './completion.ts'
 import { createDirectoryReader, type DirectoryReader } from './directory.ts'
 import { cleanTexts } from './entry.ts'
 import { asDenied, denied, invalid, isLater, isResourceError, notFound, ResourceError } from './errors.ts'
-import { attempt, promising, rescue, type Soon, soonOf } from './kit/chain.ts'
+import { promising, rescue, type Soon, soonOf } from './kit/chain.ts'
 import { defined, requireKeys } from './kit/object.ts'
 import { createListing, isVisible, type Listing } from './listing.ts'
 import type { Log } from './log.ts'
@@ -15,11 +15,11 @@ import { createMountReader, type MountReader } from './mount-reader.ts'
 import { type CatalogState, createCursorSeal, createPaging, type Paging } from './paging.ts'
 import { baseName } from './path.ts'
 import { createPrompts } from './prompts.ts'
-import type { Context, Principal } from './provider.ts'
+import type { Context, Principal, ReadRequest } from './provider.ts'
 import { createRouter } from './router.ts'
 import type { Clock } from './subscription-limits.ts'
 import { createTools } from './tools.ts'
-import { hasTelemetry, tracedSource } from './trace.ts'
+import { telemetry, tracedSource } from './trace.ts'
 import { type ParsedUri, parseAddress, parseQuery, parseUri } from './uri.ts'
 import type { CallOptions, PartOptions, ReadOptions, ReadResult, ResourceContent, View } from './view.ts'
 
@@ -150,67 +150,54 @@ function createView({ state, listing, directories, changes, route }: Parts, prin
     return { principal, signal }
   }
 
-  const readContextOf = (options: ReadOptions = {}, most?: number): Context => {
-    const { bare, arrival, into } = options
-    const abort = WithLateSignal.abortOf(options)
-    if (abort === undefined) return { ...contextOf(options), bare, arrival, into, most }
-    if (abort.aborted) throw abort.reason
-    return Object.assign(new WithLateSignal(abort), { principal, bare, arrival, into, most })
-  }
-
   const locate = (uri: string) => {
     const parsed = parseUri(uri)
     const found = route(parsed)
     if (found === undefined) throw notFound('no mount at this address')
-    if (found.mount.isHidden(principal)) throw denied()
-    return { mount: found.mount, path: found.path, parsed }
+    const { mount, path } = found
+    if (mount.restricted && mount.isHidden(principal)) throw denied()
+    return { mount, path, parsed }
   }
 
-  const read = promising((uri: string, options?: ReadOptions): Soon<ReadResult> => {
-    if (options?.room === undefined) return readNow(uri, readContextOf(options))
-    return rescue(
-      () => readNow(uri, readContextOf(options, largeBytes)),
-      (error) => {
-        if (!isLater(error)) throw error
+  const read = promising((uri: string, options: ReadOptions = {}): Soon<ReadResult> => {
+    const { bare, arrival, into } = options
+    const most = options.room === undefined ? undefined : largeBytes
+    const abort = WithLateSignal.abortOf(options)
+    if (abort?.aborted) throw abort.reason
+    const context: Context =
+      abort === undefined
+        ? { ...contextOf(options), bare, arrival, into, most }
+        : Object.assign(new WithLateSignal(abort), { principal, bare, arrival, into, most })
+    const { mount, path, parsed } = locate(uri)
+    const { query, directory } = parsed
+    const listed = (contents: readonly ResourceContent[]): ReadResult => ({ contents, cache: mount.cache })
+    const failed = (error: unknown): Promise<ReadResult> => {
+      if (most !== undefined && isLater(error))
         return readLarge(uri, options, Number((error as ResourceError).detail.size))
-      },
-    )
+      if (query !== undefined || !isResourceError(error, 'not-found')) throw error
+      return directories.expand(mount, uri, path, context).then(listed, (missing: unknown) => {
+        // When neither a file nor a directory exists, report why the path is not a file.
+        if (isResourceError(missing, 'not-found')) throw error
+        return failed(missing)
+      })
+    }
+    if (query !== undefined)
+      return paramsOf(mount, state, path, query, context).then((params) =>
+        readPath(mount, uri, { path, params }, context, failed),
+      )
+    if (directory) return directories.list(mount, uri, path, context).then(listed)
+    return readPath(mount, uri, { path, params: noParams }, context, failed)
   })
 
   /** Reads a content that is larger than what is read at once: in parts, if the caller takes them, or else when there is room for it. */
   const readLarge = async (uri: string, options: ReadOptions, size: number): Promise<ReadResult> => {
+    const { large, room, ...whole } = options
     const part = async (of: string, { signal, into }: PartOptions) =>
-      readNow(of, readContextOf(defined({ signal, into, bare: options.bare })))
-    const streamed = size > 0 ? await options.large?.(size, part) : undefined
+      read(of, defined({ signal, into, bare: options.bare }))
+    const streamed = size > 0 ? await large?.(size, part) : undefined
     if (streamed !== undefined) return streamed
-    await options.room?.()
-    return readNow(uri, readContextOf(options))
-  }
-
-  const readNow = (uri: string, context: Context): Soon<ReadResult> => {
-    const { mount, path, parsed } = locate(uri)
-    if (parsed.query !== undefined) return readQuery(mount, { uri, path, query: parsed.query }, context)
-    const listed = (contents: readonly ResourceContent[]): ReadResult => ({ contents, cache: mount.cache })
-    if (parsed.directory) return directories.list(mount, uri, path, context).then(listed)
-    return rescue(
-      () => readPath(mount, uri, path, noParams, context),
-      (error) => {
-        if (!isResourceError(error, 'not-found')) throw error
-        return directories.expand(mount, uri, path, context).then(listed, (missing: unknown) => {
-          // When neither a file nor a directory exists, report why the path is not a file.
-          throw isResourceError(missing, 'not-found') ? error : missing
-        })
-      },
-    )
-  }
-
-  const readQuery = async (
-    mount: Mounted,
-    { uri, path, query }: { readonly uri: string; readonly path: string; readonly query: string },
-    context: Context,
-  ): Promise<ReadResult> => {
-    const params = await paramsOf(mount, state, path, query, context)
-    return readPath(mount, uri, path, params, context)
+    await room?.()
+    return read(uri, whole)
   }
 
   const complete: View['complete'] = async (request, options) =>
@@ -252,19 +239,17 @@ const noParams: ReadonlyMap<string, string> = new Map()
 function readPath(
   mount: Mounted,
   uri: string,
-  path: string,
-  params: ReadonlyMap<string, string>,
+  { path, params }: ReadRequest,
   context: Context,
+  failed: (error: unknown) => Soon<ReadResult>,
 ): Soon<ReadResult> {
   const { provider } = mount
-  const asked = mount.asked(path, context.principal)
-  return attempt(
-    () => {
-      const request = { path: asked.path, params }
-      const read = soonOf(provider, provider.read)
-      if (!hasTelemetry()) return read(request, context)
-      return tracedSource('read', mount.address.text, () => read(request, context))
-    },
+  // Without rules nothing is denied.
+  const asked = mount.restricted ? mount.asked(path, context.principal) : { path, denied: false }
+  const read = soonOf(provider, provider.read)
+  const work = () => read({ path: asked.path, params }, context)
+  return rescue(
+    telemetry === undefined ? work : () => tracedSource('read', mount.address.text, work),
     (contents) => {
       if (asked.denied) throw denied()
       if (contents.length === 0) throw new ResourceError('internal', 'the provider answered a read with nothing')
@@ -281,9 +266,7 @@ function readPath(
       }
       return { contents: resources, cache: immutable ? { ...mount.cache, ttlMs: yearMs } : mount.cache }
     },
-    (error) => {
-      throw asked.denied && isResourceError(error, 'not-found') ? asDenied(error) : error
-    },
+    (error) => failed(asked.denied && isResourceError(error, 'not-found') ? asDenied(error) : error),
   )
 }
 

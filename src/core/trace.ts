@@ -35,15 +35,11 @@ export interface Telemetry {
 
 const noSpan: Span = { set: () => {}, fail: () => {} }
 const contexts = new AsyncLocalStorage<TraceContext>()
-let telemetry: Telemetry | undefined
+/** The telemetry of this process, if there is one. It is process-wide, as the SDK of OpenTelemetry is. */
+export let telemetry: Telemetry | undefined
 
-/** Sets the telemetry of this process. It is process-wide, as the SDK of OpenTelemetry is. */
 export function setTelemetry(next: Telemetry | undefined): void {
   telemetry = next
-}
-
-export function hasTelemetry(): boolean {
-  return telemetry !== undefined
 }
 
 /**

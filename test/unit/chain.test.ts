@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { attempt, chain, finish, promising, soonOf } from '../../src/core/kit/chain.ts'
+import { attempt, chain, finish, promising, rescue, soonOf } from '../../src/core/kit/chain.ts'
 
 const fail = (): never => {
   throw new Error('a fault')
@@ -23,6 +23,21 @@ describe('a value that may be there already', () => {
     // As after `then`, a fault of the next step is not that of the work.
     expect(() => attempt(() => 1, fail, failed)).toThrow('a fault')
     await expect(attempt(async () => 1, fail, failed)).rejects.toThrow('a fault')
+  })
+
+  test('goes to the next step, and a fault of either to the other one', async () => {
+    const next = (value: number) => `value ${value}`
+    const failed = (error: unknown) => `fault ${(error as Error).message}`
+    expect(rescue(() => 1, next, failed)).toBe('value 1')
+    for (const work of [() => 1, async () => 1]) {
+      expect(await rescue(work, next, failed)).toBe('value 1')
+      expect(await rescue(work, async (value) => next(value), failed)).toBe('value 1')
+      for (const wrong of [fail, async () => fail()]) expect(await rescue(work, wrong, failed)).toBe('fault a fault')
+    }
+    expect(rescue(fail, next, failed)).toBe('fault a fault')
+    expect(await rescue(async () => fail(), next, failed)).toBe('fault a fault')
+    expect(() => rescue(() => 1, fail, fail)).toThrow('a fault')
+    await expect(rescue(async () => 1, fail, fail)).rejects.toThrow('a fault')
   })
 
   test('is the end of its work exactly once', async () => {

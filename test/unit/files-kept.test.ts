@@ -7,7 +7,7 @@ import { soonOf } from '../../src/core/kit/chain.ts'
 import type { Context, Provider } from '../../src/core/provider.ts'
 import type { Place } from '../../src/providers/files/access.ts'
 import { createFiles, type FilesOptions } from '../../src/providers/files/index.ts'
-import { createKept } from '../../src/providers/files/kept.ts'
+import { addTo, createKept } from '../../src/providers/files/kept.ts'
 import { documents } from '../../src/wrap/documents.ts'
 import { limited } from '../../src/wrap/limited.ts'
 import { sliced } from '../../src/wrap/sliced.ts'
@@ -132,6 +132,19 @@ describe.runIf(process.platform === 'linux')('an answer that is asked for many t
     ['ignore rules on its way are removed', () => fs.unlinkSync(inFolder('a/.gitignore'))],
   ]
 
+  test('is not for a caller that is gone', async () => {
+    folder.write(tree)
+    const provider = await open()
+    expect(await keepAnswers(provider, path)).toBe(0)
+    const abort = new LateAbort()
+    abort.abort(new Error('gone'))
+    const late = Object.assign(new WithLateSignal(abort), { principal: context.principal })
+    for (const gone of [{ ...context, signal: AbortSignal.abort(new Error('gone')) }, late]) {
+      await expect(provider.read({ path, params: new Map() }, gone)).rejects.toThrow('gone')
+      await expect(provider.stat?.(path, gone)).rejects.toThrow('gone')
+    }
+  })
+
   test('passes the wrappers and the view without a promise', async () => {
     folder.write({ 'guide/a.md': 'A text' })
     const files = await open()
@@ -222,21 +235,25 @@ describe('an answer about what lies on a network', () => {
   afterEach(() => folder.remove())
 
   /** Asks often for an answer from these places. Returns how often it was made, and whose ignore rules were looked at. */
-  const askOften = async (places: readonly Place[]) => {
+  const askOften = async (opened: readonly Place[]) => {
     const looked: string[] = []
-    const ignoreRulesIn = ({ at }: Place) => {
-      looked.push(at)
-      return undefined
-    }
+    // Nothing but a look at the rules needs the path.
+    const places = opened.map(({ at, ...rest }) => ({
+      ...rest,
+      get at() {
+        looked.push(at)
+        return at
+      },
+    }))
     const nowMs = Date.now() + 600_000
-    const kept = createKept<string>(ignoreRulesIn, { now: () => nowMs })
     let made = 0
-    for (let time = 0; time < 4; time++)
-      await kept.answer('a/note.md', { signal: context.signal }, async (route) => {
-        made++
-        for (const place of places) route?.add({ place, links: 0 })
-        return 'answer'
-      })
+    const make: Parameters<typeof createKept<string>>[0] = async (_request, _context, route) => {
+      made++
+      for (const place of places) if (route !== undefined) addTo(route, { place, links: 0 })
+      return 'answer'
+    }
+    const kept = createKept(make, '.gitignore', { now: () => nowMs })
+    for (let time = 0; time < 4; time++) await kept.answer({ path: 'a/note.md' }, context)
     kept.close()
     return { made, looked }
   }
@@ -271,16 +288,17 @@ describe('an answer about what lies on a network', () => {
     const start = async () => {
       const places = placesOf({ root: true, below: true })
       let nowMs = Date.now() + 600_000
-      const kept = createKept<string>(undefined, { now: () => nowMs })
       const begun: ((outcome: string | Error) => void)[] = []
+      const make: Parameters<typeof createKept<string>>[0] = async (_, { signal }, route) => {
+        signal.throwIfAborted()
+        for (const place of places) if (route !== undefined) addTo(route, { place, links: 0 })
+        const outcome = await new Promise<string | Error>((resolve) => begun.push(resolve))
+        if (outcome instanceof Error) throw outcome
+        return outcome
+      }
+      const kept = createKept(make, undefined, { now: () => nowMs })
       const ask = (arrival: object | undefined, signal = context.signal) =>
-        kept.answer('a/note.md', { signal, ...(arrival === undefined ? {} : { arrival }) }, async (route) => {
-          signal.throwIfAborted()
-          for (const place of places) route?.add({ place, links: 0 })
-          const outcome = await new Promise<string | Error>((resolve) => begun.push(resolve))
-          if (outcome instanceof Error) throw outcome
-          return outcome
-        })
+        kept.answer({ path: 'a/note.md' }, { ...context, signal, arrival })
       for (let time = 0; time < 2; time++) {
         const asked = ask(undefined)
         begun.at(-1)?.('old')

@@ -256,19 +256,27 @@ describe('the gate', () => {
   test('keeps the place of a large answer until it is taken, and of a small one never', async () => {
     const gate = createGate(1, 10)
     const never = new Promise(() => {})
-    expect(await gate.run(async (pass) => pass.until(() => never))).toEqual({ value: undefined })
+    expect(
+      await gate.run(
+        async () => 1,
+        '',
+        () => never,
+      ),
+    ).toEqual({ value: 1 })
     expect(gate.running).toBe(0)
     let take = () => {}
     const taken = new Promise<void>((resolve) => {
       take = resolve
     })
-    const large = (until: Promise<unknown>) => async (pass: Pass) => {
-      pass.until(() => until)
-      await pass.room()
-    }
-    await gate.run(large(taken))
+    const runLarge = async (until: Promise<unknown>) =>
+      gate.run(
+        (pass) => pass.room(),
+        '',
+        () => until,
+      )
+    await runLarge(taken)
     const order: string[] = []
-    const next = Promise.resolve(gate.run(large(never))).then(() => order.push('next'))
+    const next = runLarge(never).then(() => order.push('next'))
     await until(() => gate.waiting === 1)
     // Small ones go on meanwhile.
     await gate.run(async () => order.push('small'))
@@ -276,7 +284,7 @@ describe('the gate', () => {
     take()
     await next
     // One that is never taken gives its place back all the same.
-    await gate.run(large(Promise.resolve()))
+    await runLarge(Promise.resolve())
     await until(() => gate.running === 0)
   })
 

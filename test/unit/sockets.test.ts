@@ -18,14 +18,13 @@ afterEach(() => {
 
 test('a connection that rests keeps nothing of what was answered on it', async () => {
   const answered: WeakRef<ServerResponse>[] = []
-  const onLeft = () => {}
   const { take, answering } = inTurn(
     async (_, response) => {
       answered.push(new WeakRef(response))
       expect(answering(response.req.socket)).toBe(response)
       response.end('an answer')
     },
-    { onPause: onLeft, onCut: onLeft, onLeft },
+    { meter: createMeter(), onLeft: () => {} },
   )
   const server = createServer(take)
   const liveness = createLiveness({ interval: 60_000, looks: 2 })
@@ -55,13 +54,12 @@ test('a connection that rests keeps nothing of what was answered on it', async (
 
 test('requests that can be read at once share their arrival, but not with those that follow on a connection', async () => {
   const handled: { readonly path: string | undefined; readonly arrival: object | undefined }[] = []
-  const nothing = () => {}
   const { take } = inTurn(
     async (request, response) => {
       handled.push({ path: request.url, arrival: arrivalOf(request) })
       response.end('an answer')
     },
-    { onPause: nothing, onCut: nothing, onLeft: nothing },
+    { meter: createMeter(), onLeft: () => {} },
   )
   // What a turn of the event loop reads: two requests on one connection and one on another, and after a turn one more.
   const server = createServer()

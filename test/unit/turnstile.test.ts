@@ -3,6 +3,7 @@ import { Socket } from 'node:net'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createTurnstile } from '../../src/server/admission/entrance.ts'
 import { completeLimits, defaultLimits } from '../../src/server/admission/limits.ts'
+import { alwaysCaller } from '../../src/server/auth/caller.ts'
 import { createMeter } from '../../src/server/telemetry/meter.ts'
 
 // Nothing comes back while the test runs.
@@ -17,11 +18,13 @@ const create = () =>
     createMeter(),
   )
 
+const callerOf = (share: string) => alwaysCaller({ id: share, roles: [] })
+
 /** How many requests one gets in by now. */
 function left(turnstile: ReturnType<typeof create>, share: string): number {
   const request = { socket: new Socket() } as IncomingMessage
   let count = 0
-  while (count < 1000 && turnstile.take(share, request) === undefined) count++
+  while (count < 1000 && !('reason' in turnstile.take(callerOf(share), request))) count++
   return count
 }
 
@@ -48,9 +51,9 @@ test('a request that was work for nothing counts as ten, and as one for each 16 
 test('no request is taken from who owes as much as it cost', () => {
   const turnstile = create()
   for (let i = 0; i < 1000; i++) turnstile.charge('a', 1024 * 1024)
-  const refused = turnstile.take('a', { socket: new Socket() } as IncomingMessage)
+  const refused = turnstile.take(callerOf('a'), { socket: new Socket() } as IncomingMessage)
   // As much comes back in a few seconds, however many there were.
   expect(refused).toMatchObject({ reason: 'rate', answer: { error: { data: { retryAfter: 3 } } } })
   vi.advanceTimersByTime(3000)
-  expect(turnstile.take('a', { socket: new Socket() } as IncomingMessage)).toBeUndefined()
+  expect(turnstile.take(callerOf('a'), { socket: new Socket() } as IncomingMessage)).toMatchObject({ share: 'a' })
 })

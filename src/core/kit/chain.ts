@@ -24,15 +24,19 @@ export function attempt<T, U>(
   return value instanceof Promise ? value.then(next, failed) : next(value)
 }
 
-/** Does some work. The error that it threw or rejected with goes to `failed`. */
-export function rescue<T>(work: () => Soon<T>, failed: (error: unknown) => Soon<T>): Soon<T> {
-  let value: Soon<T>
+/** Does some work, and continues with its value. The error that either threw or rejected with goes to `failed`. */
+export function rescue<T, U>(
+  work: () => Soon<T>,
+  next: (value: T) => Soon<U>,
+  failed: (error: unknown) => Soon<U>,
+): Soon<U> {
   try {
-    value = work()
+    const value = work()
+    const result = value instanceof Promise ? value.then(next) : next(value)
+    return result instanceof Promise ? result.catch(failed) : result
   } catch (error) {
     return failed(error)
   }
-  return value instanceof Promise ? value.catch(failed) : value
 }
 
 /** Does some work, and calls `end` after it, as `finally` does. */

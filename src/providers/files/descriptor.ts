@@ -81,7 +81,7 @@ interface HandleTerms {
   /** The stats of the file. */
   readonly stats: BigIntStats
   /** The files whose bytes the kernel has in memory: they are read on this thread. Undefined: this file never is. */
-  readonly hot?: HotFiles | undefined
+  readonly hot?: Hot<bigint> | undefined
 }
 
 /** Returns a descriptor as a file to read from. */
@@ -91,15 +91,15 @@ export function handleOf(descriptor: Descriptor, pool: Pool, { local, stats, hot
     read: async (buffer, { offset, length, position }, signal) => {
       // As in `openDescriptor`, a call that waited asks again.
       const call = async () =>
-        hot?.has(stats)
+        hot?.has(stats.ino, stats)
           ? fs.readSync(fd, buffer, offset, length, position)
           : (await read(fd, buffer, offset, length, position)).bytesRead
       try {
         signal.throwIfAborted()
-        const taken = hot?.has(stats)
+        const taken = hot?.has(stats.ino, stats)
           ? fs.readSync(fd, buffer, offset, length, position)
           : await pool.run(call, { signal, hold: descriptor })
-        if (position === 0 && taken >= stats.size) hot?.add(stats)
+        if (position === 0 && taken >= stats.size) hot?.add(stats.ino, stats)
         return taken
       } catch (error) {
         throw failure(error)
@@ -123,15 +123,15 @@ export function isMounted(mount: string): boolean {
 }
 
 /**
- * Recently used files, which the kernel probably still has in memory. A call for one on a local file system answers in microseconds, while a
+ * Recently used names or files, which the kernel probably still has in memory. A call for one on a local file system answers in microseconds, while a
  * round trip to the thread pool takes ten times that, plus a wait for a processor. Every call that may wait for a disk, or for a mount that
  * hangs, goes to the pool.
  */
-interface Hot {
-  /** Whether a call for the key may run on this thread. */
-  has(key: string): boolean
+interface Hot<K> {
+  /** Whether a call for the key may run on this thread; with stats, a call for this version of a file. */
+  has(key: K, stats?: BigIntStats): boolean
   /** Records that the key has just been accessed. */
-  add(key: string): void
+  add(key: K, stats?: BigIntStats): void
 }
 
 /** A clock that is never set back. Its time is in milliseconds. */
@@ -141,50 +141,26 @@ type Clock = Pick<typeof performance, 'now'>
 const age = 2000
 const most = 20_000
 
-export function createHot(clock: Clock = performance): Hot {
+/** Files have their inode as the key: numbers of 64 bits are slow to print. */
+export function createHot<K>(clock: Clock = performance): Hot<K> {
   /** The oldest record comes first. */
-  const until = new Map<string, number>()
+  const records = new Map<K, { readonly until: number; readonly stats: BigIntStats | undefined }>()
   return {
-    has: (key) => (until.get(key) ?? 0) > clock.now(),
-    add: (key) => {
-      until.delete(key)
-      until.set(key, clock.now() + age)
-      if (until.size > most) removeOldest(until)
+    has: (key, stats) => {
+      const known = records.get(key)
+      if (known === undefined || known.until <= clock.now()) return false
+      if (stats === undefined || known.stats === undefined) return true
+      return known.stats.dev === stats.dev && hasStamp(known.stats, stats)
     },
-  }
-}
-
-/** Recently read versions of files, by their stats. */
-interface HotFiles {
-  has(stats: BigIntStats): boolean
-  add(stats: BigIntStats): void
-}
-
-/** A key of text would take longer than the look-up saves: numbers of 64 bits are slow to print. */
-export function createHotFiles(clock: Clock = performance): HotFiles {
-  const files = new Map<bigint, { readonly stats: BigIntStats; readonly until: number }>()
-  return {
-    has: (stats) => {
-      const known = files.get(stats.ino)
-      return (
-        known !== undefined &&
-        known.until > clock.now() &&
-        known.stats.dev === stats.dev &&
-        hasStamp(known.stats, stats)
-      )
+    add: (key, stats) => {
+      records.delete(key)
+      records.set(key, { until: clock.now() + age, stats })
+      if (records.size <= most) return
+      for (const oldest of records.keys()) {
+        records.delete(oldest)
+        return
+      }
     },
-    add: (stats) => {
-      files.delete(stats.ino)
-      files.set(stats.ino, { stats, until: clock.now() + age })
-      if (files.size > most) removeOldest(files)
-    },
-  }
-}
-
-function removeOldest<K>(map: Map<K, unknown>): void {
-  for (const oldest of map.keys()) {
-    map.delete(oldest)
-    return
   }
 }
 

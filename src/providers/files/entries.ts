@@ -33,7 +33,7 @@ interface Entries {
 interface EntriesOptions {
   readonly walk: Walk
   readonly permit: PermitOptions
-  readonly rules: Rules
+  readonly rules: Rules | undefined
   readonly headings: Headings
   readonly pool: Pool
 }
@@ -53,9 +53,9 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
   const told = new WeakMap<Names, (RuleFacts | undefined)[]>()
 
   const ruledAt = (directory: ListedDirectory, index: number, path: string): RuleFacts => {
-    if (!rules.any) return rules.of(path)
+    if (rules === undefined) return unruled
     const known = told.get(directory.names) ?? new Array<RuleFacts | undefined>(directory.names.names.length)
-    const facts = known[index] ?? rules.of(path)
+    const facts = known[index] ?? rules(path)
     known[index] = facts
     told.set(directory.names, known)
     return facts
@@ -119,7 +119,7 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
     looked: Looked | undefined,
     signal: AbortSignal,
   ): Promise<readonly Entry[]> => {
-    const known = looked === undefined || rules.any ? undefined : knownOf(directory, group, looked)
+    const known = looked === undefined || rules !== undefined ? undefined : knownOf(directory, group, looked)
     if (known !== undefined) return known
     const seen = group.map((index) => looked?.at(index))
     const missing = [...seen.keys()].filter((i) => seen[i] === undefined)
@@ -141,7 +141,7 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
   const describe = async ({ place, aliases }: Position, signal: AbortSignal): Promise<Entry> => {
     try {
       const { path } = aliases[0]
-      const facts = rules.of(path)
+      const facts = rules?.(path) ?? unruled
       const entry = describeFile(path, factsOf(place.stats), facts)
       const open = async () => {
         place.keep()

@@ -4,27 +4,18 @@ import { promising } from '../../core/kit/chain.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { baseName } from '../../core/path.ts'
-import type {
-  Change,
-  Content,
-  Context,
-  Degradation,
-  Entry,
-  Provider,
-  ReadRequest,
-  Template,
-} from '../../core/provider.ts'
-import { createPool, type Place, type Places, type Pool } from './access.ts'
+import type { Change, Content, Context, Degradation, Entry, Provider, Template } from '../../core/provider.ts'
+import { createPool, type Places, type Pool } from './access.ts'
 import { createHeadings } from './entries.ts'
 import { createIgnoreFiles, ignoreFileName } from './ignore-files.ts'
-import { createKept, type Route } from './kept.ts'
+import { type Asked, createKept, type Route } from './kept.ts'
 import { createLister } from './list.ts'
 import { createRules, mimeTypeFor } from './media.ts'
 import { createNameCache } from './names.ts'
 import { completeOptions, type FilesOptions } from './options.ts'
 import { readStable, textOf } from './read.ts'
 import { openRoot } from './root.ts'
-import { lookAt, lookNow, stampOf } from './stats.ts'
+import { lookAt, stampOf } from './stats.ts'
 import { createVisibility } from './visibility.ts'
 import { createSpelling, createWalk, type Look } from './walk.ts'
 import {
@@ -115,7 +106,7 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     ...(confirm === undefined ? {} : { confirm }),
   })
 
-  const read = async ({ path, range }: ReadRequest, context: Context, route?: Route): Promise<readonly Content[]> => {
+  const read = async ({ path, range }: Asked, context: Context, route?: Route): Promise<readonly Content[]> => {
     const { signal } = context
     check(signal)
     if (path === '' || path.endsWith('/')) throw notFound('a directory')
@@ -125,8 +116,8 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
       const found = await readStable(handle, range, maxBytes, context)
       const text = textOf(found, range === undefined)
       const mimeType =
-        rules.of(path).facts.mimeType ?? mimeTypeFor(baseName(path), { text: text !== undefined, head: found.head })
-      if (found.stats.size > maxKeptBytes) route?.leave()
+        rules?.(path).facts.mimeType ?? mimeTypeFor(baseName(path), { text: text !== undefined, head: found.head })
+      if (route !== undefined && found.stats.size > maxKeptBytes) route.isKept = false
       const facts = { mimeType, version: stampOf(found.stats), size: Number(found.stats.size) }
       const part = text ?? { start: found.start, end: found.start + found.bytes.length }
       const where = range === undefined ? {} : { range: { start: part.start, end: part.end } }
@@ -136,22 +127,17 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     }
   }
 
-  const ignoreRulesIn = ignoreFiles && ((directory: Place) => lookNow(directory, ignoreFileName))
-  const reads = createKept<readonly Content[]>(ignoreRulesIn, system.clock)
-  const entries = createKept<Entry>(ignoreRulesIn, system.clock)
+  const ignoreFile = chosen.gitignore ? ignoreFileName : undefined
+  const reads = createKept(read, ignoreFile, system.clock)
+  const stat = async ({ path }: Asked, { signal, allows }: Context, route?: Route): Promise<Entry> => {
+    check(signal)
+    return lister.stat(path, signal, allows, route)
+  }
+  const entries = createKept(stat, ignoreFile, system.clock)
   return {
     list: (query, context) => lister.list(query, context.signal, context.allows),
-    stat: promising((path, context) =>
-      entries.answer(path, context, async (route) => {
-        check(context.signal)
-        return lister.stat(path, context.signal, context.allows, route)
-      }),
-    ),
-    read: promising((request, context) =>
-      request.range === undefined
-        ? reads.answer(request.path, context, (route) => read(request, context, route))
-        : read(request, context),
-    ),
+    stat: promising((path, context) => entries.answer({ path }, context)),
+    read: promising(reads.answer),
     templates: async ({ signal }) => {
       check(signal)
       return [template]

@@ -1,8 +1,9 @@
 import type { BigIntStats } from 'node:fs'
+import { WithLateSignal } from '../../core/call.ts'
 import type { Soon } from '../../core/kit/chain.ts'
-import type { Arrival, Context } from '../../core/provider.ts'
+import type { Arrival, Context, ReadRequest } from '../../core/provider.ts'
 import { type Place, untilAbort } from './access.ts'
-import { hasStamp, isSettled } from './stats.ts'
+import { hasStamp, isSettled, lookNow } from './stats.ts'
 
 /**
  * Answers about paths that are asked for many times a second, each with the directories on its way and its file, held open. An answer is used
@@ -11,40 +12,30 @@ import { hasStamp, isSettled } from './stats.ts'
  */
 export interface Kept<T> {
   /**
-   * Returns the answer that is kept for a path if nothing on its way has changed since. Otherwise makes it.
+   * Returns the answer that is kept for a path if nothing on its way has changed since. Otherwise makes it. An answer about a range is not kept.
    *
    * @param context Of the request. For requests of one arrival it is looked up once whether anything has changed, and one of them makes the answer.
-   * @param make Adds the places that the answer is made from to the route, if there is one.
    */
-  answer(path: string, context: Asked, make: Make<T>): Soon<T>
+  answer(request: Asked, context: Context): Soon<T>
   close(): void
 }
 
-type Make<T> = (route?: Route) => Promise<T>
-type Asked = Pick<Context, 'arrival' | 'signal'>
+export type Asked = Pick<ReadRequest, 'path' | 'range'>
 
-/** The root, the directories and the file on the way to an answer. */
+/** The way to an answer. */
 export interface Route {
-  /** Adds a position, whose place stays open until the answer is made. Behind a symbolic link, the answer is not to be kept. */
-  add(position: { readonly place: Place; readonly links: number }): void
-  /** Says that the answer is not to be kept. */
-  leave(): void
+  /** The root, the directories and the file. They stay open until the answer is made. */
+  readonly places: Place[]
+  /** Whether the answer may be kept. */
+  isKept: boolean
 }
 
-class OpenRoute implements Route {
-  readonly places: Place[] = []
-  isKept = true
-
-  add({ place, links }: Parameters<Route['add']>[0]): void {
-    // The target of a link has a way of its own.
-    if (links > 0) this.isKept = false
-    place.keep()
-    this.places.push(place)
-  }
-
-  leave(): void {
-    this.isKept = false
-  }
+/** Adds a place to a route. */
+export function addTo(route: Route, { place, links }: { readonly place: Place; readonly links: number }): void {
+  // The target of a symbolic link has a way of its own.
+  if (links > 0) route.isKept = false
+  place.keep()
+  route.places.push(place)
 }
 
 /**
@@ -74,11 +65,13 @@ interface Step {
 }
 
 /**
- * @param ignoreRulesIn Returns the stats of the file of ignore rules in a directory, if it has one. Undefined: such files have no effect.
+ * @param make Makes an answer. It adds the places that the answer is made from to the route, if there is one.
+ * @param ignoreFile The name of the files of ignore rules. Undefined: such files have no effect.
  * @param clock Its time is in milliseconds since 1970.
  */
 export function createKept<T>(
-  ignoreRulesIn: (directory: Place) => BigIntStats | undefined = () => undefined,
+  make: (request: Asked, context: Context, route?: Route) => Promise<T>,
+  ignoreFile?: string,
   clock: Pick<DateConstructor, 'now'> = Date,
 ): Kept<T> {
   const answers = new Map<string, Answer<T>>()
@@ -102,8 +95,8 @@ export function createKept<T>(
   const isSame = ({ place, ignoreRules }: Step): boolean => {
     const stats = place.statNow?.()
     if (stats === undefined || !hasStamp(stats, place.stats)) return false
-    if (ignoreRules === undefined) return true
-    const rules = ignoreRulesIn(place)
+    if (ignoreFile === undefined || ignoreRules === undefined) return true
+    const rules = lookNow(place, ignoreFile)
     return rules !== undefined && rules.dev === ignoreRules.dev && hasStamp(rules, ignoreRules)
   }
 
@@ -123,48 +116,53 @@ export function createKept<T>(
     return undefined
   }
 
-  /** Keeps an answer, unless a later change of a place might go unseen. */
-  const keep = (path: string, places: readonly Place[], answer: T, arrival: Arrival | undefined): void => {
-    if (closed) return
-    const time = clock.now()
-    // Nothing is checked on this thread if a call might block, as on a network file system.
-    for (const { stats, statNow } of places) if (statNow === undefined || !isSettled(stats, time, settledMs)) return
-    const steps: Step[] = []
-    for (const place of places) {
-      const ignoreRules = place.stats.isDirectory() ? ignoreRulesIn(place) : undefined
-      if (ignoreRules !== undefined && !isSettled(ignoreRules, time, settledMs)) return
-      steps.push({ place, ignoreRules })
-    }
-    remove(path)
-    for (const oldest of answers.keys()) {
-      if (answers.size < maxAnswers) break
-      remove(oldest)
-    }
-    for (const place of places) place.keep()
-    answers.set(path, { answer, steps, until: time + maxAgeMs, seenFor: arrival })
-    timer ??= setTimeout(sweep, maxAgeMs).unref()
-  }
-
-  const makeOnRoute = async (path: string, arrival: Arrival | undefined, make: Make<T>): Promise<T> => {
-    const route = new OpenRoute()
+  /** Makes an answer, and keeps it unless a later change of a place might go unseen. */
+  const makeOnRoute = async (request: Asked, context: Context): Promise<T> => {
+    const { path } = request
+    const { arrival } = context
+    const route: Route = { places: [], isKept: true }
+    const { places } = route
     try {
-      const answer = await make(route)
-      if (route.isKept) keep(path, route.places, answer, arrival)
+      const answer = await make(request, context, route)
+      if (closed || !route.isKept) return answer
+      const time = clock.now()
+      // Nothing is checked on this thread if a call might block, as on a network file system.
+      for (const { stats, statNow } of places)
+        if (statNow === undefined || !isSettled(stats, time, settledMs)) return answer
+      const steps: Step[] = []
+      for (const place of places) {
+        const mayRule = ignoreFile !== undefined && place.stats.isDirectory()
+        const ignoreRules = mayRule ? lookNow(place, ignoreFile) : undefined
+        if (ignoreRules !== undefined && !isSettled(ignoreRules, time, settledMs)) return answer
+        steps.push({ place, ignoreRules })
+      }
+      if (answers.has(path)) remove(path)
+      for (const oldest of answers.keys()) {
+        if (answers.size < maxAnswers) break
+        remove(oldest)
+      }
+      for (const place of places) place.keep()
+      answers.set(path, { answer, steps, until: time + maxAgeMs, seenFor: arrival })
+      timer ??= setTimeout(sweep, maxAgeMs).unref()
       return answer
     } finally {
-      for (const place of route.places) place.close()
+      for (const place of places) place.close()
       if (arrival !== undefined && making.get(path)?.arrival === arrival) making.delete(path)
     }
   }
 
   /** Waits for the answer that another request of the same arrival makes. Makes another one if that one failed, or is not kept. */
-  const afterOther = async (path: string, made: Promise<unknown>, context: Asked, make: Make<T>): Promise<T> => {
+  const afterOther = async (request: Asked, made: Promise<unknown>, context: Context): Promise<T> => {
     await untilAbort(made, context.signal).catch(() => {})
-    return find(path, context.arrival) ?? makeOnRoute(path, context.arrival, make)
+    return find(request.path, context.arrival) ?? makeOnRoute(request, context)
   }
 
   return {
-    answer: (path, context, make) => {
+    answer: (request, context) => {
+      const { path, range } = request
+      if (range !== undefined) return make(request, context)
+      const abort = WithLateSignal.abortOf(context) ?? context.signal
+      if (abort.aborted) throw abort.reason
       const { arrival } = context
       const known = find(path, arrival)
       if (known !== undefined) return known
@@ -173,11 +171,11 @@ export function createKept<T>(
       if (asked.size >= maxAsked) asked.clear()
       asked.set(path, time)
       // Nothing is kept of a path that was not asked for within the last second too.
-      if (last === undefined || Math.abs(time - last) >= 2 * maxAgeMs) return make()
-      if (arrival === undefined) return makeOnRoute(path, arrival, make)
+      if (last === undefined || Math.abs(time - last) >= 2 * maxAgeMs) return make(request, context)
+      if (arrival === undefined) return makeOnRoute(request, context)
       const other = making.get(path)
-      if (other?.arrival === arrival) return afterOther(path, other.made, context, make)
-      const made = makeOnRoute(path, arrival, make)
+      if (other?.arrival === arrival) return afterOther(request, other.made, context)
+      const made = makeOnRoute(request, context)
       making.set(path, { arrival, made })
       return made
     },

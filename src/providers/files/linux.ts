@@ -4,7 +4,6 @@ import { isLocalDisk } from '../../core/kit/local-disk.ts'
 import { failure, type Place, type Places, type Pool } from './access.ts'
 import {
   createHot,
-  createHotFiles,
   createTurns,
   type Descriptor,
   handleOf,
@@ -47,9 +46,9 @@ const never = new AbortController().signal
 export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool, at?: string): Promise<Places> {
   const keeper = createRootKeeper(await openTested(real, pool, at), real, pool)
   /** Names that were looked up. */
-  const names = createHot()
+  const names = createHot<string>()
   /** Files that were opened, and that were read to their end. */
-  const files = createHotFiles()
+  const files = createHot<bigint>()
   const turns = createTurns()
 
   /** Takes ownership of the descriptor: closes it when no place results. */
@@ -70,28 +69,23 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
     }
   }
 
-  const rootPlace = async (signal: AbortSignal): Promise<Place> => {
-    const { root, isClosed } = keeper
-    if (isClosed) throw new ResourceError('unavailable', 'The files provider is closed.')
-    root.descriptor.keep()
-    return placeOf(root.descriptor, root, signal)
-  }
-
   return {
     real,
     root: async (signal) => {
       signal.throwIfAborted()
       if (!keeper.isClosed) await keeper.checkSoon()
       if (keeper.isDetached && !keeper.isClosed) throw gone()
-      const place = await rootPlace(signal)
-      if (place.stats.nlink > 0n) return place
-      place.close()
-      try {
-        await keeper.reopen()
-      } catch {
-        throw gone()
+      for (let isReopened = false; ; isReopened = true) {
+        const { root, isClosed } = keeper
+        if (isClosed) throw new ResourceError('unavailable', 'The files provider is closed.')
+        root.descriptor.keep()
+        const place = await placeOf(root.descriptor, root, signal)
+        if (place.stats.nlink > 0n || isReopened) return place
+        place.close()
+        await keeper.reopen().catch(() => {
+          throw gone()
+        })
       }
-      return rootPlace(signal)
     },
 
     child: async (parent, name, { directory, only = false, follow = false }, signal) => {

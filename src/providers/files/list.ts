@@ -25,7 +25,7 @@ interface ListerOptions {
   readonly walk: Walk
   readonly names: NameCache
   readonly permit: PermitOptions
-  readonly rules: Rules
+  readonly rules: Rules | undefined
   readonly headings: Headings
   readonly pool: Pool
   /** Asks a running watch which directories are unchanged: the facts in them are not read from the disk again. */

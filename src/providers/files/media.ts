@@ -86,6 +86,9 @@ const types: Readonly<Record<string, readonly string[]>> = {
 
 const known = new Map(Object.entries(types).flatMap(([type, names]) => names.map((name) => [name, type] as const)))
 
+/** The types of other extensions, as the library has them. */
+const others = new Map<string, string | undefined>()
+
 /** Returns the MIME type for a file name: by the full name, else by the extension in any letter case. */
 export function mimeTypeOf(name: string): string | undefined {
   const whole = known.get(name)
@@ -94,7 +97,12 @@ export function mimeTypeOf(name: string): string | undefined {
   // `.profile` has no extension; that of `Dockerfile.dev` is no type.
   if (dot <= 0) return undefined
   const extension = name.slice(dot + 1).toLowerCase()
-  const type = known.get(extension) ?? fromLibrary(extension)
+  if (!known.has(extension) && !others.has(extension)) {
+    // Extensions come from file names, which clients can make up.
+    if (others.size >= 1000) others.clear()
+    others.set(extension, mime.getType(extension) ?? undefined)
+  }
+  const type = known.get(extension) ?? others.get(extension)
   return type ?? (/^(?:Docker|Container)file\./.test(name) ? 'text/x-dockerfile' : undefined)
 }
 
@@ -106,17 +114,6 @@ export function mimeTypeFor(name: string, content: { readonly text: boolean; rea
   const isText = textTypes.test(byName)
   if (!content.text) return isText ? 'application/octet-stream' : byName
   return !isText && binaryTypes.test(byName) ? (magic(content.head) ?? 'text/plain') : byName
-}
-
-const extensions = new Map<string, string | undefined>()
-
-function fromLibrary(extension: string): string | undefined {
-  if (extensions.has(extension)) return extensions.get(extension)
-  // Extensions come from file names, which clients can make up.
-  if (extensions.size >= 1000) extensions.clear()
-  const type = mime.getType(extension) ?? undefined
-  extensions.set(extension, type)
-  return type
 }
 
 const textTypes =
@@ -154,26 +151,26 @@ export interface RuleFacts {
   readonly heading: boolean
 }
 
-export interface Rules {
-  /** Whether there are rules. */
-  readonly any: boolean
-  of(path: string): RuleFacts
-}
+/** Returns the facts of a file. */
+export type Rules = (path: string) => RuleFacts
 
 /** The facts of a file that no rule matches. */
 export const noFacts: Description = {}
-const nothing: RuleFacts = { facts: noFacts, heading: false }
 
-/** @throws ResourceError `invalid` for a malformed glob, or a priority that is not from 0 to 1. */
-export function createRules(rules: readonly FileRule[]): Rules {
-  if (rules.length === 0) return { any: false, of: () => nothing }
+/**
+ * Compiles rules. Undefined if there are none.
+ *
+ * @throws ResourceError `invalid` for a malformed glob, or a priority that is not from 0 to 1.
+ */
+export function createRules(rules: readonly FileRule[]): Rules | undefined {
+  if (rules.length === 0) return undefined
   const compiled = rules.map(({ match, ...facts }) => {
     if (facts.priority !== undefined && !(facts.priority >= 0 && facts.priority <= 1))
       throw invalid(`The priority of the rule for ${JSON.stringify(match)} must be from 0 to 1.`, 'rules')
     return { matches: compileGlobs(typeof match === 'string' ? [match] : match), facts }
   })
   const combined = new Map<string, RuleFacts>()
-  const of = (path: string) => {
+  return (path) => {
     const matching = compiled.filter(({ matches }) => matches(path))
     const key = compiled.map((rule) => (matching.includes(rule) ? '1' : '0')).join('')
     const known = combined.get(key)
@@ -184,5 +181,4 @@ export function createRules(rules: readonly FileRule[]): Rules {
     combined.set(key, value)
     return value
   }
-  return { any: true, of }
 }

@@ -43,12 +43,13 @@ export async function readStable(
   for (let attempt = 0; attempt < attempts; attempt++) {
     // Stats from before the opening suffice, because the stats after the read must be the same.
     let stats = (attempt === 0 ? handle.found : undefined) ?? (await handle.stat(signal))
-    if (!isQuiet(stats)) {
+    let quiet = isQuiet(stats)
+    if (!quiet) {
       await sleep(tickMs + 1, signal)
       signal.throwIfAborted()
       stats = await handle.stat(signal)
+      quiet = isQuiet(stats)
     }
-    const quiet = isQuiet(stats)
     const { start, end } = rangeWithin(range, Number(stats.size), limit)
     if (end - start > most) throw later(end - start)
     const read = await readPart(handle, start, end, range === undefined, signal, into)

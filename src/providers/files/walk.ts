@@ -4,7 +4,7 @@ import { indexAfter } from '../../core/kit/sorted.ts'
 import { failure, type Place, type Places, type Pool } from './access.ts'
 import type { IgnoreFiles } from './ignore-files.ts'
 import type { Ignores } from './ignores.ts'
-import type { Route } from './kept.ts'
+import { addTo, type Route } from './kept.ts'
 import { createDirectoryFacts, kindOf, modeAllows, type PermitOptions } from './stats.ts'
 import type { Visibility } from './visibility.ts'
 
@@ -60,43 +60,11 @@ export const maxDepth = 256
 const maxLinksInPath = 4
 
 export function createWalk({ places, pool, visible, permit, isListed, symlinks, ignoreFiles }: WalkOptions): Walk {
-  const inside = async (place: Place, alias: Alias, signal: AbortSignal): Promise<Alias> => ({
-    path: alias.path,
-    ignores: await ignoreFiles?.inside(place, alias.path, alias.ignores, signal),
-  })
-
   const root = async (signal: AbortSignal, allows: Allows = () => true): Promise<Position> => {
     const place = await places.root(signal)
     try {
       const alias: Alias = { path: '', ignores: await ignoreFiles?.inside(place, '', undefined, signal) }
       return { place, aliases: [alias], device: place.stats.dev, allows, trail: [identityOf(place)], links: 0 }
-    } catch (error) {
-      place.close()
-      throw failure(error)
-    }
-  }
-
-  /** Takes ownership of the place of `found`. The rules of its aliases are those of the parent directory; `real` is complete. */
-  const admit = async (
-    found: Position,
-    real: readonly Alias[],
-    directory: boolean,
-    signal: AbortSignal,
-  ): Promise<Position> => {
-    const { place, aliases, device, trail, allows, links } = found
-    try {
-      if (![...aliases.slice(1), ...real].every(({ path }) => allows(path))) throw notFound('denied by another name')
-      if (kindOf(place.stats, device, permit) !== (directory ? 'directory' : 'file')) throw notFound('not of this kind')
-      if (!modeAllows(place.stats) && !(await mayRead(place, place.stats, '', pool, signal)))
-        throw notFound('no right to read')
-      if (!directory) return { ...found, aliases: [...aliases, ...real] }
-      const identity = identityOf(place)
-      if (trail.includes(identity)) throw notFound('a link leads round in a circle')
-      const [first, ...others] = aliases
-      const asked = await inside(place, first, signal)
-      const rest: Alias[] = []
-      for (const alias of others) rest.push(await inside(place, alias, signal))
-      return { place, aliases: [asked, ...rest, ...real], device, allows, trail: [...trail, identity], links }
     } catch (error) {
       place.close()
       throw failure(error)
@@ -121,27 +89,49 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
 
   const shown = rememberVerdicts(visible)
 
-  const find = async (parent: Position, name: string, directory: boolean, links: boolean, signal: AbortSignal) => {
+  const find = async (
+    parent: Position,
+    name: string,
+    directory: boolean,
+    follows: boolean,
+    signal: AbortSignal,
+  ): Promise<Position> => {
     const step = directory ? `${name}/` : name
-    const [first, ...others] = parent.aliases
-    const extend = ({ path, ignores }: Alias): Alias => {
+    const { device, allows, trail } = parent
+    const aliases: [Alias, ...Alias[]] = [...parent.aliases]
+    for (const [at, { path, ignores }] of aliases.entries()) {
       if (!shown(`${path}${step}`, ignores)) throw notFound('not visible')
-      return { path: `${path}${step}`, ignores }
+      aliases[at] = { path: `${path}${step}`, ignores }
     }
-    const found: Position = { ...parent, aliases: [extend(first), ...others.map(extend)] }
-    const place = await places.child(parent.place, name, { directory, only: !links }, signal)
+    let place = await places.child(parent.place, name, { directory, only: !follows }, signal)
+    let links = parent.links
+    /** The names of the target of a link, with the rules that hold there. */
+    let real: readonly Alias[] = []
     try {
       if (!(await isListed(parent, name, place, signal))) throw notFound('listed in another spelling')
+      if (place.stats.isSymbolicLink()) {
+        if (!follows) throw notFound('a symbolic link')
+        if (links >= maxLinksInPath) throw notFound('behind too many links')
+        const target = await follow(parent, name, directory, signal)
+        place.close()
+        place = target.place
+        real = target.aliases
+        links++
+      }
+      if (![...aliases.slice(1), ...real].every(({ path }) => allows(path))) throw notFound('denied by another name')
+      if (kindOf(place.stats, device, permit) !== (directory ? 'directory' : 'file')) throw notFound('not of this kind')
+      if (!modeAllows(place.stats) && !(await mayRead(place, place.stats, '', pool, signal)))
+        throw notFound('no right to read')
+      if (!directory) return { place, aliases: [...aliases, ...real], device, allows, trail, links }
+      const identity = identityOf(place)
+      if (trail.includes(identity)) throw notFound('a link leads round in a circle')
+      for (const [at, { path, ignores }] of aliases.entries())
+        aliases[at] = { path, ignores: await ignoreFiles?.inside(place, path, ignores, signal) }
+      return { place, aliases: [...aliases, ...real], device, allows, trail: [...trail, identity], links }
     } catch (error) {
       place.close()
       throw failure(error)
     }
-    if (!place.stats.isSymbolicLink()) return admit({ ...found, place }, [], directory, signal)
-    place.close()
-    if (!links) throw notFound('a symbolic link')
-    if (parent.links >= maxLinksInPath) throw notFound('behind too many links')
-    const real = await follow(parent, name, directory, signal)
-    return admit({ ...found, place: real.place, links: parent.links + 1 }, real.aliases, directory, signal)
   }
 
   const followed = symlinks === 'beneath'
@@ -154,7 +144,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
     links = followed,
   ): Promise<Position> => {
     let position = await root(signal, allows)
-    route?.add(position)
+    if (route !== undefined) addTo(route, position)
     if (path === '') return position
     const directory = path.endsWith('/')
     const segments = (directory ? path.slice(0, -1) : path).split('/')
@@ -163,7 +153,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
       try {
         if (index > maxDepth) throw notFound('too deep')
         position = await find(parent, segment, directory || index < segments.length - 1, links, signal)
-        route?.add(position)
+        if (route !== undefined) addTo(route, position)
       } finally {
         parent.place.close()
       }

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { chain, type Soon } from '../../core/kit/chain.ts'
-import type { Principal } from '../../core/provider.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Authorizer } from '../auth/index.ts'
 import type { Refusal } from '../auth/metadata.ts'
@@ -61,18 +60,14 @@ export function createEntrance(options: EntranceOptions): Entrance {
   }
 
   const admit: Entrance['admit'] = (caller, request, response) => {
-    const share = turnstile.shareOf(caller.principal, request)
-    const over = turnstile.take(share, request)
-    return over === undefined
-      ? Object.assign({ share }, caller, { share })
-      : refuseOver(over, caller, share, request, response)
+    const taken = turnstile.take(caller, request)
+    return 'reason' in taken ? refuseOver(taken, caller, request, response) : taken
   }
 
   /** Refuses a request that exceeds a limit. */
   const refuseOver = async (
-    { reason, answer }: NonNullable<ReturnType<typeof turnstile.take>>,
+    { reason, share, answer }: Over,
     { principal }: Caller,
-    share: string,
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<undefined> => {
@@ -169,12 +164,20 @@ const wastedCharge = { least: 10, bytes: 16 * 1024 }
 /** Seconds after which a client may retry when all of its connections are taken. */
 const connectionRetrySeconds = 5
 
+/** Why a request of a share exceeds a limit, and its answer. */
+interface Over {
+  readonly reason: Overload
+  readonly share: string
+  readonly answer: Response
+}
+
 /** Rate limits of requests: for all together, and per share. */
 interface Turnstile {
-  /** Returns the share that a request belongs to: that of its principal or, without authentication, of its connection. */
-  shareOf(principal: Principal, request: IncomingMessage): string
-  /** Returns why a request exceeds a limit, and its answer; undefined when it is admitted. */
-  take(share: string, request: IncomingMessage): { readonly reason: Overload; readonly answer: Response } | undefined
+  /**
+   * Returns the caller with the share that a request belongs to (that of its principal or, without authentication, of its connection), or why the
+   * request exceeds a limit.
+   */
+  take(caller: Caller, request: IncomingMessage): (Caller & { readonly share: string }) | Over
   /** Charges a request as several, since this number of bytes was read in vain. */
   charge(share: string, read: number): void
 }
@@ -201,24 +204,21 @@ export function createTurnstile({ rate, perPrincipal }: ServedLimits, meter: Met
   }
 
   return {
-    shareOf: (principal, { socket }) => {
-      if (perPrincipal !== undefined) return principal.id
-      const known = connections.get(socket)
-      if (known !== undefined) return known
-      const share = `connection ${count++}`
-      connections.set(socket, share)
-      return share
-    },
-    take: (share, { socket }) => {
+    take: (caller, { socket }) => {
+      let share = perPrincipal === undefined ? connections.get(socket) : caller.principal.id
+      if (share === undefined) {
+        share = `connection ${count++}`
+        connections.set(socket, share)
+      }
       if (perPrincipal !== undefined && !connect(share, socket, perPrincipal.connections)) {
         meter.count('refusedShare')
-        return { reason: 'share', answer: overloaded(null, 'share', connectionRetrySeconds) }
+        return { reason: 'share', share, answer: overloaded(null, 'share', connectionRetrySeconds) }
       }
       // A request that exceeds its own limit takes no token from the common one.
       const wait = own?.take(share) || all?.take('') || 0
-      if (wait === 0) return undefined
+      if (wait === 0) return Object.assign({ share }, caller, { share })
       meter.count('refusedRate')
-      return { reason: 'rate', answer: overloaded(null, 'rate', wait) }
+      return { reason: 'rate', share, answer: overloaded(null, 'rate', wait) }
     },
     charge: (share, read) => {
       const requests = Math.max(wastedCharge.least, Math.ceil(read / wastedCharge.bytes))

@@ -12,10 +12,16 @@ export interface Gate {
    * Admits a task at once, or refuses it. Its caller waits for `entered` before the work, and calls `end` after it.
    *
    * @param share Key of the share that the task belongs to.
+   * @param taken Resolves when the reader has taken the answer: until then a large task keeps its slot in the lane, for at most three seconds. So
+   * nobody can hold many large answers in memory by not reading them.
    */
-  enter(share?: string): Running | { readonly refused: Crowded }
-  /** Runs a task when its turn comes. */
-  run<T>(task: (pass: Pass) => Soon<T>, share?: string): Soon<{ readonly value: T } | { readonly refused: Crowded }>
+  enter(share?: string, taken?: () => Promise<unknown>): Running | { readonly refused: Crowded }
+  /** Runs a task when its turn comes. The other parameters are those of `enter`. */
+  run<T>(
+    task: (pass: Pass) => Soon<T>,
+    share?: string,
+    taken?: () => Promise<unknown>,
+  ): Soon<{ readonly value: T } | { readonly refused: Crowded }>
   /** Number of tasks that run, and that wait, at the moment, including the lane of large ones. */
   readonly running: number
   readonly waiting: number
@@ -38,11 +44,6 @@ export interface Pass {
   turn(): Promise<void>
   /** Await it between pieces of a large content: resolves as `turn` does. */
   breath(): Promise<void>
-  /**
-   * Tells the gate how to learn when the reader has taken the answer: until then a large task keeps its slot in the lane, for at most three
-   * seconds. So nobody can hold many large answers in memory by not reading them.
-   */
-  until(taken: () => Promise<unknown>): void
 }
 
 /** A task from its admission to its end. */
@@ -94,13 +95,12 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
     }
   }
 
-  const enter: Gate['enter'] = (share = '') => {
+  const enter: Gate['enter'] = (share = '', taken) => {
     const first = places.take(share)
     if ('refused' in first) return first
     let claim: Claim = first
     let isLarge = false
     let ended = false
-    let taken: (() => Promise<unknown>) | undefined
 
     /** @param keep Whether the task keeps its slot until it has one in the lane: its content is in memory already. */
     const enterLane = async (keep: boolean): Promise<void> => {
@@ -122,9 +122,6 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
       room: () => enterLane(false).then(turn),
       turn: () => enterLane(true).then(turn),
       breath: turn,
-      until: (told) => {
-        taken = told
-      },
       end: () => {
         ended = true
         const { leave } = claim
@@ -136,8 +133,8 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
 
   return {
     enter,
-    run: (task, share) => {
-      const running = enter(share)
+    run: (task, share, taken) => {
+      const running = enter(share, taken)
       if ('refused' in running) return running
       const begin = () => finish(() => chain(task(running), (value) => ({ value })), running.end)
       return running.entered === undefined ? begin() : running.entered.then(begin)
@@ -208,17 +205,14 @@ function createPlaces({ concurrent, waiting }: PlaceCount, most: PlaceCount): Pl
   /** The shares with running or waiting claims, in the order of their turns. */
   const shares = new Map<string, Share>()
 
-  const toEnd = (key: string, share: Share): void => {
-    // One that is alone is there already: each change of a map costs memory.
+  /** Counts a claim that gets its slot (1), or releases it (-1). Its share goes to the end of the turns: shares that came while it ran go before it. */
+  const settle = (key: string, share: Share, claims: 1 | -1): void => {
+    count.taken += claims
+    share.running += claims
+    // One that is alone is there already, and will come again: each change of a map costs memory.
     if (shares.size === 1 && shares.has(key)) return
     shares.delete(key)
-    shares.set(key, share)
-  }
-
-  const enter = (key: string, share: Share): void => {
-    count.taken++
-    share.running++
-    toEnd(key, share)
+    if (share.running + (share.queue?.size ?? 0) > 0) shares.set(key, share)
   }
 
   const nextInTurn = (): readonly [string, Share] | undefined => {
@@ -234,7 +228,7 @@ function createPlaces({ concurrent, waiting }: PlaceCount, most: PlaceCount): Pl
       if (next === undefined || waiter === undefined) return
       count.waiting--
       next[1].queue?.delete(waiter)
-      enter(...next)
+      settle(...next, 1)
       waiter.admit?.()
       waiter.admit = undefined
     }
@@ -255,16 +249,11 @@ function createPlaces({ concurrent, waiting }: PlaceCount, most: PlaceCount): Pl
           if (share.running === 0 && share.queue.size === 0) shares.delete(key)
           return
         }
-        count.taken--
-        share.running--
-        // Shares that came while it ran go before it, too.
-        if (share.running + (share.queue?.size ?? 0) > 0) toEnd(key, share)
-        // One that is alone will come again.
-        else if (shares.size > 1) shares.delete(key)
+        settle(key, share, -1)
         if (count.waiting > 0) admit()
       }
       if (count.taken < concurrent && share.running < most.concurrent) {
-        enter(key, share)
+        settle(key, share, 1)
         return { entered: undefined, leave }
       }
       const queue = share.queue ?? new Set()

@@ -7,15 +7,16 @@ import { createGate } from '../admission/gate.ts'
 import { completeLimits, createRefusalAudit, type GivenLimits } from '../admission/limits.ts'
 import { alwaysCaller, type Caller } from '../auth/caller.ts'
 import type { AuthorizationOptions } from '../auth/claims.ts'
+import { claimedRevision } from '../protocol/envelope.ts'
 import { JsonError, parseJson } from '../protocol/json.ts'
-import { codes, failure } from '../protocol/messages.ts'
+import { codes, failure, isObject } from '../protocol/messages.ts'
 import { modern } from '../protocol/revisions.ts'
 import { localPrincipal, type ServeOptions } from '../serve.ts'
 import { createMeter, measureMeter } from '../telemetry/meter.ts'
 import { accepts, mediaFault, setArrival } from './guard.ts'
 import { createLegacyHttp } from './legacy.ts'
 import { createModernHttp } from './modern.ts'
-import { limitAnswer, refuse, replyJson } from './reply.ts'
+import { type Answer, limitsKey, refuse, replyJson } from './reply.ts'
 
 /** Options of MCP over HTTP, for any server that accepts the requests. */
 export interface EndpointOptions extends ServeOptions {
@@ -66,8 +67,11 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
     const read = readPermitted(request, response, caller, given)
     const message = read instanceof Promise ? await read : read
     if (message === undefined) return
-    const { post } = modernHttp.isModern(request, message.value) ? modernHttp : legacyHttp
-    await post(request, response, caller, message.value)
+    const { value } = message
+    // The body says that it is of this revision, or only the header (then the request is invalid).
+    const claims = isObject(value) && claimedRevision(value) !== undefined
+    const isModern = claims || request.headers['mcp-protocol-version'] === modern
+    await (isModern ? modernHttp : legacyHttp).post(request, response, caller, value)
   }
 
   const serveSessionMethod = async (request: IncomingMessage, response: ServerResponse, caller: Caller) => {
@@ -89,8 +93,13 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
       return void refuse(response, 405, 'The method is not allowed here.', { Allow: 'POST' })
     const media = mediaFault(request)
     if (media !== undefined) return void refuse(response, 415, media)
-    const bytes = given ?? bodyAtHand(request, limits.body)
-    if (bytes !== undefined)
+    // Most small bodies have arrived as a whole by now, which saves the iterator of `readBody`. Promises continue before the parser reports the
+    // end of a body, so its announced length tells.
+    const { readableLength: length, headers, complete } = request
+    const isWhole = length > 0 && (complete || Number(headers['content-length']) === length)
+    const isUnread = !request.destroyed && !request.readableDidRead
+    const bytes: unknown = given ?? (isUnread && isWhole && length <= limits.body ? request.read() : undefined)
+    if (bytes instanceof Uint8Array)
       return messageIn(bytes.length > limits.body ? { tooLong: bytes.length } : bytes, request, response, caller)
     setArrival(request, undefined)
     return readBody(request, limits.body).then((body) => messageIn(body, request, response, caller))
@@ -137,7 +146,7 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
     safely: (handle: Handle): Handle => {
       return async (request, response) => {
         response.on('error', ignoreError)
-        limitAnswer(response, limits)
+        ;(response as Answer)[limitsKey] = limits
         try {
           await handle(request, response)
         } catch (error) {
@@ -169,20 +178,6 @@ interface Message {
 
 /** The body of a request, or why there is none. `tooLong`: number of bytes read until it was known to be too long. */
 type Body = Uint8Array | { readonly tooLong: number } | 'aborted'
-
-/**
- * Returns the body of a request that has arrived as a whole, as most small ones have by now; undefined for every other. It saves the
- * iterator of {@link readBody}.
- */
-function bodyAtHand(request: IncomingMessage, limit: number): Uint8Array | undefined {
-  if (request.destroyed || request.readableDidRead) return undefined
-  const { readableLength: length } = request
-  if (length === 0 || length > limit) return undefined
-  // Promises continue before the parser reports the end of the body, so its announced length tells.
-  if (!request.complete && Number(request.headers['content-length']) !== length) return undefined
-  const bytes: unknown = request.read()
-  return bytes instanceof Uint8Array ? bytes : undefined
-}
 
 /** Reads the body of a request, up to `limit` bytes. It reads nothing after the limit. */
 async function readBody(request: IncomingMessage, limit: number): Promise<Body> {

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import { invalid } from '../../core/errors.ts'
 import type { Arrival } from '../../core/provider.ts'
 import { isLoopback } from '../../core/uri.ts'
+import { claimedRevision, envelopeFault } from '../protocol/envelope.ts'
 import { codes, type Request, type WireError } from '../protocol/messages.ts'
-import { modern } from '../protocol/revisions.ts'
 
 /** Returns why a request is refused by its headers alone; undefined when it is not. */
 export type Guard = (request: IncomingMessage) => { readonly status: 400 | 403; readonly message: string } | undefined
@@ -131,18 +131,17 @@ const named: Readonly<Record<string, string>> = {
 
 const versionHeader = 'MCP-Protocol-Version'
 
-/** Returns the error when the header names another version than the body, even if neither is served. A missing header is accepted here. */
-export function versionMismatch(request: IncomingMessage, claimed: unknown): WireError | undefined {
-  if (typeof claimed !== 'string' || valuesOf(request, versionHeader.toLowerCase()).length === 0) return undefined
-  return check(request, versionHeader, claimed)
-}
-
 /**
- * Returns what is wrong with the headers of a 2026-07-28 request: each must occur once and agree with the body, so that
+ * Returns what is wrong with the `_meta` and the headers of a 2026-07-28 request. Each header must occur once and agree with the body, so that
  * intermediaries can trust them.
  */
-export function headerFault(request: IncomingMessage, message: Request): WireError | undefined {
-  const fault = check(request, versionHeader, modern) ?? check(request, 'Mcp-Method', message.method)
+export function requestFault(request: IncomingMessage, message: Request): WireError | undefined {
+  const claimed = claimedRevision(message)
+  const version = check(request, versionHeader, claimed)
+  // Check the version first: a client of another version must learn that, regardless of other faults.
+  const isGiven = typeof claimed === 'string' && valuesOf(request, versionHeader.toLowerCase()).length > 0
+  const envelope = (isGiven ? version : undefined) ?? envelopeFault(message)
+  const fault = envelope ?? version ?? check(request, 'Mcp-Method', message.method)
   if (fault !== undefined) return fault
   const param = Object.hasOwn(named, message.method) ? named[message.method] : undefined
   const expected = param === undefined ? undefined : message.params?.[param]
@@ -152,7 +151,7 @@ export function headerFault(request: IncomingMessage, message: Request): WireErr
 function check(
   request: IncomingMessage,
   header: string,
-  expected: string,
+  expected: unknown,
   decode?: (value: string) => string | undefined,
 ): WireError | undefined {
   const values = valuesOf(request, header.toLowerCase())

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Cancellation, cancelRequest } from '../../core/call.ts'
 import { chain, type Soon } from '../../core/kit/chain.ts'
-import type { Arrival, Principal } from '../../core/provider.ts'
+import type { Principal } from '../../core/provider.ts'
 import { traceContextIn } from '../../core/trace.ts'
 import type { Crowded, Gate } from '../admission/gate.ts'
 import { countOverload, overloaded, statusOfOverload } from '../admission/overload.ts'
@@ -15,24 +15,19 @@ import {
   codes,
   failure,
   formOf,
-  isObject,
   type Request,
   type RequestId,
   type Response,
   type WireError,
 } from '../protocol/messages.ts'
-import { keyOfPrincipal } from '../protocol/method.ts'
-import { modern } from '../protocol/revisions.ts'
 import { openView, type ServedOptions } from '../serve.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import type { Sending } from './content/sending.ts'
-import { arrivalOf, headerFault, versionMismatch } from './guard.ts'
+import { arrivalOf, requestFault } from './guard.ts'
 import { type EventStream, offerLink, openEventStream, replyEmpty, replyJson, replyLong, taken } from './reply.ts'
 
 /** HTTP for 2026-07-28: every POST is independent. */
 export interface ModernHttp {
-  /** Whether a request is of this revision: its body says so, or only its header (then the request is invalid). */
-  isModern(request: IncomingMessage, body: unknown): boolean
   post(request: IncomingMessage, response: ServerResponse, caller: Caller, body: unknown): Soon<void>
   /** Ends the streams of changes, each with its result. */
   drain(): void
@@ -51,10 +46,9 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
   /** Answers a request with one answer, after its notifications. */
   const answer = async (
     message: Request,
-    { headers }: IncomingMessage,
+    request: IncomingMessage,
     response: ServerResponse,
     caller: Caller,
-    arrival: Arrival | undefined,
   ): Promise<void> => {
     // A disconnect cancels the request (2026-07-28, basic/patterns/cancellation).
     const cancellation: Cancellation = { isCancelled: false, onCancel: undefined }
@@ -66,22 +60,21 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
     const channel = opening instanceof Promise ? await opening : opening
     if (message.method === 'subscriptions/listen')
       return answerListening(message, response, caller, { channel, cancellation, closing, options })
-    const pass = immediate.has(message.method) ? undefined : gate.enter(caller.share)
+    const pass = immediate.has(message.method) ? undefined : gate.enter(caller.share, () => taken(response))
     if (pass !== undefined && 'refused' in pass) return refuseBusy(message, response, caller, pass.refused)
     // An answer becomes a stream of events only when a notification precedes it.
     let events = undefined as EventStream | undefined
     let answered: Response | undefined
     try {
       if (pass?.entered !== undefined) await pass.entered
-      pass?.until(() => taken(response))
       offerLink(response, message, caller.linkFor)
       const asked = channel.request(message, {
         pass,
         raw: true,
         sending: () => sendingTo(response, gate, caller, options),
         linkFor: caller.linkFor,
-        trace: traceContextIn(headers),
-        arrival,
+        trace: traceContextIn(request.headers),
+        arrival: arrivalOf(request),
         cancellation,
         onNotification: (notification) => {
           events ??= openEventStream(response)
@@ -90,10 +83,12 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
       })
       answered = asked instanceof Promise ? await asked : asked
       if (answered === undefined) return
-      if (formOf(answered) !== 'stream') {
+      const form = formOf(answered)
+      if (form !== 'stream') {
         if (events !== undefined) return endWith(events, answered)
-        const sent = replyAnswer(response, answered, pass?.breath)
-        return sent === undefined ? undefined : await sent
+        const { status, headers } = 'error' in answered ? headOf(answered) : ok
+        if (form === 'text') return replyJson(response, status, answered, headers)
+        return await replyLong(response, status, answered, headers, pass?.breath)
       }
     } finally {
       pass?.end()
@@ -105,11 +100,11 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
   const refuseBusy = (message: Request, response: ServerResponse, { principal }: Caller, reason: Crowded) => {
     const refused = overloaded(message.id, reason)
     countOverload(refused, { meter, onRefused: options.onRefused, principal, body: message })
-    return replyAnswer(response, refused)
+    const { status, headers } = headOf(refused)
+    return replyJson(response, status, refused, headers)
   }
 
   return {
-    isModern,
     post: (request, response, caller, body) => {
       const reject = (id: RequestId | null, error: WireError, status = 400) =>
         replyJson(response, status, failure(id, error))
@@ -127,12 +122,8 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
         }
         case 'request': {
           const { message } = inbound
-          // Check the version first: a client of another version must learn that, regardless of other faults.
-          const mismatch = versionMismatch(request, claimedRevision(message))
-          const fault = mismatch ?? envelopeFault(message) ?? headerFault(request, message)
-          return fault === undefined
-            ? answer(message, request, response, caller, arrivalOf(request))
-            : reject(message.id, fault)
+          const fault = requestFault(request, message)
+          return fault === undefined ? answer(message, request, response, caller) : reject(message.id, fault)
         }
       }
     },
@@ -144,10 +135,16 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
 /** The channels of the principals that asked lately (an LRU cache). */
 function createChannels(options: ServedOptions) {
   const channels = new Map<string, Soon<Channel>>()
+  /** The same text for principals with the same id, roles and scopes. Most callers have the same object in all requests. */
+  const keys = new WeakMap<Principal, string>()
   let latest: string | undefined
   return {
     of: (principal: Principal): Soon<Channel> => {
-      const key = keyOfPrincipal(principal)
+      let key = keys.get(principal)
+      if (key === undefined) {
+        key = JSON.stringify([principal.id, principal.roles, principal.scopes])
+        keys.set(principal, key)
+      }
       let channel = channels.get(key)
       if (channel === undefined) {
         if (channels.size >= maxChannels) evictOldest(channels)
@@ -217,18 +214,27 @@ function evictOldest(channels: Map<string, Soon<Channel>>): void {
   }
 }
 
-/** Returns the HTTP status of an error (2026-07-28, basic/transports): answers of methods have 200, including errors. */
-function statusOf(code: number): number {
-  switch (code) {
+interface Head {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const ok: Head = { status: 200 }
+
+/** Returns the HTTP status and headers of an error (2026-07-28, basic/transports): answers of methods have 200, including errors. */
+function headOf(answer: Response): Head {
+  const overload = statusOfOverload(answer)
+  if (overload !== undefined) return overload
+  switch ('error' in answer ? answer.error.code : undefined) {
     case codes.methodNotFound:
-      return 404
+      return { status: 404 }
     case codes.invalidRequest:
     case codes.missingCapability:
     case codes.unsupportedVersion:
     case codes.headerMismatch:
-      return 400
+      return { status: 400 }
     default:
-      return 200
+      return ok
   }
 }
 
@@ -237,11 +243,6 @@ function replyUnopened(response: ServerResponse, answer: Response): void {
   const { reason, of } = ('error' in answer ? answer.error.data : undefined) ?? {}
   const later = reason === 'too-many-subscriptions' && of !== 'subscription'
   replyJson(response, later ? 429 : 200, answer, later ? { 'Retry-After': '5' } : {})
-}
-
-function isModern(request: IncomingMessage, body: unknown): boolean {
-  const claims = isObject(body) && claimedRevision(body) !== undefined
-  return claims || request.headers['mcp-protocol-version'] === modern
 }
 
 /** Ends a stream with an answer. */
@@ -276,18 +277,8 @@ async function sendStreamed(
   answer: Response,
   stream: EventStream | undefined,
 ): Promise<void> {
-  if (stream === undefined) return replyAnswer(response, answer)
+  if (stream === undefined) return replyLong(response, 200, answer)
   const { collected } = await import('./content/sending.ts')
   stream.send(await collected(answer))
   stream.end()
-}
-
-function replyAnswer(
-  response: ServerResponse,
-  answer: Response,
-  breath?: () => Promise<void>,
-): Promise<void> | undefined {
-  if ('result' in answer) return replyLong(response, 200, answer, undefined, breath)
-  const { status = statusOf(answer.error.code), headers } = statusOfOverload(answer) ?? {}
-  return replyLong(response, status, answer, headers, breath)
 }

@@ -3,8 +3,9 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { Arrival } from '../../core/provider.ts'
+import type { Meter } from '../telemetry/meter.ts'
 import { setArrival } from './guard.ts'
-import { isTaken, taken } from './reply.ts'
+import { taken } from './reply.ts'
 
 /** Maximum number of requests on one connection that wait for earlier answers. Beyond it, the connection is not read. */
 const maxWaiting = 16
@@ -21,13 +22,10 @@ const maxRestMs = 100
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
-/** Callbacks for the first request of a connection, and for connections on which too many requests wait. */
-export interface PipelineEvents {
+/** The counters of a pipeline, and callbacks for the first request of a connection and for those that get no answer. */
+export interface PipelineOptions {
+  readonly meter: Meter
   readonly onFirst?: (socket: Socket) => void
-  /** The connection is not read for now. */
-  readonly onPause: () => void
-  /** The connection was cut. */
-  readonly onCut: () => void
   /** The connection has ended, and this number of its requests will get no answer. */
   readonly onLeft: (socket: Socket, requests: number) => void
 }
@@ -55,7 +53,7 @@ export interface Pipeline {
  *
  * @param handle Must not reject.
  */
-export function inTurn(handle: Handle, { onFirst, onPause, onCut, onLeft }: PipelineEvents): Pipeline {
+export function inTurn(handle: Handle, { meter, onFirst, onLeft }: PipelineOptions): Pipeline {
   const lines = new WeakMap<Duplex, Line>()
   /** The lines of connections that were paused, and have not waited for all of their answers since. */
   const pressing = new Set<Line>()
@@ -113,7 +111,7 @@ export function inTurn(handle: Handle, { onFirst, onPause, onCut, onLeft }: Pipe
       const begun = performance.now()
       line.answering = next[1]
       await handle(...next)
-      if (!isTaken(next[1])) await taken(next[1])
+      if (!next[1].writableFinished) await taken(next[1])
       line.answering = undefined
       if (line.waiting.length > 0) await turn()
       if (pressing.has(line)) await sleep(pressing.size * Math.min(restTimes * (performance.now() - begun), maxRestMs))
@@ -123,13 +121,14 @@ export function inTurn(handle: Handle, { onFirst, onPause, onCut, onLeft }: Pipe
   }
 
   const take: Pipeline['take'] = (request, response) => {
+    meter.count('requests')
     const { socket } = request
     // The request was in the same chunk as one that closed the connection.
     if (socket.destroyed) return
     const line = lines.get(socket) ?? begin(socket)
     const { length } = line.waiting
     if (length >= maxRead || (length >= maxWaiting && inAll >= maxWaitingInAll)) {
-      onCut()
+      meter.count('cutPipelines')
       return void socket.destroy()
     }
     line.waiting.push([request, response])
@@ -141,7 +140,7 @@ export function inTurn(handle: Handle, { onFirst, onPause, onCut, onLeft }: Pipe
       line.paused = true
       pressing.add(line)
       socket.pause()
-      onPause()
+      meter.count('pausedPipelines')
     }
   }
 

@@ -27,14 +27,9 @@ const noLimits: AnswerLimits = { answer: Number.POSITIVE_INFINITY, slow: 60_000 
  * Facts about an answer, under keys of ours on the response. A response is short-lived: entries of a `WeakMap` would cost the collector of
  * garbage more than all else that is done with them.
  */
-const limitsKey = Symbol('limits')
+export const limitsKey = Symbol('limits')
 const linkKey = Symbol('link')
-type Answer = ServerResponse & { [limitsKey]?: AnswerLimits; [linkKey]?: () => ContentLink | undefined }
-
-/** Sets the limits of an answer, before it is sent. */
-export function limitAnswer(response: ServerResponse, own: AnswerLimits): void {
-  ;(response as Answer)[limitsKey] = own
-}
+export type Answer = ServerResponse & { [limitsKey]?: AnswerLimits; [linkKey]?: () => ContentLink | undefined }
 
 /**
  * Offers a link to what is read, in the error that replaces the answer if it is longer than the limit. A part of a resource has no
@@ -50,15 +45,10 @@ export function offerLink(
     (response as Answer)[linkKey] = () => linkFor(uri)
 }
 
-/** Whether an answer is sent and its reader has taken it, or is gone. */
-export function isTaken(response: ServerResponse): boolean {
-  return response.writableFinished || response.destroyed
-}
-
 /** Resolves when an answer is sent and its reader has taken it, or is gone. Never rejects. */
 export function taken(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
-    if (isTaken(response)) return resolve()
+    if (response.writableFinished || response.destroyed) return resolve()
     response.once('finish', resolve).once('close', resolve)
   })
 }

@@ -177,12 +177,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     })
 
   const room = createRoom(limits, addresses.of)
-  const { take, answering } = inTurn(handle, {
-    onFirst: room.asked,
-    onPause: () => meter.count('pausedPipelines'),
-    onCut: () => meter.count('cutPipelines'),
-    onLeft: addresses.waste,
-  })
+  const { take, answering } = inTurn(handle, { meter, onFirst: room.asked, onLeft: addresses.waste })
 
   const server = createServer(
     {
@@ -190,10 +185,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
       ...deadlinesOf(limits),
       keepAliveTimeout: 10_000,
     },
-    (request, response) => {
-      meter.count('requests')
-      take(request, response)
-    },
+    take,
   )
   // The margin serves connections that are being refused.
   server.maxConnections = limits.connections + 128

@@ -1,6 +1,6 @@
 import { withSignalOf } from '../../core/call.ts'
 import { invalid, isResourceError, notFound } from '../../core/errors.ts'
-import { attempt, soonOf } from '../../core/kit/chain.ts'
+import { rescue, soonOf } from '../../core/kit/chain.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { metaKeys } from '../../core/meta.ts'
@@ -127,7 +127,7 @@ const readMethod: Method = (call) => {
     })
   const options = large === undefined ? { room, arrival } : { room, arrival, large }
   const forms = { streams: sending !== undefined, bytes: raw }
-  return attempt(
+  return rescue(
     () => soonOf(view, view.read)(uri, withSignalOf(call, options)),
     (result) => {
       const isTruncated = result.contents[0]?.meta?.[metaKeys.truncated] === true

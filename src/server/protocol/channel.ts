@@ -6,9 +6,9 @@ import {
   type Timed,
   WithLateSignal,
 } from '../../core/call.ts'
-import { chain, rescue, type Soon } from '../../core/kit/chain.ts'
+import { rescue, type Soon } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
-import { hasTelemetry, type TraceContext, traceContextIn } from '../../core/trace.ts'
+import { type TraceContext, telemetry, traceContextIn } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
 import type { Pass } from '../admission/gate.ts'
 import type { LinkFor } from '../auth/caller.ts'
@@ -117,14 +117,6 @@ interface ChannelOptions {
   readonly retell?: () => void
 }
 
-/** A request that has begun, and how it is cancelled. */
-interface InFlight {
-  readonly signal: AbortSignal | undefined
-  readonly cancellation: Cancellation | undefined
-  readonly abort: LateAbort
-  readonly running: { ended: boolean }
-}
-
 /** Methods that can take long. With a progress token, their requests send progress notifications. */
 const lengthy = new Set([
   ...['resources/list', 'resources/read', 'resources/directory/read'],
@@ -134,7 +126,7 @@ const lengthy = new Set([
 /** Methods that 2026-07-28 has removed: in that revision they do not exist, even if older clients have them. */
 const legacyOnly = new Set(['resources/subscribe', 'resources/unsubscribe', 'logging/setLevel'])
 
-const freePass: Pass = { room: async () => {}, turn: async () => {}, breath: async () => {}, until: () => {} }
+const freePass: Pass = { room: async () => {}, turn: async () => {}, breath: async () => {} }
 
 const timedOut: WireError = {
   code: codes.internal,
@@ -198,13 +190,13 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       id,
       result: completeResult(name, result, spoken, served.server),
     })
-    const work = (): Soon<Response> => {
+    const work = (): Soon<Result> => {
       const asked = { params, revision: spoken, client, view: viewOf === undefined ? view : viewOf(client) }
       const means = { pass, arrival, raw, sending, linkFor, notify, log: sendLog }
       const call: Call = Object.assign(new WithLateSignal(abort), asked, means)
       const parent = traceContextIn(meta) ?? trace
-      if (parent === undefined && !hasTelemetry()) return chain(method(call), done)
-      return tracedRequest(message, { revision: spoken, parent }, () => method(call)).then(done)
+      if (parent === undefined && telemetry === undefined) return method(call)
+      return tracedRequest(message, { revision: spoken, parent }, () => method(call))
     }
     const failed = (error: unknown): Response => {
       if (abort.aborted) {
@@ -217,35 +209,29 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       return failure(id, wireError(error, spoken, uri, log))
     }
     const waiting = opening && whenWorkable(opening, name)
-    if (waiting === undefined) return rescue(work, failed)
+    if (waiting === undefined) return rescue(work, done, failed)
     // If the request has ended meanwhile, nobody gets this answer.
-    return waiting.then(() => (abort.aborted ? failure(id, timedOut) : work())).catch(failed)
+    return waiting.then(() => (abort.aborted ? failure(id, timedOut) : rescue(work, done, failed)), failed)
   }
 
   const request: Channel['request'] = (message, options = {}) => {
     const { signal, cancellation, onNotification } = options
     if (signal?.aborted || cancellation?.isCancelled) return undefined
     const abort = new LateAbort()
-    const running = { ended: false }
+    let hasEnded = false
     const notify = (notification: Notification) => {
-      if (!running.ended) onNotification?.(notification)
+      if (!hasEnded) onNotification?.(notification)
     }
     const answer = run(message, abort, notify, options)
-    if (answer instanceof Promise) return whenAnswered(answer, message, { signal, cancellation, abort, running })
-    running.ended = true
-    return egress(answer, message)
-  }
-
-  /** Resolves to the first answer: of the method, the time-out or the cancellation. */
-  const whenAnswered = (
-    answer: Promise<Response>,
-    message: Request,
-    { signal, cancellation, abort, running }: InFlight,
-  ): Promise<Response | undefined> =>
-    new Promise((resolve) => {
+    if (!(answer instanceof Promise)) {
+      hasEnded = true
+      return egress(answer, message)
+    }
+    // The first answer counts: of the method, the time-out or the cancellation.
+    return new Promise((resolve) => {
       const end = (response: Response | undefined) => {
-        if (running.ended) return
-        running.ended = true
+        if (hasEnded) return
+        hasEnded = true
         inFlight.end(mine)
         signal?.removeEventListener('abort', cancel)
         if (cancellation !== undefined) cancellation.onCancel = undefined
@@ -266,6 +252,7 @@ export function openChannel(served: Served, options: ChannelOptions): Channel {
       inFlight.begin(mine)
       void answer.then(end)
     })
+  }
 
   return {
     request,

@@ -154,14 +154,13 @@ export function createConnection(
       return answerListening(channel, request, cancellation, options)
     const { onNotification, deliver, taken, linkFor, raw = false, trace, arrival } = options
     const ask = (pass?: Pass): Soon<Response | undefined> => {
-      if (taken !== undefined) pass?.until(taken)
       const answer = channel.request(request, { cancellation, onNotification, pass, raw, linkFor, trace, arrival })
       return chain(answer, (response) =>
         response === undefined || deliver === undefined ? response : chain(deliver(response), () => undefined),
       )
     }
     if (immediate.has(request.method)) return ask()
-    return chain(gate.run(ask, server.share), (ran) =>
+    return chain(gate.run(ask, server.share, taken), (ran) =>
       'refused' in ran ? overloaded(request.id, ran.refused) : ran.value,
     )
   }

@@ -25,27 +25,14 @@ export function parseJson(bytes: Uint8Array): unknown {
     throw new JsonError('The message is not valid UTF-8.')
   }
   if (text.charCodeAt(0) === 0xfeff) throw new JsonError('The message begins with a byte order mark.')
-  const { isTooDeep, members } = scan(text)
-  if (isTooDeep) throw new JsonError(`The message is more than ${maxDepth} levels deep.`)
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    throw new JsonError('The message is not valid JSON.')
-  }
-  if (membersIn(value) !== members) throw new JsonError('The message names a member twice.')
-  return value
-}
-
-/** Checks the depth before the parse, which would accept any, and counts the members of all objects: each has one colon outside of strings. */
-function scan(text: string): { readonly isTooDeep: boolean; readonly members: number } {
+  // Check the depth before the parse, which would accept any, and count the members of all objects: each has one colon outside of strings.
   let depth = 0
   let members = 0
   for (let i = 0; i < text.length; i++) {
     switch (text.charCodeAt(i)) {
       case 0x7b: // {
       case 0x5b: // [
-        if (++depth > maxDepth) return { isTooDeep: true, members }
+        if (++depth > maxDepth) throw new JsonError(`The message is more than ${maxDepth} levels deep.`)
         break
       case 0x7d: // }
       case 0x5d: // ]
@@ -62,7 +49,14 @@ function scan(text: string): { readonly isTooDeep: boolean; readonly members: nu
       }
     }
   }
-  return { isTooDeep: false, members }
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new JsonError('The message is not valid JSON.')
+  }
+  if (membersIn(value) !== members) throw new JsonError('The message names a member twice.')
+  return value
 }
 
 function endOfString(text: string, start: number): number {
@@ -146,12 +140,11 @@ export function encodeJson(message: unknown, limit = Number.POSITIVE_INFINITY): 
 }
 
 /**
- * Formats one message as JSON. U+0085, U+2028 and U+2029 are escaped: some line readers take them for line ends.
+ * Formats one message as JSON, the objects of a {@link JsonText} too. U+0085, U+2028 and U+2029 are escaped: some line readers take them for line ends.
  *
  * @throws ResourceError `too-large` when it would be longer than `limit` bytes.
  */
 export function formatJson(message: unknown, limit = Number.POSITIVE_INFINITY): string {
-  if (holdsJsonText(message)) return encodeJson(message, limit).toString()
   let json = JSON.stringify(message)
   if (json.length <= limit) json = escapeLineEnds(json)
   // Without a look at each character where no text of this length could be too long.

@@ -2,7 +2,7 @@ import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { ContentLink } from '../auth/caller.ts'
 import { encodeJson, encodeJsonInPieces, formatJson, formatLine } from './json.ts'
-import { base64Length, bytesOfBlob, isBlobStream } from './json-parts.ts'
+import { base64Length, bytesOfBlob, isBlobStream, isJsonText } from './json-parts.ts'
 import { modern, type Revision } from './revisions.ts'
 
 export type RequestId = string | number
@@ -121,10 +121,14 @@ export function formatUnwritten(message: unknown, error: unknown, linkOf?: LinkO
   return formatJson(unwritten(message, error, linkOf))
 }
 
-/** Returns how a message is written: in `pieces` if it has a long content, as a `stream` if its content is read while it is sent. */
-export function formOf(message: unknown): 'text' | 'pieces' | 'stream' {
-  if (!isObject(message) || !isObject(message.result) || !Array.isArray(message.result.contents)) return 'text'
-  const { contents } = message.result
+/**
+ * Returns how a message is written: in `pieces` if it has a long content, as a `stream` if its content is read while it is sent, as `bytes` if
+ * most of it is JSON already.
+ */
+export function formOf(message: unknown): 'text' | 'bytes' | 'pieces' | 'stream' {
+  if (!isObject(message) || !isObject(message.result)) return 'text'
+  const { contents, resources } = message.result
+  if (!Array.isArray(contents)) return isJsonText(resources) ? 'bytes' : 'text'
   if (isBlobStream(contents[0]?.blob)) return 'stream'
   return contents.some(isLong) ? 'pieces' : 'text'
 }

@@ -210,13 +210,3 @@ export function createGiven({
     note: (client) => profileOf(client).note,
   }
 }
-
-/** Cache of the keys of principals, which are the same objects for all requests of most callers. */
-const keys = new WeakMap<Principal, string>()
-
-/** Returns a text that is the same for principals with the same id, roles and scopes. */
-export function keyOfPrincipal(principal: Principal): string {
-  const key = keys.get(principal) ?? JSON.stringify([principal.id, principal.roles, principal.scopes])
-  keys.set(principal, key)
-  return key
-}

@@ -128,7 +128,8 @@ export function readToWire(
 ): Soon<Wire> {
   if (forms.streams !== true && result.contents.some((content) => 'stream' in content))
     return collectAll(result).then((whole) => readToWire(whole, revision, turn, forms))
-  const contents = result.contents.map((content) => contentToWire(content, revision, forms))
+  const contents: Wire[] = []
+  for (const content of result.contents) contents.push(contentToWire(content, revision, forms))
   const wire = { contents, ...cached(result.cache, revision) }
   // Formatting it as JSON, which follows, blocks all other requests.
   return contents.some(isLong) ? turn().then(() => wire) : wire

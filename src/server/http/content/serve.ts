@@ -88,11 +88,12 @@ export function createContentServer(
     const read: ReadFor = async (place, options) => {
       const waiting = followFor(gone.signal, limits.timeout)
       try {
-        const ran = await gate.run((pass) => {
+        const ran = await gate.run(
+          ({ room }) => seen.read(place, { ...options, signal: waiting.signal, room }),
+          caller.share,
           // A part is followed by others, so it does not keep its slot until it is taken.
-          if (place === uri) pass.until(() => taken(response))
-          return seen.read(place, { ...options, signal: waiting.signal, room: pass.room })
-        }, caller.share)
+          place === uri ? () => taken(response) : undefined,
+        )
         if ('refused' in ran) throw new Refused(ran.refused)
         return ran.value
       } finally {
