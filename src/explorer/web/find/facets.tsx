@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Resource } from '../../../core/view.ts'
-import { type Option, Select } from '../shell/fields.tsx'
+import { Button, type Option, Select } from '../shell/fields.tsx'
 import { type Change, go, place } from '../state/place.ts'
 import { connected } from '../state/session.ts'
 import { shown } from '../words/texts.ts'
@@ -64,11 +64,7 @@ export function Facets({ mimes }: { readonly mimes: readonly string[] }) {
             ['365d', t('year')],
           ]}
         />
-        {count === 0 ? null : (
-          <button type="button" class="button" onClick={() => go(none)}>
-            {t('clear')}
-          </button>
-        )}
+        {count === 0 ? null : <Button name={t('clear')} onClick={() => go(none)} />}
       </div>
     </details>
   )

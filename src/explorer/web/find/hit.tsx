@@ -7,6 +7,7 @@ import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
 import { languageOf, mediaTypeOf } from '../preview/model/kind.ts'
 import { matchesIn } from '../preview/model/lines.ts'
+import { Button } from '../shell/fields.tsx'
 import { iconOf, Shape } from '../shell/icons.tsx'
 import { crumbsOf } from '../state/browse.ts'
 import { linkTo, peek, place } from '../state/place.ts'
@@ -36,16 +37,13 @@ export function Group({ group: { document, hits } }: { readonly group: HitGroup 
           </span>
         )}
         <span class="group-count">{hits.length}</span>
-        <button
-          type="button"
-          class="button button-icon"
+        <Button
+          name={picked ? t('unpick') : t('pick')}
+          icon={picked ? 'tick' : 'basket'}
+          class="button-icon"
           aria-pressed={picked}
-          aria-label={picked ? t('unpick') : t('pick')}
-          title={picked ? t('unpick') : t('pick')}
           onClick={() => toggle(resourceOf(best))}
-        >
-          <Shape name={picked ? 'tick' : 'basket'} />
-        </button>
+        />
       </div>
       <p class="group-facts">
         <bdi class="group-path" title={shown(document)}>

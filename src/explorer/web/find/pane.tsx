@@ -1,5 +1,6 @@
 import './find.css'
 import { useEffect } from 'preact/hooks'
+import { Button } from '../shell/fields.tsx'
 import { loadTemplates, prompts, templates } from '../state/known.ts'
 import { followPrompts } from '../state/live.ts'
 import { go, linkTo, place } from '../state/place.ts'
@@ -54,10 +55,7 @@ function PromptsPane() {
     <section class="find" aria-label={t('prompts')} aria-busy={isLoading}>
       {state !== 'failed' ? null : (
         <p class="find-note find-bad">
-          {reasonOf(error)}{' '}
-          <button type="button" class="button" onClick={() => void followPrompts()}>
-            {t('retry')}
-          </button>
+          {reasonOf(error)} <Button name={t('retry')} onClick={() => void followPrompts()} />
         </p>
       )}
       {prompt === undefined ? (
@@ -105,10 +103,7 @@ function TemplatesPane() {
     <section class="find" aria-label={t('templates')} aria-busy={state === 'loading'}>
       {state === 'failed' ? (
         <p class="find-note find-bad">
-          {reasonOf(error)}{' '}
-          <button type="button" class="button" onClick={() => void loadTemplates()}>
-            {t('retry')}
-          </button>
+          {reasonOf(error)} <Button name={t('retry')} onClick={() => void loadTemplates()} />
         </p>
       ) : null}
       {template === undefined ? (
@@ -206,19 +201,14 @@ function TemplateForm({ template }: { readonly template: ResourceTemplate }) {
       </p>
       {missing.length === 0 ? null : <p class="find-hint">{t('incomplete', { names: missing.join(', ') })}</p>}
       <p class="template-acts">
-        <button type="submit" class="button button-main" disabled={missing.length > 0 || uri === undefined}>
-          {t('open')}
-        </button>
-        <button
-          type="button"
-          class="button"
+        <Button name={t('open')} type="submit" class="button-main" disabled={missing.length > 0 || uri === undefined} />
+        <Button
+          name={isCopied.value ? t('copied') : t('copyUri')}
           disabled={missing.length > 0 || uri === undefined}
           onClick={async () => {
             isCopied.value = uri !== undefined && (await copy(uri))
           }}
-        >
-          {isCopied.value ? t('copied') : t('copyUri')}
-        </button>
+        />
       </p>
     </form>
   )

@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { SearchStatus } from '../../../core/found.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
+import { Button } from '../shell/fields.tsx'
 import { iconOf, Shape } from '../shell/icons.tsx'
 import { announce, copy } from '../state/announce.ts'
 import { browse, healed, treeState } from '../state/browse.ts'
@@ -169,17 +170,14 @@ function AddHost() {
         <div class="home-hosts">
           <div class="home-tabs" role="group" aria-labelledby="add-host">
             {ways.map(({ host }, index) => (
-              <button
+              <Button
                 key={host}
-                type="button"
-                class="button"
+                name={host === '*' ? t('other') : host}
                 aria-pressed={index === chosen.value}
                 onClick={() => {
                   chosen.value = index
                 }}
-              >
-                {host === '*' ? t('other') : host}
-              </button>
+              />
             ))}
           </div>
           {way === undefined ? null : (
@@ -199,9 +197,7 @@ function Command({ text }: { readonly text: string }) {
   return (
     <div class="home-command">
       <pre>{text}</pre>
-      <button type="button" class="button" onClick={() => void say()}>
-        {t('copy')}
-      </button>
+      <Button name={t('copy')} onClick={() => void say()} />
     </div>
   )
 }

@@ -4,6 +4,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { Resource } from '../../../core/view.ts'
 import { find } from '../find/finder.ts'
 import { groupsOf, resourceOf } from '../find/hit.tsx'
+import { Button } from '../shell/fields.tsx'
 import { loadNames, loadTemplates, names, places, prompts, templates } from '../state/known.ts'
 import { followPrompts } from '../state/live.ts'
 import { connected } from '../state/session.ts'
@@ -237,9 +238,7 @@ function Help() {
         <span>{t('single')}</span>
       </label>
       <p class="palette-note">{t('singleHint')}</p>
-      <button type="button" class="button button-main" onClick={close}>
-        {t('close')}
-      </button>
+      <Button name={t('close')} class="button-main" onClick={close} />
     </dialog>
   )
 }

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { lastSegment } from '../../../client/wire.ts'
 import type { ResourceContent } from '../../../core/view.ts'
+import { Button } from '../shell/fields.tsx'
 import { lazily } from '../shell/panes.tsx'
 import { go, linkTo, place } from '../state/place.ts'
 import { shown } from '../words/texts.ts'
@@ -81,11 +82,7 @@ function One({ reader, reading, content, parts }: OneProps) {
           ) : null}
           {showsText ? <Toggle name={t('find')} state={isFinding} /> : null}
           {showsText ? <WrapSwitch /> : null}
-          {isText ? (
-            <button type="button" class="button" onClick={() => void copyText(text)}>
-              {t('copyText')}
-            </button>
-          ) : null}
+          {isText ? <Button name={t('copyText')} onClick={() => void copyText(text)} /> : null}
         </div>
       ) : null}
       <div class={`preview-content ${reader.standing.value.isGone === true ? 'grey' : ''}`}>
@@ -183,11 +180,7 @@ function WrapSwitch() {
   const toggle = () => {
     wraps.value = !wraps.value
   }
-  return (
-    <button type="button" class="button" aria-pressed={wraps.value} onClick={toggle}>
-      {t('wrap')}
-    </button>
-  )
+  return <Button name={t('wrap')} aria-pressed={wraps.value} onClick={toggle} />
 }
 
 /** Returns text or bytes. Bytes that are declared as text are text if they are valid UTF-8. */

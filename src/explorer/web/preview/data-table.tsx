@@ -1,6 +1,7 @@
 import './data.css'
 import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
+import { Button } from '../shell/fields.tsx'
 import { formatNumber, langOf, shown } from '../words/texts.ts'
 import { copyText, VirtualRows } from './controls.tsx'
 import { maxColumns } from './model/bounds.ts'
@@ -70,9 +71,7 @@ export function DataTable({ rows, children }: Props) {
         {children}
         <span class="spring" />
         <bdi class="cell-value">{shown((at(cell.row)[cell.column] ?? '').slice(0, 500))}</bdi>
-        <button type="button" class="button" onClick={() => void copyText(at(cell.row)[cell.column] ?? '')}>
-          {t('copyCell')}
-        </button>
+        <Button name={t('copyCell')} onClick={() => void copyText(at(cell.row)[cell.column] ?? '')} />
       </div>
       {wholeWidth > width ? <p class="preview-banner">{t('shortened')}</p> : null}
       <VirtualRows

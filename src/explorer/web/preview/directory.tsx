@@ -4,6 +4,7 @@ import { defined } from '../../../core/kit/object.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { Readme } from '../home/readme.tsx'
 import { insideOf } from '../home/survey.ts'
+import { Button } from '../shell/fields.tsx'
 import { Shape as Icon, iconOf } from '../shell/icons.tsx'
 import { healed } from '../state/browse.ts'
 import { knownOf, remember } from '../state/known.ts'
@@ -58,9 +59,11 @@ export function Directory({ uri }: { readonly uri: string }) {
       <p class="preview-note">
         {next === undefined ? inside : t('entriesMore', { count: items.length })}{' '}
         {next === undefined ? null : (
-          <button type="button" class="button" disabled={isBusy} onClick={more}>
-            {t(isBusy ? 'showingMore' : error === undefined ? 'showMore' : 'moreFailed')}
-          </button>
+          <Button
+            name={t(isBusy ? 'showingMore' : error === undefined ? 'showMore' : 'moreFailed')}
+            disabled={isBusy}
+            onClick={more}
+          />
         )}
       </p>
       <VirtualRows

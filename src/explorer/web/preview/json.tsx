@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'preact/hooks'
 import { parseFound } from '../../../core/found.ts'
 import { isObject } from '../../../core/kit/object.ts'
+import { Button } from '../shell/fields.tsx'
 import { lazily } from '../shell/panes.tsx'
 import { Choice, copyText, VirtualRows } from './controls.tsx'
 import { DataTable } from './data-table.tsx'
@@ -134,20 +135,12 @@ function JsonTree({ value }: { readonly value: unknown }) {
   return (
     <div class="json">
       <div class="preview-bar thin" role="toolbar" aria-label={t('tree')}>
-        <button type="button" class="button" onClick={() => setAll(true)}>
-          {t('expandAll')}
-        </button>
-        <button type="button" class="button" onClick={() => setAll(false)}>
-          {t('collapseAll')}
-        </button>
+        <Button name={t('expandAll')} onClick={() => setAll(true)} />
+        <Button name={t('collapseAll')} onClick={() => setAll(false)} />
         <code class="pointer">{shown(row?.pointer ?? '')}</code>
         <span class="spring" />
-        <button type="button" class="button" onClick={() => void copyText(row?.pointer ?? '')}>
-          {t('copyPointer')}
-        </button>
-        <button type="button" class="button" onClick={() => void copyText(textAt(value, row?.pointer ?? ''))}>
-          {t('copyValue')}
-        </button>
+        <Button name={t('copyPointer')} onClick={() => void copyText(row?.pointer ?? '')} />
+        <Button name={t('copyValue')} onClick={() => void copyText(textAt(value, row?.pointer ?? ''))} />
       </div>
       {rows.length >= maxShown ? <p class="preview-banner">{t('shortened')}</p> : null}
       <VirtualRows

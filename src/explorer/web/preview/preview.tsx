@@ -5,6 +5,7 @@ import { lastSegment } from '../../../client/wire.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { isPicked, markOf, pick } from '../basket/picked.ts'
 import { hasSingleKeys } from '../palette/keys.ts'
+import { Button } from '../shell/fields.tsx'
 import { announce } from '../state/announce.ts'
 import { crumbsOf } from '../state/browse.ts'
 import { canDownload } from '../state/browser.ts'
@@ -105,16 +106,10 @@ function Head({ reader }: { readonly reader: Reader }) {
       {own?.size === undefined ? null : <span class="chip plain">{formatSize(own.size)}</span>}
       <div class="preview-actions" role="toolbar" aria-label={t('view')}>
         {isFolder && barren.value === uri ? null : <PickButton picked={picked} isFolder={isFolder} />}
-        <button type="button" class="button button-quiet" aria-pressed={isDetailed.value} onClick={toggleDetails}>
-          {t('details')}
-        </button>
-        <button type="button" class="button button-quiet" onClick={() => void copyText(uri)}>
-          {t('copyUri')}
-        </button>
+        <Button name={t('details')} class="button-quiet" aria-pressed={isDetailed.value} onClick={toggleDetails} />
+        <Button name={t('copyUri')} class="button-quiet" onClick={() => void copyText(uri)} />
         {isReady && canDownload() ? (
-          <button type="button" class="button button-quiet" onClick={() => void saveContent(reader)}>
-            {t('download')}
-          </button>
+          <Button name={t('download')} class="button-quiet" onClick={() => void saveContent(reader)} />
         ) : null}
         <a class="button button-quiet" href={linkTo({ view: 'tree', uri: bare(uri), source: undefined })}>
           {t('showInTree')}
@@ -137,14 +132,12 @@ function PickButton({ picked, isFolder }: PickButtonProps) {
   const folder: Resource = { ...picked, mimeType: directoryMimeType }
   const label = isFolder ? (isIn ? 'basketRemoveAll' : 'basketAddAll') : isIn ? 'basketRemove' : 'basketAdd'
   return (
-    <button
-      type="button"
-      class={isIn ? 'button' : 'button button-main'}
+    <Button
+      name={t(label)}
+      class={isIn ? '' : 'button-main'}
       aria-pressed={isIn}
       onClick={() => pick(isFolder ? folder : picked)}
-    >
-      {t(label)}
-    </button>
+    />
   )
 }
 

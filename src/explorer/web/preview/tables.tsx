@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { isObject } from '../../../core/kit/object.ts'
+import { Button } from '../shell/fields.tsx'
 import { lazily } from '../shell/panes.tsx'
 import { stepBack } from '../state/browser.ts'
 import { linkTo } from '../state/place.ts'
@@ -106,11 +107,7 @@ export function DatabaseRows({ value, uri }: Props) {
       ) : value.more === true ? (
         <span>{t('rowsMore')}</span>
       ) : null}
-      {parameterOf(uri, 'after') === undefined ? null : (
-        <button type="button" class="button" onClick={stepBack}>
-          {t('previousItem')}
-        </button>
-      )}
+      {parameterOf(uri, 'after') === undefined ? null : <Button name={t('previousItem')} onClick={stepBack} />}
     </DataTable>
   )
 }

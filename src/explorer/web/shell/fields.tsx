@@ -1,3 +1,26 @@
+import type { ButtonHTMLAttributes } from 'preact'
+import { type IconName, Shape } from './icons.tsx'
+
+interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'class' | 'name' | 'ref'> {
+  /** Its text. With an icon or a sign, its name for screen readers and its tooltip. */
+  readonly name: string
+  readonly icon?: IconName
+  readonly sign?: string
+  /** Further classes. */
+  readonly class?: string
+}
+
+/** A button that shows its name, an icon or a sign. */
+export function Button({ name, icon, sign, class: more = '', ...attributes }: ButtonProps) {
+  const shown = icon === undefined ? sign : <Shape name={icon} />
+  const hints = shown === undefined ? {} : { 'aria-label': name, title: name }
+  return (
+    <button type="button" class={`button ${more}`.trimEnd()} {...hints} {...attributes}>
+      {shown ?? name}
+    </button>
+  )
+}
+
 /** A choice of a field: its value, its name for people, and the language of the name if it is another one. */
 export type Option<T extends string> = readonly [value: T, name: string, lang?: string]
 

@@ -6,7 +6,7 @@ import { go, linkTo, type Place, peek, place } from '../state/place.ts'
 import { remember, type Theme, theme } from '../state/remembered.ts'
 import { connected, liveness } from '../state/session.ts'
 import { formatNumber, type Language, language, shown } from '../words/texts.ts'
-import { type Option, Select } from './fields.tsx'
+import { Button, type Option, Select } from './fields.tsx'
 import { Shape } from './icons.tsx'
 import { t } from './words.ts'
 
@@ -24,9 +24,7 @@ export function Header() {
         <span class="top-lost" title={t('lost')}>
           <Shape name="warn" />
           {t('lostShort')}
-          <button type="button" class="button" onClick={() => connected().changes?.retry()}>
-            {t('tryNow')}
-          </button>
+          <Button name={t('tryNow')} onClick={() => connected().changes?.retry()} />
         </span>
       ) : null}
       <BasketButton />
@@ -191,17 +189,14 @@ function Settings() {
 
 function HelpButton() {
   return (
-    <button
-      type="button"
-      class="button button-quiet top-help"
-      aria-label={t('help')}
-      title={t('help')}
+    <Button
+      name={t('help')}
+      sign="?"
+      class="button-quiet top-help"
       aria-haspopup="dialog"
       onClick={() => {
         open.value = 'help'
       }}
-    >
-      ?
-    </button>
+    />
   )
 }

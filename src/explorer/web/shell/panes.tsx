@@ -6,6 +6,7 @@ import { announced, reasonOf } from '../state/announce.ts'
 import { type Change, go } from '../state/place.ts'
 import { dismissContinued, failure, isContinued, retryNow, type Wish, wish } from '../state/session.ts'
 import { shown } from '../words/texts.ts'
+import { Button } from './fields.tsx'
 import { Shape } from './icons.tsx'
 import { t } from './words.ts'
 
@@ -62,10 +63,7 @@ export function lazily<P extends object>(load: () => Promise<Component<P>>): Com
     if (failed !== true) return <p class="preview-note">{t('loading')}</p>
     return (
       <p class="preview-note">
-        {t('paneFailed')}{' '}
-        <button type="button" class="button" onClick={() => setTries(tries + 1)}>
-          {t('drawAgain')}
-        </button>
+        {t('paneFailed')} <Button name={t('drawAgain')} onClick={() => setTries(tries + 1)} />
       </p>
     )
   }
@@ -80,9 +78,7 @@ export function Guarded({ children }: { readonly children: ComponentChildren }) 
       <p>
         {t('paneFailed')} {reasonOf(error)}
       </p>
-      <button type="button" class="button" onClick={again}>
-        {t('drawAgain')}
-      </button>
+      <Button name={t('drawAgain')} onClick={again} />
     </div>
   )
 }
@@ -116,9 +112,7 @@ function FailureCard() {
         <p>{t('cannotConnectDo')}</p>
       </div>
       <p class="card-row">
-        <button type="button" class="button button-main" onClick={retryNow}>
-          {t('retry')}
-        </button>
+        <Button name={t('retry')} class="button-main" onClick={retryNow} />
         <span class="quiet">{seconds > 0 ? t('retryIn', { seconds }) : t('connecting')}</span>
       </p>
     </div>
@@ -172,9 +166,7 @@ function WishCard({ wish: { what, isRefused, give } }: { readonly wish: Wish }) 
         />
       </label>
       <p class="card-row">
-        <button type="submit" class="button button-main">
-          {t('goOn')}
-        </button>
+        <Button name={t('goOn')} type="submit" class="button-main" />
       </p>
     </form>
   )
@@ -185,10 +177,7 @@ export function ContinuedNotice() {
   if (!isContinued.value) return null
   return (
     <p class="continued" role="status">
-      {t('continued')}{' '}
-      <button type="button" class="button" onClick={dismissContinued}>
-        {t('understood')}
-      </button>
+      {t('continued')} <Button name={t('understood')} onClick={dismissContinued} />
     </p>
   )
 }
