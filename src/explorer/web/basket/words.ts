@@ -8,7 +8,6 @@ export const t = createWords(
     emptyHint:
       'Press Space on a file or folder in the tree, or “Add to the basket” above a preview. What is in here becomes one prompt.',
     tokens: '{count} tokens',
-    about: 'about {count} tokens',
     of: '{used} of {usable} tokens',
     aboutOf: 'about {used} of {usable} tokens',
     over: '{count} tokens too many',
@@ -83,7 +82,6 @@ export const t = createWords(
     emptyHint:
       'ツリーのファイルやフォルダーで Space を押すか、プレビュー上の「バスケットに追加」を押してください。中身は一つのプロンプトになります。',
     tokens: '{count} トークン',
-    about: '約 {count} トークン',
     of: '{usable} トークン中 {used}',
     aboutOf: '{usable} トークン中 約 {used}',
     over: '{count} トークン超過',

@@ -214,7 +214,6 @@ const t = createWords(
     counting: 'Counting …',
     unavailable: 'Does not answer just now',
     openSearch: 'Search names and contents',
-    readme: 'README',
     addHost: 'Add this server to a host',
     addHostDo: 'Your assistant then lists, searches and reads what you see here.',
     addPrivate: 'This page serves only you. For a host, run this in a terminal:',
@@ -225,7 +224,6 @@ const t = createWords(
     copied: 'Copied.',
     notCopied: 'The browser does not let the page copy.',
     keys: 'Arrow keys move in the tree, Enter opens, Space picks for the basket. Press ? for all keys.',
-    overview: 'Overview',
   },
   {
     mounts: 'ここにあるもの',
@@ -238,7 +236,6 @@ const t = createWords(
     counting: '数えています…',
     unavailable: 'いまは応答がありません',
     openSearch: '名前と本文を検索',
-    readme: 'README',
     addHost: 'このサーバーをホストに追加',
     addHostDo: 'ここに見えるものを、アシスタントが一覧・検索・参照できるようになります。',
     addPrivate: 'このページはあなた専用です。ホストに追加するには、ターミナルで次を実行してください。',
@@ -249,6 +246,5 @@ const t = createWords(
     copied: 'コピーしました。',
     notCopied: 'ブラウザーがコピーを許可しませんでした。',
     keys: '矢印キーで移動、Enterで表示、スペースでバスケットに追加。すべてのキーは ? で確認できます。',
-    overview: '概要',
   },
 )

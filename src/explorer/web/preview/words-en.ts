@@ -144,7 +144,6 @@ export const en = {
   pdfLocked: 'This PDF is protected by a password.',
   fitWidth: 'Fit width',
   directory: 'Folder',
-  entries: '{count} entries',
   entriesMore: '{count} entries so far',
   folder: 'folder',
   columns: 'Columns',

@@ -147,7 +147,6 @@ const ja: Readonly<Record<keyof typeof en, string>> = {
   pdfLocked: 'このPDFはパスワードで保護されています。',
   fitWidth: '幅に合わせる',
   directory: 'フォルダー',
-  entries: '{count}件',
   entriesMore: 'これまでに{count}件',
   folder: 'フォルダー',
   columns: '列',
