@@ -63,7 +63,6 @@ function One({ reader, reading, content, parts }: OneProps) {
   const isTailed = parameterOf(reader.uri, 'tail') !== undefined
   // The beginning of a JSON document is not valid JSON.
   const isCut = shape.kind === 'json' && reading.part?.next !== undefined
-  const hasBoth = found === undefined && rendersText(shape) && !isCut && !isDocument
   const isLaidOut = found === undefined && rendersText(shape) && !isCut
   const showsText = isText && (isSource || !isLaidOut)
   return (
@@ -71,7 +70,7 @@ function One({ reader, reading, content, parts }: OneProps) {
       {isText || isDocument || parts !== null ? (
         <div class="preview-bar" role="toolbar" aria-label={t('view')}>
           {parts}
-          {hasBoth ? <SourceSwitch isSource={isSource} /> : null}
+          {isLaidOut && !isDocument ? <SourceSwitch isSource={isSource} /> : null}
           {isDocument && found === undefined && !reader.uri.includes('?') ? <DocumentSwitch reader={reader} /> : null}
           <span class="spring" />
           {showsText && isTailed ? <Toggle name={t('follow')} state={follows} /> : null}
@@ -81,17 +80,18 @@ function One({ reader, reading, content, parts }: OneProps) {
             </a>
           ) : null}
           {showsText ? <Toggle name={t('find')} state={isFinding} /> : null}
-          {showsText ? <WrapSwitch /> : null}
+          {showsText ? <Toggle name={t('wrap')} state={wraps} /> : null}
           {isText ? <Button name={t('copyText')} onClick={() => void copyText(text)} /> : null}
         </div>
       ) : null}
       <div class={`preview-content ${reader.standing.value.isGone === true ? 'grey' : ''}`}>
         {showsText ? (
-          <Source
+          <TextView
             text={text}
-            shape={shape}
-            reading={reading}
+            language={shape.language}
+            first={found === undefined ? firstOfTail(reading) : firstOf(reading.part)}
             marked={found}
+            wrap={wraps.value}
             isEnd={isTailed && follows.value}
             changedAt={reader.standing.value.changedAt}
           />
@@ -103,31 +103,14 @@ function One({ reader, reading, content, parts }: OneProps) {
   )
 }
 
-interface SourceProps {
-  readonly text: string
-  readonly shape: Shape
-  readonly reading: Props['reading']
-  readonly marked: ReturnType<typeof linesIn>
-  /** Whether to scroll to the last line. */
-  readonly isEnd: boolean
-  readonly changedAt: number | undefined
+/** The number of the first line of a part. */
+function firstOf(part: Part | undefined): number {
+  return part?.unit === 'lines' ? part.first : 1
 }
 
-function Source({ text, shape, reading: { part, contents }, marked, isEnd, changedAt }: SourceProps) {
-  const isTail = contents[0] !== undefined && parameterOf(contents[0].uri, 'tail') !== undefined
-  // Of several consecutive parts, the first one begins the text.
-  const first = (marked !== undefined || isTail) && part?.unit === 'lines' ? part.first : 1
-  return (
-    <TextView
-      text={text}
-      language={shape.language}
-      first={first}
-      marked={marked}
-      wrap={wraps.value}
-      isEnd={isEnd}
-      changedAt={changedAt}
-    />
-  )
+/** The number of the first line of a whole text or its end. Of several consecutive parts, the first one begins the text. */
+function firstOfTail({ part, contents: [first] }: Props['reading']): number {
+  return first !== undefined && parameterOf(first.uri, 'tail') !== undefined ? firstOf(part) : 1
 }
 
 /** Number of lines that "Show the end" loads. */
@@ -174,13 +157,6 @@ function DocumentSwitch({ reader: { uri, resource, noText } }: { readonly reader
       onChoose={(source) => go({ source })}
     />
   )
-}
-
-function WrapSwitch() {
-  const toggle = () => {
-    wraps.value = !wraps.value
-  }
-  return <Button name={t('wrap')} aria-pressed={wraps.value} onClick={toggle} />
 }
 
 /** Returns text or bytes. Bytes that are declared as text are text if they are valid UTF-8. */
