@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'preact/hooks'
 import { parseFound } from '../../../core/found.ts'
 import { isObject } from '../../../core/kit/object.ts'
+import { movedIndex } from '../palette/keys.ts'
 import { Button } from '../shell/fields.tsx'
 import { lazily } from '../shell/panes.tsx'
 import { Choice, copyText, VirtualRows } from './controls.tsx'
@@ -220,14 +221,11 @@ interface Acting {
 /** Applies a key to a tree. Returns whether it has an effect. */
 function act(key: string, { rows, active, row, setActive, setOpen }: Acting): boolean {
   const to = (index: number) => {
-    setActive(Math.max(0, Math.min(rows.length - 1, index)))
+    setActive(index)
     return true
   }
-  const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20 }
-  const step = steps[key]
-  if (step !== undefined) return to(active + step)
-  if (key === 'Home') return to(0)
-  if (key === 'End') return to(rows.length - 1)
+  const next = movedIndex(key, active, rows.length, 20)
+  if (next !== undefined) return to(next)
   if (key === 'ArrowRight') {
     if (row.count === undefined) return false
     if (row.isOpen) return to(active + 1)

@@ -2,6 +2,7 @@ import { signal } from '@preact/signals'
 import { wordsOf } from '../../../core/kit/matching.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
+import { movedIndex } from '../palette/keys.ts'
 import { typeName } from '../preview/model/kind.ts'
 import { iconOf, Shape } from '../shell/icons.tsx'
 import { browse, reveal, selected, selection } from '../state/browse.ts'
@@ -48,19 +49,10 @@ export function ListView() {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.isComposing || event.keyCode === 229) return
     const resource = at(activeIndex)
-    const last = rows.length - 1
-    const targets: Readonly<Record<string, number>> = {
-      ArrowDown: activeIndex + 1,
-      ArrowUp: activeIndex - 1,
-      PageDown: activeIndex + Math.max(1, page - 1),
-      PageUp: activeIndex - Math.max(1, page - 1),
-      Home: 0,
-      End: last,
-    }
-    const target = event.ctrlKey || event.metaKey || event.altKey ? undefined : targets[event.key]
-    if (target !== undefined && last >= 0) {
+    const isCommand = event.ctrlKey || event.metaKey || event.altKey
+    const to = isCommand ? undefined : movedIndex(event.key, activeIndex, rows.length, Math.max(1, page - 1))
+    if (to !== undefined && rows.length > 0) {
       event.preventDefault()
-      const to = Math.min(Math.max(target, 0), last)
       if (event.shiftKey) range.extend(at, activeIndex, to)
       else range.end()
       activate(to)
