@@ -7,7 +7,7 @@ import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
 import { languageOf, mediaTypeOf } from '../preview/model/kind.ts'
 import { matchesIn } from '../preview/model/lines.ts'
-import { Button } from '../shell/fields.tsx'
+import { Button, Marked } from '../shell/fields.tsx'
 import { iconOf, Shape } from '../shell/icons.tsx'
 import { crumbsOf } from '../state/browse.ts'
 import { linkTo, peek, place } from '../state/place.ts'
@@ -132,13 +132,6 @@ function HitLink({ uri, isOpen, isCode = false, lang, onToggle, children }: HitL
     >
       <bdi>{children}</bdi>
     </a>
-  )
-}
-
-/** A text with its matches marked. */
-function Marked({ pieces }: { readonly pieces: ReturnType<typeof piecesOf> }) {
-  return pieces.map(({ text, marked }, index) =>
-    marked ? <mark key={index}>{shown(text)}</mark> : <span key={index}>{shown(text)}</span>,
   )
 }
 

@@ -3,6 +3,7 @@ import './schema.css'
 import { useMemo } from 'preact/hooks'
 import { lastSegment, type Wire } from '../../../client/wire.ts'
 import { type Found, piecesOf } from '../../../core/found.ts'
+import { Marked } from '../shell/fields.tsx'
 import { linkTo } from '../state/place.ts'
 import { formatNumber, formatTime, langOf, language, shown } from '../words/texts.ts'
 import { Head, Region } from './controls.tsx'
@@ -163,9 +164,7 @@ export function FoundList({ found }: { readonly found: Found }) {
             </span>
           </p>
           <p class="hit-snippet" lang={langOf(hit.snippet.text)}>
-            {piecesOf(hit.snippet).map(({ text, marked }, index) =>
-              marked ? <mark key={index}>{shown(text)}</mark> : shown(text),
-            )}
+            <Marked pieces={piecesOf(hit.snippet)} />
           </p>
         </div>
       ))}

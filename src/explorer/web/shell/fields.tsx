@@ -1,4 +1,6 @@
 import type { ButtonHTMLAttributes } from 'preact'
+import type { piecesOf } from '../../../core/found.ts'
+import { shown } from '../words/texts.ts'
 import { type IconName, Shape } from './icons.tsx'
 
 interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'class' | 'name' | 'ref'> {
@@ -12,11 +14,11 @@ interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'cla
 
 /** A button that shows its name, an icon or a sign. */
 export function Button({ name, icon, sign, class: more = '', ...attributes }: ButtonProps) {
-  const shown = icon === undefined ? sign : <Shape name={icon} />
-  const hints = shown === undefined ? {} : { 'aria-label': name, title: name }
+  const picture = icon === undefined ? sign : <Shape name={icon} />
+  const hints = picture === undefined ? {} : { 'aria-label': name, title: name }
   return (
     <button type="button" class={`button ${more}`.trimEnd()} {...hints} {...attributes}>
-      {shown ?? name}
+      {picture ?? name}
     </button>
   )
 }
@@ -46,4 +48,9 @@ export function Select<T extends string>({ label, class: name, options, value, o
       </select>
     </label>
   )
+}
+
+/** A text with its matches marked. */
+export function Marked({ pieces }: { readonly pieces: ReturnType<typeof piecesOf> }) {
+  return pieces.map(({ text, marked }, index) => (marked ? <mark key={index}>{shown(text)}</mark> : shown(text)))
 }
