@@ -23,6 +23,14 @@ export interface Selection {
 
 export const facets = ['mount', 'mime', 'audience', 'minPriority', 'since'] as const
 export type Facet = (typeof facets)[number]
+/** The change of the place that removes all facets. */
+export const noFacets = {
+  mount: undefined,
+  mime: undefined,
+  audience: undefined,
+  minPriority: undefined,
+  since: undefined,
+}
 
 /** Number of rows for each value of a facet, with all other facets unchanged. */
 type Counts = Readonly<Record<Facet, ReadonlyMap<string, number>>>
