@@ -6,36 +6,20 @@ import type { IconName } from '../shell/icons.tsx'
 import { createWords } from '../words/texts.ts'
 import { connected } from './session.ts'
 
-const t = createWords(
-  {
-    files: 'Files',
-    history: 'History',
-    settings: 'Settings',
-    environment: 'Environment',
-    search: 'Search',
-    metrics: 'Metrics',
-    database: 'Database',
-    storage: 'Storage',
-    web: 'Web',
-    screen: 'Screen',
-    prompts: 'Prompts',
-    packages: 'Packages',
-  },
-  {
-    files: 'ファイル',
-    history: '履歴',
-    settings: '設定',
-    environment: '環境変数',
-    search: '検索',
-    metrics: 'メトリクス',
-    database: 'データベース',
-    storage: 'ストレージ',
-    web: 'ウェブ',
-    screen: '画面',
-    prompts: 'プロンプト',
-    packages: 'パッケージ',
-  },
-)
+const t = createWords({
+  files: ['Files', 'ファイル'],
+  history: ['History', '履歴'],
+  settings: ['Settings', '設定'],
+  environment: ['Environment', '環境変数'],
+  search: ['Search', '検索'],
+  metrics: ['Metrics', 'メトリクス'],
+  database: ['Database', 'データベース'],
+  storage: ['Storage', 'ストレージ'],
+  web: ['Web', 'ウェブ'],
+  screen: ['Screen', '画面'],
+  prompts: ['Prompts', 'プロンプト'],
+  packages: ['Packages', 'パッケージ'],
+})
 
 /** Kind of a mount, by its address. */
 type MountKind = Parameters<typeof t>[0]
