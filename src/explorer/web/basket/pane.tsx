@@ -2,7 +2,7 @@ import './basket.css'
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { type BasketItem, estimateOf, isShortened, savingsFor, usableOf } from '../../../browse/basket.ts'
-import { Button } from '../shell/fields.tsx'
+import { Button, Text } from '../shell/fields.tsx'
 import { Shape } from '../shell/icons.tsx'
 import { reasonOf } from '../state/announce.ts'
 import { go, linkTo, place } from '../state/place.ts'
@@ -171,12 +171,8 @@ function Suggestions() {
           return (
             <li key={resource.uri}>
               <div>
-                <a href={linkTo({ uri: resource.uri })} title={resource.uri}>
-                  <bdi>{name}</bdi>
-                </a>
-                <p class="basket-uri">
-                  <bdi>{tailOf(readableUri(resource.uri), 48)}</bdi>
-                </p>
+                <Text as="a" href={linkTo({ uri: resource.uri })} title={resource.uri} text={name} />
+                <Text as="p" class="basket-uri" text={tailOf(readableUri(resource.uri), 48)} />
               </div>
               <Button name={t('add', { name })} sign="+" onClick={() => add([{ resource, level: 'auto' }])} />
               <details>

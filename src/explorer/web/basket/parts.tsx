@@ -1,4 +1,4 @@
-import { Button, type Option, Select } from '../shell/fields.tsx'
+import { Button, type Option, Select, Text } from '../shell/fields.tsx'
 import './adding.css'
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
@@ -42,9 +42,12 @@ export function Item({ item, isFirst, isLast }: ItemProps) {
   return (
     <li class={`basket-item${missing ? ' basket-missing' : ''}${isShort ? ' basket-short' : ''}`}>
       <div class="basket-line">
-        <a href={linkTo({ uri })} title={shown(title.filter((one) => one !== undefined).join('\n'))}>
-          <bdi>{label}</bdi>
-        </a>
+        <Text
+          as="a"
+          href={linkTo({ uri })}
+          title={shown(title.filter((one) => one !== undefined).join('\n'))}
+          text={label}
+        />
         {isShort ? (
           <span class="basket-mark" title={t('shortened', { level: t(taken) })}>
             <Shape name="warn" />

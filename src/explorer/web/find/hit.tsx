@@ -7,7 +7,7 @@ import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
 import { languageOf, mediaTypeOf } from '../preview/model/kind.ts'
 import { matchesIn } from '../preview/model/lines.ts'
-import { Button, Marked } from '../shell/fields.tsx'
+import { Button, Marked, Text } from '../shell/fields.tsx'
 import { iconOf, Shape } from '../shell/icons.tsx'
 import { crumbsOf } from '../state/browse.ts'
 import { linkTo, peek, place } from '../state/place.ts'
@@ -28,14 +28,8 @@ export function Group({ group: { document, hits } }: { readonly group: HitGroup 
     <li class="group">
       <div class="group-head">
         <Shape name={iconOf(mimeType)} />
-        <h3 class="group-name" lang={langOf(name)}>
-          <bdi>{shown(name)}</bdi>
-        </h3>
-        {title === undefined || title === name ? null : (
-          <span class="group-title" lang={langOf(title)}>
-            <bdi>{shown(title)}</bdi>
-          </span>
-        )}
+        <Text as="h3" class="group-name" text={name} />
+        <Text class="group-title" text={title === name ? undefined : title} />
         <span class="group-count">{hits.length}</span>
         <Button
           name={picked ? t('unpick') : t('pick')}

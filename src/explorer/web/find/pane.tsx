@@ -1,6 +1,6 @@
 import './find.css'
 import { useEffect } from 'preact/hooks'
-import { Button } from '../shell/fields.tsx'
+import { Button, Text } from '../shell/fields.tsx'
 import { loadTemplates, prompts, templates } from '../state/known.ts'
 import { followPrompts } from '../state/live.ts'
 import { go, linkTo, place } from '../state/place.ts'
@@ -65,9 +65,7 @@ function PromptsPane() {
           <ul class="templates">
             {items.map(({ name, title, description }) => (
               <li key={name} class="template">
-                <a href={linkTo({ prompt: name, values: undefined })}>
-                  <bdi>{shown(title ?? name)}</bdi>
-                </a>
+                <Text as="a" href={linkTo({ prompt: name, values: undefined })} text={title ?? name} />
                 {title === undefined ? null : <code>{shown(name)}</code>}
                 {description === undefined ? null : <p>{shown(description)}</p>}
               </li>
@@ -149,9 +147,7 @@ function TemplatesPane() {
 function TemplateRow({ template: { uriTemplate, title, name, description } }: { readonly template: ResourceTemplate }) {
   return (
     <li class="template">
-      <a href={linkTo({ template: uriTemplate, values: undefined })}>
-        <bdi>{shown(title ?? name)}</bdi>
-      </a>
+      <Text as="a" href={linkTo({ template: uriTemplate, values: undefined })} text={title ?? name} />
       <code>{shown(uriTemplate)}</code>
       {description === undefined ? null : <p>{shown(description)}</p>}
     </li>
@@ -179,9 +175,7 @@ function TemplateForm({ template }: { readonly template: ResourceTemplate }) {
         open()
       }}
     >
-      <h2>
-        <bdi>{shown(template.title ?? template.name)}</bdi>
-      </h2>
+      <Text as="h2" text={template.title ?? template.name} />
       {template.description === undefined ? null : <p>{shown(template.description)}</p>}
       {form.fields.map((field) => (
         <Combobox

@@ -4,7 +4,7 @@ import { defined } from '../../../core/kit/object.ts'
 import type { FilledPrompt } from '../../../core/provider.ts'
 import type { ListedPrompt, PromptContent, Resource } from '../../../core/view.ts'
 import { add } from '../basket/picked.ts'
-import { Button } from '../shell/fields.tsx'
+import { Button, Text } from '../shell/fields.tsx'
 import { lazily } from '../shell/panes.tsx'
 import { copy, reasonOf } from '../state/announce.ts'
 import { go, linkTo, place } from '../state/place.ts'
@@ -62,9 +62,7 @@ export function PromptForm({ prompt }: { readonly prompt: ListedPrompt }) {
         void run()
       }}
     >
-      <h2>
-        <bdi>{shown(prompt.title ?? prompt.name)}</bdi>
-      </h2>
+      <Text as="h2" text={prompt.title ?? prompt.name} />
       {prompt.description === undefined ? null : <p>{shown(prompt.description)}</p>}
       {fields.map(({ name, title, description, required }) => (
         <Combobox

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { SearchStatus } from '../../../core/found.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
-import { Button } from '../shell/fields.tsx'
+import { Button, Text } from '../shell/fields.tsx'
 import { iconOf, Shape } from '../shell/icons.tsx'
 import { announce, copy } from '../state/announce.ts'
 import { browse, healed, treeState } from '../state/browse.ts'
@@ -65,11 +65,7 @@ function MountCard({ mount, inside }: MountCardProps) {
         <Shape name={isSingle(mount) ? iconOf(mount.mimeType) : iconOfMount(uri)} />
         <span class="home-mount-name">
           <bdi>{shown(titleOfMount(mount))}</bdi>
-          {aside === undefined ? null : (
-            <small>
-              <bdi>{shown(aside)}</bdi>
-            </small>
-          )}
+          <Text as="small" text={aside} />
         </span>
         <span class="home-mount-facts">
           {isSearch ? <SearchFacts uri={uri} /> : isSingle(mount) ? t('single') : factsOf(inside)}

@@ -4,12 +4,12 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { Resource } from '../../../core/view.ts'
 import { find } from '../find/finder.ts'
 import { groupsOf, resourceOf } from '../find/hit.tsx'
-import { Button } from '../shell/fields.tsx'
+import { Button, Text } from '../shell/fields.tsx'
 import { loadNames, loadTemplates, names, places, prompts, templates } from '../state/known.ts'
 import { followPrompts } from '../state/live.ts'
 import { connected } from '../state/session.ts'
 import { readableUri } from '../tree/columns.ts'
-import { shown, tailOf } from '../words/texts.ts'
+import { tailOf } from '../words/texts.ts'
 import { commandKey, hasSingleKeys, open, takeTypedAhead } from './keys.ts'
 import {
   actions,
@@ -110,18 +110,10 @@ function CommandPalette() {
             class="palette-option"
             onClick={() => run(index)}
           >
-            <span class="palette-label">
-              <bdi>{shown(label)}</bdi>
-            </span>
-            {aside === undefined ? null : (
-              <span class="palette-aside">
-                <bdi>{shown(aside)}</bdi>
-              </span>
-            )}
+            <Text class="palette-label" text={label} />
+            <Text class="palette-aside" text={aside} />
             {detail === undefined ? null : (
-              <span class="palette-detail">
-                <bdi>{tailOf(kind === 'resource' ? readableUri(detail) : detail, 56)}</bdi>
-              </span>
+              <Text class="palette-detail" text={tailOf(kind === 'resource' ? readableUri(detail) : detail, 56)} />
             )}
             <span class="palette-kind">{t(kind)}</span>
           </div>

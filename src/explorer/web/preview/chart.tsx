@@ -1,5 +1,6 @@
 import './chart.css'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { Text } from '../shell/fields.tsx'
 import { theme } from '../state/remembered.ts'
 import { language, shown } from '../words/texts.ts'
 import { Head, Region } from './controls.tsx'
@@ -136,9 +137,7 @@ export function ChartView({ chart }: { readonly chart: Chart }) {
   const format = useMemo(() => formatUnit(chart.unit, locale), [chart, locale])
   return (
     <div class="chart-view">
-      <h3 class="chart-title">
-        <bdi>{name}</bdi>
-      </h3>
+      <Text as="h3" class="chart-title" text={name} />
       <p class="quiet chart-note">
         {chart.of === undefined
           ? t('seriesCount', { count: chart.series.length })

@@ -5,7 +5,7 @@ import { lastSegment } from '../../../client/wire.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { isPicked, markOf, pick } from '../basket/picked.ts'
 import { hasSingleKeys } from '../palette/keys.ts'
-import { Button } from '../shell/fields.tsx'
+import { Button, Text } from '../shell/fields.tsx'
 import { announce } from '../state/announce.ts'
 import { crumbsOf } from '../state/browse.ts'
 import { canDownload } from '../state/browser.ts'
@@ -90,11 +90,7 @@ function Head({ reader }: { readonly reader: Reader }) {
       <div class="preview-name">
         <h2 lang={langOf(name)}>
           <bdi>{shown(crumbs.length === 1 ? last : name)}</bdi>
-          {aside === undefined ? null : (
-            <small class="preview-aside" lang={langOf(aside)}>
-              <bdi>{shown(aside)}</bdi>
-            </small>
-          )}
+          <Text as="small" class="preview-aside" text={aside} />
         </h2>
         <Crumbs uri={uri} />
       </div>
@@ -153,14 +149,10 @@ function Crumbs({ uri }: { readonly uri: string }) {
       <ol>
         {crumbs.slice(0, -1).map(({ label, uri: to }) => (
           <li key={to}>
-            <a href={linkTo({ uri: to, source: undefined })} lang={langOf(label)}>
-              <bdi>{shown(label)}</bdi>
-            </a>
+            <Text as="a" href={linkTo({ uri: to, source: undefined })} text={label} />
           </li>
         ))}
-        <li lang={langOf(crumbs.at(-1)?.label ?? '')}>
-          <bdi>{shown((crumbs.length === 1 ? undefined : crumbs.at(-1)?.label) ?? readableUri(uri))}</bdi>
-        </li>
+        <Text as="li" text={(crumbs.length === 1 ? undefined : crumbs.at(-1)?.label) ?? readableUri(uri)} />
       </ol>
     </nav>
   )

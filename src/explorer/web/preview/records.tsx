@@ -3,7 +3,7 @@ import './schema.css'
 import { useMemo } from 'preact/hooks'
 import { lastSegment, type Wire } from '../../../client/wire.ts'
 import { type Found, piecesOf } from '../../../core/found.ts'
-import { Marked } from '../shell/fields.tsx'
+import { Marked, Text } from '../shell/fields.tsx'
 import { linkTo } from '../state/place.ts'
 import { formatNumber, formatTime, langOf, language, shown } from '../words/texts.ts'
 import { Head, Region } from './controls.tsx'
@@ -38,9 +38,7 @@ function Row({ one }: { readonly one: ListedAnalysis }) {
   return (
     <tr>
       <th scope="row">
-        <a href={linkTo({ uri, source: undefined })} lang={langOf(title)}>
-          <bdi>{shown(title)}</bdi>
-        </a>{' '}
+        <Text as="a" href={linkTo({ uri, source: undefined })} text={title} />{' '}
         {tags.map((tag) => (
           <a key={tag.uri} class="quiet" href={linkTo({ uri: tag.uri, source: undefined })}>
             #{shown(tag.name)}
@@ -155,9 +153,11 @@ export function FoundList({ found }: { readonly found: Found }) {
       {hits.map((hit) => (
         <div key={hit.uri} class="hit">
           <p>
-            <a href={linkTo({ uri: hit.uri, source: undefined })} lang={langOf(hit.title ?? '')}>
-              <bdi>{shown(hit.title ?? lastSegment(hit.document))}</bdi>
-            </a>{' '}
+            <Text
+              as="a"
+              href={linkTo({ uri: hit.uri, source: undefined })}
+              text={hit.title ?? lastSegment(hit.document)}
+            />{' '}
             <span class="quiet">
               {hit.heading === undefined ? '' : `${shown(hit.heading)} · `}
               {t('lines', { first: hit.lines.start, last: hit.lines.end })}
@@ -196,9 +196,7 @@ export function Log({ text, uri }: { readonly text: string; readonly uri: string
                 <td class="nowrap">
                   <time dateTime={date}>{formatTime(Date.parse(date))}</time>
                 </td>
-                <td lang={langOf(author)}>
-                  <bdi>{shown(author)}</bdi>
-                </td>
+                <Text as="td" text={author} />
                 <td lang={langOf(subject)}>
                   {names === undefined ? null : <span class="chip">{shown(names)}</span>} <bdi>{shown(subject)}</bdi>
                 </td>

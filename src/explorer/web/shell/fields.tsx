@@ -1,6 +1,6 @@
-import type { ButtonHTMLAttributes } from 'preact'
+import { type AllHTMLAttributes, type ButtonHTMLAttributes, createElement } from 'preact'
 import type { piecesOf } from '../../../core/found.ts'
-import { shown } from '../words/texts.ts'
+import { langOf, shown } from '../words/texts.ts'
 import { type IconName, Shape } from './icons.tsx'
 
 interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'class' | 'name' | 'ref'> {
@@ -48,6 +48,19 @@ export function Select<T extends string>({ label, class: name, options, value, o
       </select>
     </label>
   )
+}
+
+interface TextProps extends Omit<AllHTMLAttributes<HTMLElement>, 'as' | 'ref' | 'children'> {
+  /** The element around it. */
+  readonly as?: 'a' | 'h1' | 'h2' | 'h3' | 'li' | 'p' | 'small' | 'span' | 'td' | 'th'
+  /** `undefined`: no element. */
+  readonly text: string | undefined
+}
+
+/** A text of a server: hidden characters are shown, it cannot change the direction of others, and its language is marked. */
+export function Text({ as = 'span', text, ...attributes }: TextProps) {
+  if (text === undefined) return null
+  return createElement(as, { lang: langOf(text), ...attributes }, <bdi>{shown(text)}</bdi>)
 }
 
 /** A text with its matches marked. */

@@ -5,8 +5,8 @@ import { open } from '../palette/keys.ts'
 import { go, linkTo, type Place, peek, place } from '../state/place.ts'
 import { remember, type Theme, theme } from '../state/remembered.ts'
 import { connected, liveness } from '../state/session.ts'
-import { formatNumber, type Language, language, shown } from '../words/texts.ts'
-import { Button, type Option, Select } from './fields.tsx'
+import { formatNumber, type Language, language } from '../words/texts.ts'
+import { Button, type Option, Select, Text } from './fields.tsx'
 import { Shape } from './icons.tsx'
 import { t } from './words.ts'
 
@@ -15,9 +15,7 @@ export function Header() {
   const { server } = connected()
   return (
     <header class="top">
-      <h1 class="top-name">
-        <bdi>{shown(server.title ?? server.name)}</bdi>
-      </h1>
+      <Text as="h1" class="top-name" text={server.title ?? server.name} />
       <Views />
       <SearchField />
       {liveness.value === 'lost' ? (

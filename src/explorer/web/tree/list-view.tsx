@@ -4,11 +4,12 @@ import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
 import { movedIndex } from '../palette/keys.ts'
 import { typeName } from '../preview/model/kind.ts'
+import { Text } from '../shell/fields.tsx'
 import { iconOf, Shape } from '../shell/icons.tsx'
 import { browse, reveal, selected, selection } from '../state/browse.ts'
 import { changed } from '../state/live.ts'
 import { go, place } from '../state/place.ts'
-import { formatAge, formatNumber, formatSize, formatTime, langOf, shown } from '../words/texts.ts'
+import { formatAge, formatNumber, formatSize, formatTime, shown } from '../words/texts.ts'
 import { type Columns, readableUri } from './columns.ts'
 import { createRange, idOf, partOf } from './keys.ts'
 import { asideOf, ChangedDot, Name, PathText } from './tree-row.tsx'
@@ -179,11 +180,7 @@ function ListRow({ resource, path, id, index, isActive, isAway, words, onPress }
       <Shape name={iconOf(mimeType)} />
       <div role="gridcell" class="list-cell cell-name">
         <Name text={name} words={words} />
-        {aside === undefined ? null : (
-          <span class="row-aside" lang={langOf(aside)}>
-            <bdi>{shown(aside)}</bdi>
-          </span>
-        )}
+        <Text class="row-aside" text={aside} />
         {changed.value.has(uri) ? <ChangedDot /> : null}
       </div>
       <div role="gridcell" class="list-cell cell-path">

@@ -4,7 +4,7 @@ import { fold } from '../../../core/kit/matching.ts'
 import { joinRanges } from '../../../core/kit/sorted.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, markOf } from '../basket/picked.ts'
-import { Marked } from '../shell/fields.tsx'
+import { Marked, Text } from '../shell/fields.tsx'
 import { type IconName, iconOf, Shape } from '../shell/icons.tsx'
 import { reasonOf } from '../state/announce.ts'
 import { asideOfMount, iconOfMount, isSearchMount, titleOfMount } from '../state/known.ts'
@@ -88,11 +88,7 @@ function NodeParts({ row, words, picked, count }: NodePartsProps) {
       )}
       <Shape name={iconOfRow(row)} />
       <Name text={label} words={words} />
-      {aside === undefined ? null : (
-        <span class="row-aside" lang={langOf(aside)}>
-          <bdi>{shown(aside)}</bdi>
-        </span>
-      )}
+      <Text class="row-aside" text={aside} />
       {changed.value.has(resource.uri) ? <ChangedDot /> : null}
       {isMount && isSearchMount(resource.uri) ? null : (
         <span
