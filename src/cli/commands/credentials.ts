@@ -86,7 +86,7 @@ async function list(options: FileOptions, io: Io): Promise<void> {
   const { tokens } = await explained(readTokenFile(await fileOf(options)))
   if (options.json) return writeJson(io.out, tokens.map(publicPart))
   if (tokens.length === 0) return io.say('There are no tokens.')
-  const layOut = createColumns(Array.from({ length: 5 }, () => ({ side: 'left' })))
+  const layOut = createColumns()
   const rows = tokens.map(({ id, roles, created, expires, name = '' }) => [
     id,
     created,

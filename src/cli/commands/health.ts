@@ -177,7 +177,7 @@ async function mountsOf(
 }
 
 function formatStatus({ mounts, searches, leftOut }: Told): string {
-  const layOut = createColumns([{ side: 'left' }, { side: 'left' }, { side: 'left' }])
+  const layOut = createColumns()
   const rows = mounts.map(({ address, title = '', changes, degraded }) => [
     escapeText(address),
     escapeText(
@@ -195,7 +195,7 @@ const changeWords: Readonly<Record<string, string>> = {
 }
 
 function formatSearch({ address, indexing, mounts, documents, passages, embedding }: Told['searches'][number]): string {
-  const layOut = createColumns([{ side: 'left' }, { side: 'left' }, { side: 'left' }])
+  const layOut = createColumns()
   const number = (value: number) => value.toLocaleString('en')
   const size = documents === undefined ? '' : `: ${number(documents)} documents, ${number(passages ?? 0)} passages`
   const vectors =

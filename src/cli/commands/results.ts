@@ -57,7 +57,7 @@ async function put(file: string, { mount, json, ...options }: PutOptions, io: Io
     if (opened === undefined) throw failed('The mount keeps no results.')
     const kept = await putAll(opened, values, name)
     if (json) return await writeJson(io.out, kept)
-    const layOut = createColumns([{ side: 'left' }, { side: 'left' }])
+    const layOut = createColumns()
     await io.out.write(layOut(kept.map(({ status, uri }) => [status, escapeText(uri)])))
     io.say(`${count(kept.length, 'analysis').replace('analysiss', 'analyses')} in ${opened.address}.`)
   } finally {

@@ -26,13 +26,7 @@ export function explained(
   const { bold } = coloursFor(isTerminal)
   const number = (value: number) => value.toLocaleString('en')
   const head = `${count(items.length, 'resource')}, ${number(tokens)} of ${number(budget)} tokens (${encoding})`
-  const layOut = createColumns([
-    { side: 'right' },
-    { side: 'left' },
-    { side: 'right' },
-    { side: 'left', most: 60 },
-    { side: 'left' },
-  ])
+  const layOut = createColumns([0, 2])
   const rows = items.map(({ uri, level, tokens: each, required, explanation, notes }) => [
     number(each),
     level,
@@ -66,7 +60,7 @@ const reasons: Readonly<Record<OmittedItem['reason'], string>> = {
 
 function left(omitted: readonly OmittedItem[]): readonly string[] {
   if (omitted.length === 0) return []
-  const layOut = createColumns([{ side: 'right' }, { side: 'left', most: 60 }, { side: 'left' }])
+  const layOut = createColumns([0])
   const rows = omitted.slice(0, mostOmitted).map(({ uri, reason, of, explanation }) => {
     const other = of === undefined ? '' : `: ${shown(of)}`
     return [explanation.score.toFixed(3), shown(uri), `${reasons[reason]}${other}`]
