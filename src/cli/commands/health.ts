@@ -8,8 +8,8 @@ import { packageVersion } from '../operations/command-line.ts'
 import { addSourceOptions, parseCount, type SourceOptions, withSource } from '../operations/source.ts'
 import { reasonsOf, withheldJson } from '../operations/withheld.ts'
 import { examples, failed, misused } from '../terminal/exit.ts'
-import { count, type Io, writeError, writeJson } from '../terminal/io.ts'
-import { createLog } from '../terminal/log.ts'
+import { count, type Io, writeJson } from '../terminal/io.ts'
+import { createTextLog } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { type Colours, coloursFor, createColumns, escapeText } from '../terminal/text.ts'
 import { placesOf, textAt } from './search.ts'
@@ -73,7 +73,7 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
     },
     doing: (what) => progress.set({ what: escapeText(what) }),
   }
-  const log = createLog({ level: options.logLevel, format: 'text', write: writeError, scrubber: io.secrets })
+  const log = createTextLog(io, options.logLevel)
   try {
     const { checkMachine } = await import('../operations/doctor/needs.ts')
     await checkMachine(findings)

@@ -20,7 +20,7 @@ import {
 import { backupOf, writeHostFile } from '../hosts/files.ts'
 import { formatOf } from '../hosts/format.ts'
 import { strayIn } from '../hosts/json.ts'
-import { addWord, entryName, hostArgument, hostNamed, scopeOption, hosts as table } from '../hosts/known.ts'
+import { entryName, hostArgument, hostNamed, scopeOption, hosts as table } from '../hosts/known.ts'
 import {
   type Entry,
   type EntryContext,
@@ -32,7 +32,7 @@ import {
   valueAt,
 } from '../hosts/types.ts'
 import { keepTrust, untrustedNote } from '../operations/withheld.ts'
-import { CommandError, examples, exitCodes, failed } from '../terminal/exit.ts'
+import { addWord, CommandError, examples, exitCodes, failed } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 

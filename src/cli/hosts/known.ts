@@ -252,9 +252,6 @@ export const scopeOption = () =>
     .choices(scopes)
     .default('user')
 
-/** Collects the values of a repeatable option. */
-export const addWord = (word: string, words: readonly string[] = []): readonly string[] => [...words, word]
-
 /** @throws CommandError for a name that no host has. */
 export function hostNamed(id: string): Host {
   const host = hosts.find((other) => other.id === id)
