@@ -116,7 +116,7 @@ function requesting(connection: Connection, lose: () => void): Asking {
   }
   // Wait for the answers: a late request would undo a newer subscription to the same URI.
   const unsubscribe = (uris: readonly string[]): Promise<void> =>
-    eachOf(uris, maxInFlight, async (uri) => {
+    eachOf(uris, async (uri) => {
       asked.delete(uri)
       await request('resources/unsubscribe', { uri }, undefined).catch(() => {})
     })
@@ -137,7 +137,7 @@ function requesting(connection: Connection, lose: () => void): Asking {
       const fresh = wantsUris ? [...uris].filter((uri) => !asked.has(uri)) : []
       const heard: string[] = []
       try {
-        await eachOf(fresh, maxInFlight, async (uri) => void ((await subscribe(uri)) && heard.push(uri)))
+        await eachOf(fresh, async (uri) => void ((await subscribe(uri)) && heard.push(uri)))
       } catch (error) {
         await unsubscribe(heard)
         throw error
@@ -152,8 +152,8 @@ function requesting(connection: Connection, lose: () => void): Asking {
   }
 }
 
-/** Calls a function for each item, with at most `most` calls in flight. Stops at the first failure, after the calls in flight. */
-async function eachOf<T>(items: readonly T[], most: number, act: (item: T) => Promise<void>): Promise<void> {
+/** Calls a function for each item, a few at a time. Stops at the first failure, after the calls in flight. */
+async function eachOf<T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<void> {
   const rest = items.values()
   const failures: unknown[] = []
   const worker = async () => {
@@ -162,6 +162,6 @@ async function eachOf<T>(items: readonly T[], most: number, act: (item: T) => Pr
       await act(item).catch((error: unknown) => failures.push(error))
     }
   }
-  await Promise.all(Array.from({ length: Math.min(most, items.length) }, worker))
+  await Promise.all(Array.from({ length: Math.min(maxInFlight, items.length) }, worker))
   if (failures.length > 0) throw failures[0]
 }

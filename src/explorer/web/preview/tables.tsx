@@ -175,17 +175,11 @@ export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri
           </tbody>
         </table>
       </div>
-      <List
-        title={t('referencedBy')}
-        items={referenced.map((key) => ({ key, node: <Reference link={key} own={own} /> }))}
-      />
-      <List
-        title={t('uniqueKey')}
-        items={recordsIn(value.uniqueKeys).map((key) => ({ key, node: textsOf(key.columns).join(', ') }))}
-      />
-      <List title={t('indexes')} items={recordsIn(value.indexes).map((key) => ({ key, node: definitionOf(key) }))} />
-      <List title={t('checks')} items={recordsIn(value.checks).map((key) => ({ key, node: definitionOf(key) }))} />
-      <List title={t('triggers')} items={recordsIn(value.triggers).map((key) => ({ key, node: definitionOf(key) }))} />
+      <List title={t('referencedBy')} items={referenced.map((key) => <Reference link={key} own={own} />)} />
+      <List title={t('uniqueKey')} items={recordsIn(value.uniqueKeys).map((key) => textsOf(key.columns).join(', '))} />
+      <List title={t('indexes')} items={recordsIn(value.indexes).map(definitionOf)} />
+      <List title={t('checks')} items={recordsIn(value.checks).map(definitionOf)} />
+      <List title={t('triggers')} items={recordsIn(value.triggers).map(definitionOf)} />
       {textOf(value.definition) === undefined ? null : (
         <>
           <h3>{t('definition')}</h3>
@@ -222,19 +216,14 @@ function Reference({ link, own }: { readonly link: Wire; readonly own: Own }) {
   )
 }
 
-interface ListProps {
-  readonly title: string
-  readonly items: readonly { readonly key: Wire; readonly node: ComponentChildren }[]
-}
-
-function List({ title, items }: ListProps) {
+function List({ title, items }: { readonly title: string; readonly items: readonly ComponentChildren[] }) {
   if (items.length === 0) return null
   return (
     <>
       <h3>{title}</h3>
       <ul>
-        {items.map(({ node }, index) => (
-          <li key={index}>{node}</li>
+        {items.map((item, index) => (
+          <li key={index}>{item}</li>
         ))}
       </ul>
     </>

@@ -10,16 +10,11 @@ type Act = 'open' | 'close' | 'openSiblings' | 'preview' | 'pick'
 
 const acts: Readonly<Record<string, Act>> = { '*': 'openSiblings', Enter: 'preview', ' ': 'pick' }
 
-interface Pressed {
-  readonly key: string
-  readonly shiftKey: boolean
-}
-
 /**
  * @param active The index of the active row.
  * @param page Number of visible rows.
  */
-export function stepOf({ key }: Pressed, rows: readonly TreeRow[], active: number, page: number): Step | undefined {
+export function stepOf(key: string, rows: readonly TreeRow[], active: number, page: number): Step | undefined {
   const row = rows[active]
   if (row === undefined) return undefined
   const to = movedIndex(key, active, rows.length, Math.max(1, page - 1))
@@ -37,9 +32,7 @@ export function stepOf({ key }: Pressed, rows: readonly TreeRow[], active: numbe
 }
 
 /** Whether a key types a character for type-ahead: any visible character, also kana. */
-export function isTyped(
-  event: Pressed & { readonly ctrlKey: boolean; readonly metaKey: boolean; readonly altKey: boolean },
-): boolean {
+export function isTyped(event: Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'altKey'>): boolean {
   const { key, ctrlKey, metaKey, altKey } = event
   return !ctrlKey && !metaKey && !altKey && [...key].length === 1 && /[^\s/?*]/u.test(key)
 }

@@ -142,7 +142,6 @@ function fitsType(wanted: string | undefined, type: string): boolean {
 
 interface Open {
   readonly key: string
-  readonly level: number
   readonly children: { count: number }
   /** Whether the reader has closed it, or a directory above it. */
   readonly isClosed: boolean
@@ -177,7 +176,7 @@ export function foundTree(columns: Columns, rows: Uint32Array, closed: ReadonlyS
         isDirectory: true,
         isOpen: !closed.has(key),
       })
-    path.push({ key, level, children: { count: 0 }, isClosed: isHidden || closed.has(key) })
+    path.push({ key, children: { count: 0 }, isClosed: isHidden || closed.has(key) })
   }
 
   for (const row of rows) {

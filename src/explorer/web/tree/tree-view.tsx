@@ -82,7 +82,7 @@ export function TreeView() {
       return
     }
     if (event.ctrlKey || event.metaKey || event.altKey) return
-    const step = stepOf(event, rows, activeIndex, page)
+    const step = stepOf(event.key, rows, activeIndex, page)
     if (step === undefined) return
     event.preventDefault()
     if ('to' in step) {
