@@ -24,52 +24,30 @@ const t = createWords({
 /** Kind of a mount, by its address. */
 type MountKind = Parameters<typeof t>[0]
 
-const kindOfScheme: Readonly<Record<string, MountKind>> = {
-  file: 'files',
-  files: 'files',
-  git: 'history',
-  config: 'settings',
-  settings: 'settings',
-  env: 'environment',
-  search: 'search',
-  metrics: 'metrics',
-  prometheus: 'metrics',
-  postgres: 'database',
-  postgresql: 'database',
-  mysql: 'database',
-  sqlite: 'database',
-  db: 'database',
-  s3: 'storage',
-  gs: 'storage',
-  gcs: 'storage',
-  gdrive: 'storage',
-  http: 'web',
-  https: 'web',
-  web: 'web',
-  screen: 'screen',
-  prompts: 'prompts',
-  packages: 'packages',
+/** The icons of the kinds, and the schemes of their addresses. */
+const kinds: Readonly<Record<MountKind, readonly [icon: IconName, ...schemes: readonly string[]]>> = {
+  files: ['folder', 'file', 'files'],
+  history: ['history', 'git'],
+  settings: ['gear', 'config', 'settings'],
+  environment: ['key', 'env'],
+  search: ['search', 'search'],
+  metrics: ['chart', 'metrics', 'prometheus'],
+  database: ['database', 'postgres', 'postgresql', 'mysql', 'sqlite', 'db'],
+  storage: ['database', 's3', 'gs', 'gcs', 'gdrive'],
+  web: ['globe', 'http', 'https', 'web'],
+  screen: ['image', 'screen'],
+  prompts: ['text', 'prompts'],
+  packages: ['box', 'packages'],
 }
 
-const iconOfKind: Readonly<Record<MountKind, IconName>> = {
-  files: 'folder',
-  history: 'history',
-  settings: 'gear',
-  environment: 'key',
-  search: 'search',
-  metrics: 'chart',
-  database: 'database',
-  storage: 'database',
-  web: 'globe',
-  screen: 'image',
-  prompts: 'text',
-  packages: 'box',
-}
+const kindOfScheme = new Map(
+  Object.entries(kinds).flatMap(([kind, [, ...schemes]]) => schemes.map((scheme) => [scheme, kind as MountKind])),
+)
 
 /** Returns the kind of a mount; undefined if its address does not tell. */
 export function kindOf(uri: string): MountKind | undefined {
   if (isSearchMount(uri)) return 'search'
-  return kindOfScheme[/^[^:]*/.exec(uri)?.[0].toLowerCase() ?? '']
+  return kindOfScheme.get(/^[^:]*/.exec(uri)?.[0].toLowerCase() ?? '')
 }
 
 /** Whether a mount is a search: it cannot be opened, only queried. */
@@ -81,7 +59,7 @@ export function isSearchMount(uri: string): boolean {
 /** The icon of a mount. */
 export function iconOfMount(uri: string): IconName {
   const kind = kindOf(uri)
-  return kind === undefined ? 'mount' : iconOfKind[kind]
+  return kind === undefined ? 'mount' : kinds[kind][0]
 }
 
 interface Named {
