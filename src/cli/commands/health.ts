@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { Withheld } from '../../config/untrusted.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import { parseSearchStatus, type SearchStatus, type SearchStatusMount } from '../../core/found.ts'
+import type { Diagnosis, Tell } from '../../core/kit/diagnosis.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { View } from '../../core/view.ts'
 import { packageVersion } from '../operations/command-line.ts'
@@ -19,17 +20,9 @@ interface DoctorOptions extends SourceOptions {
   readonly json?: true
 }
 
-/** Result of one check. A fault has a fix: the next command, or a change and its place. */
-export interface Diagnosis {
-  readonly check: string
-  readonly status: 'ok' | 'warning' | 'failed'
-  readonly found: string
-  readonly fix?: string
-}
-
 /** Receives the results and the progress of the checks. */
 export interface Findings {
-  tell(diagnosis: Diagnosis): void
+  readonly tell: Tell
   /** Shows the current step to a waiting person. */
   doing(what: string): void
 }
@@ -61,15 +54,12 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
   const progress = createProgress(io, { what: 'Looking', besideOutput: true })
   const colours = coloursFor(io.out.isTerminal)
   const lines: Promise<void>[] = []
-  const clean = (diagnosis: Diagnosis): Diagnosis => ({
-    ...diagnosis,
-    found: io.secrets.scrub(diagnosis.found),
-    ...(diagnosis.fix === undefined ? {} : { fix: io.secrets.scrub(diagnosis.fix) }),
-  })
   const findings: Findings = {
-    tell: (diagnosis) => {
-      checks.push(clean(diagnosis))
-      if (!options.json) lines.push(io.out.write(format(clean(diagnosis), colours), { isStyled: true }))
+    tell: (check, { status, found, fix }) => {
+      const clean = (text: string) => io.secrets.scrub(text)
+      const diagnosis = { check, status, found: clean(found), ...(fix === undefined ? {} : { fix: clean(fix) }) }
+      checks.push(diagnosis)
+      if (!options.json) lines.push(io.out.write(format(diagnosis, colours), { isStyled: true }))
     },
     doing: (what) => progress.set({ what: escapeText(what) }),
   }
