@@ -23,7 +23,7 @@ import { startBasket } from '../basket/store.ts'
 import { SearchPane } from '../find/search-pane.tsx'
 import { Preview } from '../preview/preview.tsx'
 import { BasketButton, SearchField } from '../shell/header.tsx'
-import { Announced, BackBar, Gate, Guarded, isNarrow } from '../shell/panes.tsx'
+import { Announced, BackBar, frontPane, Gate, Guarded } from '../shell/panes.tsx'
 import { t } from '../shell/words.ts'
 import { BrowsePane } from '../tree/pane.tsx'
 import { t as own } from './words.ts'
@@ -48,8 +48,7 @@ function Panes() {
   useEffect(startBasket, [])
   const { view = 'tree', uri: opened, basket } = place.value
   const uri = peek.value ?? opened
-  const front = !isNarrow.value ? undefined : basket === '1' ? 'right' : opened === undefined ? 'left' : 'middle'
-  const isAway = (pane: 'left' | 'middle' | 'right') => front !== undefined && front !== pane
+  const { front, isAway } = frontPane()
   return (
     <div class={`page app app-${givenAs.value}`}>
       <header class="top">

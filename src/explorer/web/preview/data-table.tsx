@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { Button } from '../shell/fields.tsx'
 import { formatNumber, langOf, shown } from '../words/texts.ts'
-import { copyText, VirtualRows } from './controls.tsx'
+import { Choice, copyText, VirtualRows } from './controls.tsx'
 import { maxColumns } from './model/bounds.ts'
 import { numberOf, type Rows, sortedBy } from './model/rows.ts'
 import { t } from './words.ts'
@@ -17,6 +17,27 @@ interface Props {
 interface Sort {
   readonly column: number
   readonly isDescending: boolean
+}
+
+interface TableOrProps {
+  readonly rows: Rows
+  readonly form: 'tree' | 'chart'
+  /** The same in the other form. */
+  readonly drawn: ComponentChildren
+}
+
+/** Rows that the reader can see as a table or in another form. */
+export function TableOr({ rows, form, drawn }: TableOrProps) {
+  const [chosen, setChosen] = useState<'table' | 'tree' | 'chart'>('table')
+  const options = (['table', form] as const).map((value) => [value, t(value)] as const)
+  const choice = <Choice label={t('view')} options={options} value={chosen} onChoose={setChosen} />
+  if (chosen === 'table') return <DataTable rows={rows}>{choice}</DataTable>
+  return (
+    <>
+      <div class="preview-bar thin">{choice}</div>
+      {drawn}
+    </>
+  )
 }
 
 /** A table of any length (ARIA grid pattern): visible rows are drawn, and a click on a head sorts by it. */

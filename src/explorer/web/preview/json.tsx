@@ -4,8 +4,8 @@ import { isObject } from '../../../core/kit/object.ts'
 import { movedIndex } from '../palette/keys.ts'
 import { Button } from '../shell/fields.tsx'
 import { lazily } from '../shell/panes.tsx'
-import { Choice, copyText, VirtualRows } from './controls.tsx'
-import { DataTable } from './data-table.tsx'
+import { copyText, VirtualRows } from './controls.tsx'
+import { TableOr } from './data-table.tsx'
 import { boundedValue, maxColumns } from './model/bounds.ts'
 import { analysesOf, notebookOf, overviewOf } from './model/documents.ts'
 import { endingOf } from './model/kind.ts'
@@ -20,26 +20,8 @@ import { langOf, shown } from '../words/texts.ts'
 export function JsonLines({ text }: { readonly text: string }) {
   const values = useMemo(() => parseLines(text), [text])
   const table = useMemo(() => tableOf(values), [values])
-  const [form, setForm] = useState<'table' | 'tree'>('table')
-  if (table === undefined) return <JsonTree value={values} />
-  const choice = (
-    <Choice
-      label={t('view')}
-      options={[
-        ['table', t('table')],
-        ['tree', t('tree')],
-      ]}
-      value={form}
-      onChoose={setForm}
-    />
-  )
-  if (form === 'table') return <DataTable rows={table}>{choice}</DataTable>
-  return (
-    <>
-      <div class="preview-bar thin">{choice}</div>
-      <JsonTree value={values} />
-    </>
-  )
+  const tree = <JsonTree value={values} />
+  return table === undefined ? tree : <TableOr rows={table} form="tree" drawn={tree} />
 }
 
 const ChartView = lazily(async () => (await import('./chart.tsx')).ChartView)

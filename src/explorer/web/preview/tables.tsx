@@ -4,8 +4,8 @@ import { Button } from '../shell/fields.tsx'
 import { lazily } from '../shell/panes.tsx'
 import { stepBack } from '../state/browser.ts'
 import { linkTo } from '../state/place.ts'
-import { Choice, Head, Region } from './controls.tsx'
-import { DataTable } from './data-table.tsx'
+import { Head, Region } from './controls.tsx'
+import { DataTable, TableOr } from './data-table.tsx'
 import { maxColumns } from './model/bounds.ts'
 import { siblingTableUri, textsOf } from './model/documents.ts'
 import { mediaTypeOf } from './model/kind.ts'
@@ -29,7 +29,6 @@ const slice = 12
 /** Comma-separated values as a table; if one column has times and others have numbers, also as a chart. */
 export function Csv({ text, mimeType }: { readonly text: string; readonly mimeType: string | undefined }) {
   const rows = useRows(text, mimeType)
-  const [form, setForm] = useState<'table' | 'chart'>('table')
   const chart = useMemo(
     () =>
       rows === undefined || rows.length > mostCharted || (rows[0]?.length ?? 0) > maxColumns
@@ -39,25 +38,8 @@ export function Csv({ text, mimeType }: { readonly text: string; readonly mimeTy
   )
   if (rows === undefined) return <p class="preview-note">{t('loading')}</p>
   if (rows.length === 0) return <p class="preview-note">{t('empty')}</p>
-  const choice =
-    chart === undefined ? null : (
-      <Choice
-        label={t('view')}
-        options={[
-          ['table', t('table')],
-          ['chart', t('chart')],
-        ]}
-        value={form}
-        onChoose={setForm}
-      />
-    )
-  if (chart === undefined || form === 'table') return <DataTable rows={rows}>{choice}</DataTable>
-  return (
-    <>
-      <div class="preview-bar thin">{choice}</div>
-      <ChartView chart={chart} />
-    </>
-  )
+  if (chart === undefined) return <DataTable rows={rows} />
+  return <TableOr rows={rows} form="chart" drawn={<ChartView chart={chart} />} />
 }
 
 /** The rows, once all are parsed. Until then, the rows of the previous text stay. */

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks'
 import { isResourceError } from '../../../core/errors.ts'
 import { announced, reasonOf } from '../state/announce.ts'
-import { type Change, go } from '../state/place.ts'
+import { type Change, go, place } from '../state/place.ts'
 import { dismissContinued, failure, isContinued, retryNow, type Wish, wish } from '../state/session.ts'
 import { shown } from '../words/texts.ts'
 import { Button } from './fields.tsx'
@@ -12,10 +12,20 @@ import { t } from './words.ts'
 
 const narrowQuery = matchMedia('(max-width: 699.9px)')
 /** Whether there is room for one pane only. */
-export const isNarrow = signal(narrowQuery.matches)
+const isNarrow = signal(narrowQuery.matches)
 narrowQuery.addEventListener('change', ({ matches }) => {
   isNarrow.value = matches
 })
+
+type Pane = 'left' | 'middle' | 'right'
+
+/** The pane that the permalink selects in a narrow window, which hides the others. `front` is undefined if there is room for all. */
+export function frontPane(): { readonly front: Pane | undefined; readonly isAway: (pane: Pane) => boolean } {
+  const { uri, basket } = place.value
+  const selected = basket === '1' ? 'right' : uri === undefined ? 'left' : 'middle'
+  const front = isNarrow.value ? selected : undefined
+  return { front, isAway: (pane) => front !== undefined && front !== pane }
+}
 
 /** The way back to the other panes, where there is room for one only. */
 export function BackBar({ change }: { readonly change: Change }) {
