@@ -5,7 +5,7 @@ import type { SearchStatus } from '../../../core/found.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { Button, Text } from '../shell/fields.tsx'
 import { iconOf, Shape } from '../shell/icons.tsx'
-import { announce, copy } from '../state/announce.ts'
+import { copyText } from '../state/announce.ts'
 import { browse, healed, treeState } from '../state/browse.ts'
 import { asideOfMount, iconOfMount, isSearchMount, places, titleOfMount } from '../state/known.ts'
 import { onListChange } from '../state/live.ts'
@@ -189,11 +189,10 @@ function AddHost() {
 }
 
 function Command({ text }: { readonly text: string }) {
-  const say = async () => announce(t((await copy(text)) ? 'copied' : 'notCopied'))
   return (
     <div class="home-command">
       <pre>{text}</pre>
-      <Button name={t('copy')} onClick={() => void say()} />
+      <Button name={t('copy')} onClick={() => void copyText(text)} />
     </div>
   )
 }
@@ -222,8 +221,6 @@ const t = createWords({
   inTerminal: ['in a terminal', 'ターミナルで実行'],
   inFile: ['in {file}', '{file} に記述'],
   copy: ['Copy this', 'これをコピー'],
-  copied: ['Copied.', 'コピーしました。'],
-  notCopied: ['The browser does not let the page copy.', 'ブラウザーがコピーを許可しませんでした。'],
   keys: [
     'Arrow keys move in the tree, Enter opens, Space picks for the basket. Press ? for all keys.',
     '矢印キーで移動、Enterで表示、スペースでバスケットに追加。すべてのキーは ? で確認できます。',

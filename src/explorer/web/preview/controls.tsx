@@ -1,6 +1,5 @@
 import type { ComponentChildren, HTMLAttributes, RefObject } from 'preact'
 import { Button } from '../shell/fields.tsx'
-import { announce, copy } from '../state/announce.ts'
 import { t } from './words.ts'
 import './data.css'
 import { type Signal, signal } from '@preact/signals'
@@ -73,10 +72,6 @@ export function Toggle({ name, state }: ToggleProps) {
       }}
     />
   )
-}
-
-export async function copyText(text: string): Promise<void> {
-  announce(t((await copy(text)) ? 'copied' : 'notCopied'))
 }
 
 /** The height of a row, equal to `--row` in the style sheet. */

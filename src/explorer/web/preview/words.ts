@@ -68,8 +68,6 @@ export const t = createWords({
   copyUri: ['Copy URI', 'URIをコピー'],
   copyCommand: ['Copy command', 'コマンドをコピー'],
   copyText: ['Copy text', 'テキストをコピー'],
-  copied: ['Copied.', 'コピーしました。'],
-  notCopied: ['The browser does not let the page copy.', 'ブラウザーがコピーを許可していません。'],
   showInTree: ['Show in tree', 'ツリーで表示'],
   openWhole: ['Open the whole', '全体を開く'],
   shownLines: [

@@ -13,7 +13,7 @@ import { formatAge, formatNumber, formatSize, formatTime, shown } from '../words
 import { type Columns, readableUri } from './columns.ts'
 import { createRange, idOf, partOf } from './keys.ts'
 import { asideOf, ChangedDot, Name, PathText } from './tree-row.tsx'
-import { type Anchor, useNeighbours, useRows, useWatched } from './use-rows.ts'
+import { type Anchor, indexOfActive, useNeighbours, useRows, useWatched } from './use-rows.ts'
 import { t } from './words.ts'
 
 const active = signal<string | undefined>(undefined)
@@ -27,7 +27,7 @@ export function ListView() {
   const resources = browse.value?.listed.columns.resources ?? []
   const at = (index: number) => resources[rows[index] ?? -1]
   const keyOf = (index: number) => at(index)?.uri ?? ''
-  const activeIndex = indexOfActive(rows.length, keyOf)
+  const activeIndex = indexOfActive(active.value ?? place.value.uri, rows.length, keyOf, lastIndex)
   const pathOf = (index: number) => pathIn(browse.value?.listed.columns, rows[index] ?? -1, place.value.in)
   const words = wordsOf(selection.value.filter)
   const { scroller, window, page, onScroll, show } = useRows({
@@ -128,18 +128,6 @@ function pathIn(columns: Columns | undefined, row: number, directory: string | u
   const rest = start !== '' && uri.startsWith(start) ? uri.slice(start.length).replace(/^\//, '') : uri
   const path = readableUri(rest.slice(0, rest.replace(/[?#].*$/s, '').lastIndexOf('/') + 1))
   return name === '' ? path : `${name}/${path}`
-}
-
-function indexOfActive(count: number, keyOf: (index: number) => string): number {
-  const wanted = active.value ?? place.value.uri
-  if (wanted === undefined || count === 0) return Math.min(lastIndex.current, count - 1)
-  if (keyOf(lastIndex.current) === wanted) return lastIndex.current
-  for (let index = 0; index < count; index++) {
-    if (keyOf(index) !== wanted) continue
-    lastIndex.current = index
-    return index
-  }
-  return Math.min(lastIndex.current, count - 1)
 }
 
 interface ListRowProps {

@@ -19,7 +19,7 @@ import { isSearchMount } from '../state/known.ts'
 import { go, place } from '../state/place.ts'
 import { createRange, createTypeAhead, idOf, isTyped, parentIndex, partOf, stepOf, type TreeRow } from './keys.ts'
 import { TreeRowView } from './tree-row.tsx'
-import { type Anchor, useNeighbours, useRows, useWatched } from './use-rows.ts'
+import { type Anchor, indexOfActive, useNeighbours, useRows, useWatched } from './use-rows.ts'
 import { t } from './words.ts'
 
 /** The key of the active row, and the scroll position. Both survive while the tree is hidden. */
@@ -34,17 +34,11 @@ export function TreeView() {
   const rows = treeRows.value
   const { filter } = selection.value
   const words = wordsOf(filter)
-  const found =
-    active.value === undefined
-      ? -1
-      : rows[lastIndex.current]?.key === active.value
-        ? lastIndex.current
-        : rows.findIndex(({ key }) => key === active.value)
-  const activeIndex = found === -1 ? Math.min(lastIndex.current, rows.length - 1) : found
-  if (found !== -1) lastIndex.current = found
+  const keyOf = (index: number) => rows[index]?.key ?? ''
+  const activeIndex = indexOfActive(active.value, rows.length, keyOf, lastIndex)
   const { scroller, window, page, onScroll, show } = useRows({
     count: rows.length,
-    keyOf: (index) => rows[index]?.key ?? '',
+    keyOf,
     identity: rows,
     active: isHeldBy(rows, activeIndex, memory.anchor[0]?.key) ? activeIndex : -1,
     asked: isFiltered.value ? JSON.stringify(selection.value) : '',

@@ -27,10 +27,22 @@ export function useNeighbours(
     if (index === -1) return
     const previous = search(index, -1, uriAt, count)
     const next = search(index, 1, uriAt, count)
-    neighbours.value = {
-      ...defined({ previous, next }),
-    }
+    neighbours.value = defined({ previous, next })
   }, [identity, near, uri])
+}
+
+/** Returns the index of the active row. If it disappeared, the row at its last index becomes active. */
+export function indexOfActive(
+  wanted: string | undefined,
+  count: number,
+  keyOf: (index: number) => string,
+  last: { current: number },
+): number {
+  if (wanted !== undefined && keyOf(last.current) !== wanted) {
+    const index = indexOf(wanted, keyOf, count)
+    if (index !== -1) last.current = index
+  }
+  return Math.min(last.current, count - 1)
 }
 
 function indexOf(uri: string, uriAt: (index: number) => string | undefined, count: number): number {
