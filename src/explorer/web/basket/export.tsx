@@ -68,7 +68,7 @@ export function Export() {
           return t('tokens', { count: tokens })
         })}
       </div>
-      <p class="basket-hint" role="status">
+      <p class="hint" role="status">
         {told.value}
       </p>
       <details class="basket-more">

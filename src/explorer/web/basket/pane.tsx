@@ -33,9 +33,9 @@ export function BasketPane() {
             <Shape name="basket" />
           </div>
           <p class="basket-strong">{t('empty')}</p>
-          <p class="basket-hint">{t('emptyHint')}</p>
+          <p class="hint">{t('emptyHint')}</p>
           {undone.value.length === 0 ? null : (
-            <p class="basket-hint" role="status">
+            <p class="hint" role="status">
               {t('cleared', { count: undone.value.length })}{' '}
               <Button
                 name={t('undo')}
@@ -187,7 +187,7 @@ function Suggestions() {
           )
         })}
       </ul>
-      <p class="basket-hint" role="status">
+      <p class="hint" role="status">
         {told.value}
       </p>
       <Button name={t('suggest')} onClick={ask} />

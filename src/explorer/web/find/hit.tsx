@@ -28,8 +28,8 @@ export function Group({ group: { document, hits } }: { readonly group: HitGroup 
     <li class="group">
       <div class="group-head">
         <Shape name={iconOf(mimeType)} />
-        <Text as="h3" class="group-name" text={name} />
-        <Text class="group-title" text={title === name ? undefined : title} />
+        <Text as="h3" class="group-name one-line" text={name} />
+        <Text class="group-title one-line" text={title === name ? undefined : title} />
         <span class="group-count">{hits.length}</span>
         <Button
           name={picked ? t('unpick') : t('pick')}

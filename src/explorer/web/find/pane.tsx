@@ -61,7 +61,7 @@ function PromptsPane() {
       {prompt === undefined ? (
         <>
           <h2 class="find-head">{t('prompts')}</h2>
-          <p class="find-hint">{isLoading ? t('loading') : t('promptsHint')}</p>
+          <p class="hint">{isLoading ? t('loading') : t('promptsHint')}</p>
           <ul class="templates">
             {items.map(({ name, title, description }) => (
               <li key={name} class="template">
@@ -71,11 +71,11 @@ function PromptsPane() {
               </li>
             ))}
           </ul>
-          {isPart ? <p class="find-hint">{t('promptsPart', { count: items.length })}</p> : null}
+          {isPart ? <p class="hint">{t('promptsPart', { count: items.length })}</p> : null}
         </>
       ) : (
         <>
-          <p class="find-hint">
+          <p class="hint">
             <a href={linkTo({ prompt: undefined, values: undefined })}>← {t('promptBack')}</a>
           </p>
           {chosen === undefined ? (
@@ -107,7 +107,7 @@ function TemplatesPane() {
       {template === undefined ? (
         <>
           <h2 class="find-head">{t('templates')}</h2>
-          <p class="find-hint">
+          <p class="hint">
             {state === 'loading' ? t('loading') : items.length === 0 ? t('noTemplates') : t('templatesHint')}
           </p>
           {items.length > 8 ? (
@@ -130,7 +130,7 @@ function TemplatesPane() {
         </>
       ) : (
         <>
-          <p class="find-hint">
+          <p class="hint">
             <a href={linkTo({ template: undefined, values: undefined })}>← {t('back')}</a>
           </p>
           {chosen === undefined ? (
@@ -193,7 +193,7 @@ function TemplateForm({ template }: { readonly template: ResourceTemplate }) {
         <span>{t('opens')}</span>
         <code>{shown(uri ?? template.uriTemplate)}</code>
       </p>
-      {missing.length === 0 ? null : <p class="find-hint">{t('incomplete', { names: missing.join(', ') })}</p>}
+      {missing.length === 0 ? null : <p class="hint">{t('incomplete', { names: missing.join(', ') })}</p>}
       <p class="template-acts">
         <Button name={t('open')} type="submit" class="button-main" disabled={missing.length > 0 || uri === undefined} />
         <Button

@@ -84,7 +84,7 @@ export function PromptForm({ prompt }: { readonly prompt: ListedPrompt }) {
         />
       ))}
       {missing.length === 0 ? null : (
-        <p class="find-hint">{t('incomplete', { names: missing.map(({ name }) => name).join(', ') })}</p>
+        <p class="hint">{t('incomplete', { names: missing.map(({ name }) => name).join(', ') })}</p>
       )}
       <p class="template-acts">
         <Button

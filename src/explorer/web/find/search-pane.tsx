@@ -82,7 +82,7 @@ function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
         )}
       </div>
       {results !== undefined && !isBusy && growth === undefined && hits.length === 0 ? (
-        <p class="find-hint">{t('nothingHint')}</p>
+        <p class="hint">{t('nothingHint')}</p>
       ) : null}
       {growth === undefined ? null : <p class="find-note">{growthText(growth)}</p>}
       {notes.filter(isNews(growth)).map((note) => (
@@ -167,7 +167,7 @@ function Beginning() {
   return (
     <section class="find" aria-label={t('results')}>
       <p class="find-count">{t('type')}</p>
-      <p class="find-hint">{t('quoted')}</p>
+      <p class="hint">{t('quoted')}</p>
       {recent.value.length === 0 ? null : (
         <>
           <h2 class="find-part">{t('recent')}</h2>
@@ -191,7 +191,7 @@ function WithoutSearch({ q }: Required<Pick<Place, 'q'>>) {
   return (
     <>
       <p class="find-count">{t('noSearch')}</p>
-      <p class="find-hint">{t('noSearchHint')}</p>
+      <p class="hint">{t('noSearchHint')}</p>
       <Button name={t('filterNames', { query: q })} onClick={() => go({ view: 'list', filter: q, q: undefined })} />
     </>
   )

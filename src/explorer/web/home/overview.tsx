@@ -63,7 +63,7 @@ function MountCard({ mount, inside }: MountCardProps) {
     <li>
       <a href={linkTo(isSearch ? { view: 'search' } : { uri })} title={shown(description ?? uri)}>
         <Shape name={isSingle(mount) ? iconOf(mount.mimeType) : iconOfMount(uri)} />
-        <span class="home-mount-name">
+        <span class="home-mount-name one-line">
           <bdi>{shown(titleOfMount(mount))}</bdi>
           <Text as="small" text={aside} />
         </span>

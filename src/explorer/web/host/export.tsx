@@ -117,14 +117,14 @@ export const Export: typeof import('../basket/export.tsx').Export = () => {
   }
   return (
     <div class="basket-export">
-      {takesContext() ? <Giving /> : <p class="basket-hint">{own('noContext')}</p>}
+      {takesContext() ? <Giving /> : <p class="hint">{own('noContext')}</p>}
       <div class="basket-outs">
         <Button
           name={t('copy')}
           disabled={plan.value.over > 0 || !plan.value.isWhole}
           onClick={() => void copyText()}
         />
-        <p class="basket-hint" role="status">
+        <p class="hint" role="status">
           {told.value}
         </p>
       </div>
@@ -149,7 +149,7 @@ function Giving() {
           }}
         />
       </div>
-      <p class="basket-hint">{own(givenAs.value === 'links' ? 'linksHint' : 'contentsHint')}</p>
+      <p class="hint">{own(givenAs.value === 'links' ? 'linksHint' : 'contentsHint')}</p>
       <p class="giving-state" role="status">
         {wordsOf(given.value)}
       </p>

@@ -110,10 +110,13 @@ function CommandPalette() {
             class="palette-option"
             onClick={() => run(index)}
           >
-            <Text class="palette-label" text={label} />
-            <Text class="palette-aside" text={aside} />
+            <Text class="palette-label one-line" text={label} />
+            <Text class="palette-aside one-line" text={aside} />
             {detail === undefined ? null : (
-              <Text class="palette-detail" text={tailOf(kind === 'resource' ? readableUri(detail) : detail, 56)} />
+              <Text
+                class="palette-detail one-line"
+                text={tailOf(kind === 'resource' ? readableUri(detail) : detail, 56)}
+              />
             )}
             <span class="palette-kind">{t(kind)}</span>
           </div>

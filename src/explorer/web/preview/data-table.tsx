@@ -92,7 +92,7 @@ export function DataTable({ rows, children }: Props) {
         </span>
         {children}
         <span class="spring" />
-        <bdi class="cell-value">{shown((at(cell.row)[cell.column] ?? '').slice(0, 500))}</bdi>
+        <bdi class="cell-value one-line">{shown((at(cell.row)[cell.column] ?? '').slice(0, 500))}</bdi>
         <Button name={t('copyCell')} onClick={() => void copyText(at(cell.row)[cell.column] ?? '')} />
       </div>
       {wholeWidth > width ? <p class="preview-banner">{t('shortened')}</p> : null}

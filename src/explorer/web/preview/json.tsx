@@ -121,7 +121,7 @@ function JsonTree({ value }: { readonly value: unknown }) {
       <div class="preview-bar thin" role="toolbar" aria-label={t('tree')}>
         <Button name={t('expandAll')} onClick={() => setAll(true)} />
         <Button name={t('collapseAll')} onClick={() => setAll(false)} />
-        <code class="pointer">{shown(row?.pointer ?? '')}</code>
+        <code class="pointer one-line">{shown(row?.pointer ?? '')}</code>
         <span class="spring" />
         <Button name={t('copyPointer')} onClick={() => void copyText(row?.pointer ?? '')} />
         <Button name={t('copyValue')} onClick={() => void copyText(textAt(value, row?.pointer ?? ''))} />

@@ -15,7 +15,7 @@ export function Header() {
   const { server } = connected()
   return (
     <header class="top">
-      <Text as="h1" class="top-name" text={server.title ?? server.name} />
+      <Text as="h1" class="top-name one-line" text={server.title ?? server.name} />
       <Views />
       <SearchField />
       {liveness.value === 'lost' ? (
