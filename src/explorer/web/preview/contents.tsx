@@ -85,7 +85,7 @@ function One({ reader, reading, content, parts }: OneProps) {
           {isText ? <Button name={t('copyText')} onClick={() => void copyText(text)} /> : null}
         </div>
       ) : null}
-      <div class={`preview-content ${reader.standing.value.isGone === true ? 'grey' : ''}`}>
+      <div class={`preview-content column ${reader.standing.value.isGone === true ? 'grey' : ''}`}>
         {showsText ? (
           <TextView
             text={text}

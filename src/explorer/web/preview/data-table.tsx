@@ -83,7 +83,7 @@ export function DataTable({ rows, children }: Props) {
     )
   }
   return (
-    <div class="data-table">
+    <div class="column">
       <div class="preview-bar thin">
         <span class="quiet">
           {body.length === 1 ? t('rowsOne') : t('rowsCount', { count: body.length })}

@@ -54,7 +54,7 @@ export function Diagram({ overview, uri }: { readonly overview: Overview; readon
     event.preventDefault()
   }
   return (
-    <div class="diagram">
+    <div class="column">
       <div class="preview-bar thin" role="toolbar" aria-label={t('view')}>
         <Button name={t('fit')} onClick={fitAll} />
         <Button name={t('zoomOut')} sign="−" onClick={() => zoom(0.8)} />

@@ -56,7 +56,7 @@ export function Directory({ uri }: { readonly uri: string }) {
       go({ uri: item.uri, source: undefined })
   }
   return (
-    <div class={readme === undefined ? 'folder' : 'folder folder-told'}>
+    <div class={readme === undefined ? 'folder column' : 'folder folder-told'}>
       <p class="preview-note">
         {next === undefined ? inside : t('entriesMore', { count: items.length })}{' '}
         {next === undefined ? null : (

@@ -117,7 +117,7 @@ function JsonTree({ value }: { readonly value: unknown }) {
     if (done) event.preventDefault()
   }
   return (
-    <div class="json">
+    <div class="column">
       <div class="preview-bar thin" role="toolbar" aria-label={t('tree')}>
         <Button name={t('expandAll')} onClick={() => setAll(true)} />
         <Button name={t('collapseAll')} onClick={() => setAll(false)} />

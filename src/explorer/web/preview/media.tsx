@@ -89,7 +89,7 @@ export function Picture({ content, mediaType, uri }: PictureProps) {
   const style =
     zoom === 'fit' || size === undefined ? {} : { width: `${size.width * zoom}px`, maxWidth: 'none', maxHeight: 'none' }
   return (
-    <div class="picture">
+    <div class="picture column">
       <div class="preview-bar thin" role="toolbar" aria-label={t('view')}>
         <Button name={t('fit')} aria-pressed={zoom === 'fit'} onClick={() => setZoom('fit')} />
         <Button name={t('actual')} aria-pressed={zoom === 1} onClick={() => setZoom(1)} />

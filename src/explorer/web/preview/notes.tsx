@@ -150,7 +150,7 @@ interface Props {
 export function Binary({ bytes, size }: Props) {
   const rows = Math.ceil(bytes.length / bytesInRow)
   return (
-    <div class="binary">
+    <div class="column">
       <p class="preview-note">{t('binary', { size: formatSize(size ?? bytes.length) })}</p>
       <VirtualRows
         class="hex"

@@ -64,7 +64,7 @@ export function Pdf({ bytes, uri, meta }: Props) {
   const change = (by: 1 | -1) =>
     setZoom((by === 1 ? zooms.find((step) => step > zoom) : zooms.findLast((step) => step < zoom)) ?? zoom)
   return (
-    <div class="pdf">
+    <div class="column">
       <div class="preview-bar thin" role="toolbar" aria-label={t('view')}>
         <Button name={t('fitWidth')} aria-pressed={zoom === 1} onClick={() => setZoom(1)} />
         <Button name={t('zoomOut')} sign="−" onClick={() => change(-1)} />

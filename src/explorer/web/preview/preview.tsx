@@ -31,7 +31,7 @@ export function Preview({ uri }: { readonly uri: string }) {
       <Head reader={reader} />
       {isDetailed.value ? <Details reader={reader} /> : null}
       <Notes reader={reader} />
-      <div class="preview-body" aria-busy={reading.state === 'loading'}>
+      <div class="preview-body column" aria-busy={reading.state === 'loading'}>
         {reading.state === 'loading' ? <p class="preview-note">{t('loading')}</p> : null}
         {reading.state === 'failed' ? <Failure error={reading.error} retry={reader.reload} uri={uri} /> : null}
         {reading.state === 'directory' ? <Directory uri={uri} /> : null}

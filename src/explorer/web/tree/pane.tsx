@@ -54,7 +54,7 @@ function ListBody() {
   return (
     <>
       <Scope />
-      <div class="list-frame">
+      <div class="column">
         <ListHead />
         {hasRows(true) ? (
           <ListView />
