@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import { type FoundHit, piecesOf } from '../../../core/found.ts'
+import { type FoundHit, piecesOf, resourceOfHit } from '../../../core/found.ts'
 import { fold } from '../../../core/kit/matching.ts'
-import { defined } from '../../../core/kit/object.ts'
 import { decodeComponent } from '../../../core/uri.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
@@ -149,14 +148,7 @@ function isCodeOf({ mimeType, document }: FoundHit): boolean {
 }
 
 export function resourceOf(hit: FoundHit): Resource {
-  const { document, title, mimeType, priority, audience, modified } = hit
-  const time = modified === undefined ? Number.NaN : Date.parse(modified)
-  return {
-    uri: document,
-    name: nameOf(document),
-    ...defined({ title, mimeType, priority, audience }),
-    ...(Number.isFinite(time) ? { modified: time } : {}),
-  }
+  return resourceOfHit(hit, hit.document, nameOf(hit.document))
 }
 
 function nameOf(uri: string): string {
