@@ -233,3 +233,19 @@ function kindOfNote({ failure, next, items }: Folder<unknown>, isLoading: boolea
   if (next === undefined) return items.length === 0 ? 'empty' : undefined
   return next === '' || isLoading ? 'loading' : 'more'
 }
+
+/** Returns the index of the active row. If it disappeared, the row at its last index becomes active. */
+export function indexOfActive(
+  wanted: string | undefined,
+  count: number,
+  keyOf: (index: number) => string,
+  last: { current: number },
+): number {
+  if (wanted !== undefined && keyOf(last.current) !== wanted)
+    for (let index = 0; index < count; index++) {
+      if (keyOf(index) !== wanted) continue
+      last.current = index
+      break
+    }
+  return Math.min(last.current, count - 1)
+}

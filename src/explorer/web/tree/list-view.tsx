@@ -11,9 +11,9 @@ import { changed } from '../state/live.ts'
 import { go, place } from '../state/place.ts'
 import { formatAge, formatNumber, formatSize, formatTime, shown } from '../words/texts.ts'
 import { type Columns, readableUri } from './columns.ts'
-import { createRange, idOf, partOf } from './keys.ts'
+import { createRange, idOf, indexOfActive, partOf } from './keys.ts'
 import { asideOf, ChangedDot, Name, PathText } from './tree-row.tsx'
-import { type Anchor, indexOfActive, useNeighbours, useRows, useWatched } from './use-rows.ts'
+import { type Anchor, useNeighbours, useRows, useWatched } from './use-rows.ts'
 import { t } from './words.ts'
 
 const active = signal<string | undefined>(undefined)

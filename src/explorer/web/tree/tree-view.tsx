@@ -17,9 +17,19 @@ import {
 } from '../state/browse.ts'
 import { isSearchMount } from '../state/known.ts'
 import { go, place } from '../state/place.ts'
-import { createRange, createTypeAhead, idOf, isTyped, parentIndex, partOf, stepOf, type TreeRow } from './keys.ts'
+import {
+  createRange,
+  createTypeAhead,
+  idOf,
+  indexOfActive,
+  isTyped,
+  parentIndex,
+  partOf,
+  stepOf,
+  type TreeRow,
+} from './keys.ts'
 import { TreeRowView } from './tree-row.tsx'
-import { type Anchor, indexOfActive, useNeighbours, useRows, useWatched } from './use-rows.ts'
+import { type Anchor, useNeighbours, useRows, useWatched } from './use-rows.ts'
 import { t } from './words.ts'
 
 /** The key of the active row, and the scroll position. Both survive while the tree is hidden. */

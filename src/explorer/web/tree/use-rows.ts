@@ -31,20 +31,6 @@ export function useNeighbours(
   }, [identity, near, uri])
 }
 
-/** Returns the index of the active row. If it disappeared, the row at its last index becomes active. */
-export function indexOfActive(
-  wanted: string | undefined,
-  count: number,
-  keyOf: (index: number) => string,
-  last: { current: number },
-): number {
-  if (wanted !== undefined && keyOf(last.current) !== wanted) {
-    const index = indexOf(wanted, keyOf, count)
-    if (index !== -1) last.current = index
-  }
-  return Math.min(last.current, count - 1)
-}
-
 function indexOf(uri: string, uriAt: (index: number) => string | undefined, count: number): number {
   for (let index = 0; index < count; index++) if (uriAt(index) === uri) return index
   return -1
