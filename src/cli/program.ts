@@ -5,20 +5,7 @@ import { type Io, type Output, openFile, type ProcessIo } from './terminal/io.ts
 import { coloursFor, isColourful } from './terminal/text.ts'
 
 /** The commands whose data `-o, --output FILE` writes into a file, besides the commands with such an option of their own. */
-const offering = new Set([
-  'ls',
-  'tree',
-  'stat',
-  'search',
-  'watch',
-  'templates',
-  'complete',
-  'status',
-  'check',
-  'doctor',
-  'access',
-  'hosts',
-])
+const offering = 'ls tree stat search watch templates complete status check doctor access hosts'.split(' ')
 
 /** Input and output of a command whose data may go to a file. */
 interface FileOutput {
@@ -47,7 +34,7 @@ function createFileOutput(io: Io): FileOutput {
   return {
     io: { ...io, out: current },
     offer: (command) => {
-      if (offering.has(command.name())) addOption(command)
+      if (offering.includes(command.name())) addOption(command)
     },
   }
 }
@@ -223,40 +210,26 @@ function groupOf(name: string): string {
   return Object.keys(groups).find((group) => groups[group]?.includes(name)) ?? otherCommands
 }
 
-/** Names of other programs for the commands here. */
+/** The names that other programs have for the commands here. */
 const synonyms: Readonly<Record<string, string>> = {
-  cat: 'read',
-  show: 'read',
-  get: 'read',
-  open: 'read',
-  list: 'ls',
-  dir: 'ls',
-  find: 'search',
-  grep: 'search',
-  query: 'search',
-  info: 'stat',
-  describe: 'stat',
-  start: 'serve',
-  run: 'serve',
-  mount: 'serve',
-  tail: 'watch',
-  subscribe: 'watch',
-  diagnose: 'doctor',
-  validate: 'check',
-  lint: 'check',
-  context: 'pack',
-  install: 'add',
-  uninstall: 'remove',
-  browse: 'ui',
-  explore: 'ui',
-  completions: 'completion',
+  read: 'cat show get open',
+  ls: 'list dir',
+  search: 'find grep query',
+  stat: 'info describe',
+  serve: 'start run mount',
+  watch: 'tail subscribe',
+  doctor: 'diagnose',
+  check: 'validate lint',
+  pack: 'context',
+  add: 'install',
+  remove: 'uninstall',
+  ui: 'browse explore',
+  completion: 'completions',
 }
 
 /** The command that is meant by an unknown word, if another program has a command of that name. */
 export function meantBy(word: string): string | undefined {
-  if (Object.hasOwn(commands, word) || !Object.hasOwn(synonyms, word)) return undefined
-  const command = synonyms[word]
-  return command !== undefined && Object.hasOwn(commands, command) ? command : undefined
+  return Object.keys(synonyms).find((command) => synonyms[command]?.split(' ').includes(word))
 }
 
 /** Returns the text for a call without a command: first steps for a person, the command to start for a host. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { ProtocolError, specTypeSchemas } from '@modelcontextprotocol/client'
 import { isResourceError } from '../core/errors.ts'
+import { type Found, failed, ok, type Tell, warning } from '../core/kit/diagnosis.ts'
 import { objectOf } from '../core/kit/object.ts'
 import { compileTemplate } from '../core/template.ts'
 import type { Connection, Limits } from './connection.ts'
@@ -10,14 +11,6 @@ import { openConnection } from './open.ts'
 import type { Target } from './target.ts'
 import { cursorOf, textOf, type Wire } from './wire.ts'
 
-/** The result of one check of a server: what was found, and how to correct what violates the specification. */
-export interface Examined {
-  readonly check: 'connect' | 'capabilities' | 'list' | 'templates' | 'read' | 'subscribe' | 'unknown'
-  readonly status: 'ok' | 'warning' | 'failed'
-  readonly found: string
-  readonly fix?: string
-}
-
 /** Maximum number of pages of a list that are checked. */
 const maxPages = 50
 const maxReads = 3
@@ -26,17 +19,12 @@ const maxReadBytes = 1024 * 1024
 /** Maximum number of schema violations that are reported for one answer. */
 const maxFaults = 3
 
-type Found = Omit<Examined, 'check'>
-const ok = (found: string): Found => ({ status: 'ok', found })
-const failed = (found: string, fix: string): Found => ({ status: 'failed', found, fix })
-const warning = (found: string, fix: string): Found => ({ status: 'warning', found, fix })
-
 /**
  * Checks a server as a strict client would: whether it answers, which capabilities it declares, whether its answers match the
  * schemas of the specification (with the messages of the SDK), whether its pages end, and how it answers for a URI that does not
  * exist. It only reads. Checks that depend on a failed one are left out.
  */
-export async function examine(target: Target, limits: Limits, tell: (examined: Examined) => void): Promise<void> {
+export async function examine(target: Target, limits: Limits, tell: Tell): Promise<void> {
   let connection: Connection
   try {
     connection = await openConnection(target, limits)
@@ -44,20 +32,20 @@ export async function examine(target: Target, limits: Limits, tell: (examined: E
     limits.signal.throwIfAborted()
     if (!isResourceError(error)) throw error
     const [found = '', ...fixes] = error.message.split(/(?<=\.) (?=[A-Z])/)
-    return tell({ check: 'connect', ...failed(found, fixes.join(' ') || 'Check that it is an MCP server.') })
+    return tell('connect', failed(found, fixes.join(' ') || 'Check that it is an MCP server.'))
   }
   try {
-    tell({ check: 'connect', ...ok(describe(connection)) })
-    tell({ check: 'capabilities', ...capabilities(connection) })
+    tell('connect', ok(describe(connection)))
+    tell('capabilities', capabilities(connection))
     if (!connection.hasResources) return
     const { resources, found } = await list(connection)
-    tell({ check: 'list', ...found })
-    tell({ check: 'templates', ...(await templates(connection)) })
+    tell('list', found)
+    tell('templates', await templates(connection))
     const reading = await read(connection, resources)
-    if (reading !== undefined) tell({ check: 'read', ...reading })
+    if (reading !== undefined) tell('read', reading)
     const subscribing = await subscribe(connection, resources)
-    if (subscribing !== undefined) tell({ check: 'subscribe', ...subscribing })
-    tell({ check: 'unknown', ...(await unknown(connection)) })
+    if (subscribing !== undefined) tell('subscribe', subscribing)
+    tell('unknown', await unknown(connection))
   } finally {
     await connection.close()
   }

@@ -23,6 +23,7 @@ type Asking = Omit<Feed, 'isLost'>
 
 /** @param onLost Called once, when the feed is lost. */
 export function createFeed(connection: Connection, onLost: () => void): Feed {
+  const { tells } = connection
   let isClosed = false
   let isLost = false
   const lose = () => {
@@ -33,7 +34,14 @@ export function createFeed(connection: Connection, onLost: () => void): Feed {
   void connection.ended.then(lose)
   const feed = connection.listen === undefined ? requesting(connection, lose) : listening(connection, lose)
   return {
-    ask: feed.ask,
+    // A server is asked only for what it declared.
+    ask: ({ uris, list, prompts, tools }) =>
+      feed.ask({
+        uris: tells.updated ? uris : nothing.uris,
+        list: list && tells.listed,
+        prompts: prompts && tells.prompts,
+        tools: tools && tells.tools,
+      }),
     get isLost() {
       return isLost
     },
@@ -45,7 +53,7 @@ export function createFeed(connection: Connection, onLost: () => void): Feed {
 }
 
 /** 2026-07-28: one stream for everything. */
-function listening({ listen, tells }: Connection, lose: () => void): Asking {
+function listening({ listen }: Connection, lose: () => void): Asking {
   const open = async ({ uris, list, prompts, tools }: Told): Promise<ChangeStream | undefined> => {
     const filter: SubscriptionFilter = {
       ...(uris.size > 0 ? { resourceSubscriptions: [...uris] } : {}),
@@ -71,17 +79,7 @@ function listening({ listen, tells }: Connection, lose: () => void): Asking {
       close: () => void close(),
     }
   }
-  const stream = createSteadyStream(open, lose)
-  return {
-    ask: ({ uris, list, prompts, tools }) =>
-      stream.ask({
-        uris: tells.updated ? uris : nothing.uris,
-        list: list && tells.listed,
-        prompts: prompts && tells.prompts,
-        tools: tools && tells.tools,
-      }),
-    close: stream.close,
-  }
+  return createSteadyStream(open, lose)
 }
 
 /** Maximum number of requests in flight. */
@@ -89,7 +87,7 @@ const maxInFlight = 8
 
 /** Before 2026-07-28: one request for each URI, and over HTTP a stream for the notifications. */
 function requesting(connection: Connection, lose: () => void): Asking {
-  const { request, openStanding, tells } = connection
+  const { request, openStanding } = connection
   const asked = new Set<string>()
   let standing: Standing | undefined
 
@@ -116,7 +114,7 @@ function requesting(connection: Connection, lose: () => void): Asking {
   }
   // Wait for the answers: a late request would undo a newer subscription to the same URI.
   const unsubscribe = (uris: readonly string[]): Promise<void> =>
-    eachOf(uris, maxInFlight, async (uri) => {
+    eachOf(uris, async (uri) => {
       asked.delete(uri)
       await request('resources/unsubscribe', { uri }, undefined).catch(() => {})
     })
@@ -128,32 +126,28 @@ function requesting(connection: Connection, lose: () => void): Asking {
 
   return {
     ask: async ({ uris, list, prompts, tools }) => {
-      const wantsUris = uris.size > 0 && tells.updated
-      const wantsList = list && tells.listed
-      const wantsPrompts = prompts && tells.prompts
-      const wantsTools = tools && tells.tools
-      const wantsLists = wantsList || wantsPrompts || wantsTools
-      if ((wantsUris || wantsLists) && !(await hears())) return nothing
-      const fresh = wantsUris ? [...uris].filter((uri) => !asked.has(uri)) : []
+      const hasLists = list || prompts || tools
+      if ((uris.size > 0 || hasLists) && !(await hears())) return nothing
+      const fresh = [...uris].filter((uri) => !asked.has(uri))
       const heard: string[] = []
       try {
-        await eachOf(fresh, maxInFlight, async (uri) => void ((await subscribe(uri)) && heard.push(uri)))
+        await eachOf(fresh, async (uri) => void ((await subscribe(uri)) && heard.push(uri)))
       } catch (error) {
         await unsubscribe(heard)
         throw error
       }
       for (const uri of heard) asked.add(uri)
       await unsubscribe([...asked].filter((uri) => !uris.has(uri)))
-      if (asked.size === 0 && !wantsLists) silence()
-      return { uris: new Set(asked), list: wantsList, prompts: wantsPrompts, tools: wantsTools }
+      if (asked.size === 0 && !hasLists) silence()
+      return { uris: new Set(asked), list, prompts, tools }
     },
     // The server learns that subscriptions are over when the connection ends.
     close: silence,
   }
 }
 
-/** Calls a function for each item, with at most `most` calls in flight. Stops at the first failure, after the calls in flight. */
-async function eachOf<T>(items: readonly T[], most: number, act: (item: T) => Promise<void>): Promise<void> {
+/** Calls a function for each item, a few at a time. Stops at the first failure, after the calls in flight. */
+async function eachOf<T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<void> {
   const rest = items.values()
   const failures: unknown[] = []
   const worker = async () => {
@@ -162,6 +156,6 @@ async function eachOf<T>(items: readonly T[], most: number, act: (item: T) => Pr
       await act(item).catch((error: unknown) => failures.push(error))
     }
   }
-  await Promise.all(Array.from({ length: Math.min(most, items.length) }, worker))
+  await Promise.all(Array.from({ length: Math.min(maxInFlight, items.length) }, worker))
   if (failures.length > 0) throw failures[0]
 }

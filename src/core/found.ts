@@ -1,8 +1,8 @@
-import { isObject, jsonIn } from './kit/object.ts'
+import { defined, isObject, jsonIn } from './kit/object.ts'
 import { type Origin, originOf } from './meta.ts'
 import type { Audience } from './provider.ts'
 import { compileTemplate, type UriTemplate } from './template.ts'
-import type { ResourceTemplate } from './view.ts'
+import type { Resource, ResourceTemplate } from './view.ts'
 
 /** The MIME type of an answer to a search. */
 export const foundMimeType = 'application/json;format=hikidashi.SearchFound'
@@ -48,6 +48,14 @@ export interface FoundHit extends Origin {
   readonly priority?: number
   readonly audience?: readonly Audience[]
   readonly snippet: FoundSnippet
+}
+
+/** Returns what a hit tells of a resource: of the part at its URI, or of its document. */
+export function resourceOfHit(hit: FoundHit, uri: string, name: string): Resource {
+  const { title, mimeType, priority, audience } = hit
+  const time = Date.parse(hit.modified ?? '')
+  const modified = Number.isNaN(time) ? undefined : time
+  return { uri, name, ...defined({ title, mimeType, modified, priority, audience }) }
 }
 
 interface FoundSnippet {

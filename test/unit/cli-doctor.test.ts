@@ -3,10 +3,11 @@ import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Diagnosis, Findings } from '../../src/cli/commands/health.ts'
+import type { Findings } from '../../src/cli/commands/health.ts'
 import { checkMachine } from '../../src/cli/operations/doctor/needs.ts'
 import { checkLocal } from '../../src/cli/operations/doctor/targets.ts'
 import { createSecrets } from '../../src/cli/operations/secrets.ts'
+import type { Diagnosis } from '../../src/core/kit/diagnosis.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'hikidashi-doctor-'))
 const taken: Server = createServer()
@@ -27,7 +28,7 @@ afterAll(() => {
 
 function collect(): Findings & { readonly told: Diagnosis[] } {
   const told: Diagnosis[] = []
-  return { told, tell: (diagnosis) => void told.push(diagnosis), doing: () => {} }
+  return { told, tell: (check, found) => void told.push({ check, ...found }), doing: () => {} }
 }
 
 async function diagnose(config: unknown, name = 'hikidashi.json'): Promise<readonly Diagnosis[]> {

@@ -56,7 +56,7 @@ describe('the width of text in a terminal', () => {
   test('is what columns are aligned by', () => {
     expect(padDisplay('日本', 6)).toBe('日本  ')
     expect(padDisplay('日本', 6, 'right')).toBe('  日本')
-    const layOut = createColumns([{ side: 'right' }, { side: 'left' }, { side: 'left' }])
+    const layOut = createColumns([0])
     expect(
       layOut([
         ['1', '日本', 'x'],
@@ -69,13 +69,13 @@ describe('the width of text in a terminal', () => {
   })
 
   test('does not let one long cell push all others to the side', () => {
-    const layOut = createColumns([{ side: 'left', most: 4 }, { side: 'left' }])
+    const long = 'a'.repeat(64)
     expect(
-      layOut([
-        ['abcdefgh', 'x'],
+      createColumns()([
+        [long, 'x'],
         ['a', 'y'],
       ]),
-    ).toBe('abcdefgh  x\na     y\n')
+    ).toBe(`${long}  x\n${'a'.padEnd(60)}  y\n`)
   })
 })
 

@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type Examined, examine } from '../../src/client/examine.ts'
+import { examine } from '../../src/client/examine.ts'
+import type { Diagnosis } from '../../src/core/kit/diagnosis.ts'
 import { fixture } from '../support/mcp-servers.ts'
 
 type Answer = { readonly result: unknown } | { readonly error: { code: number; message: string; data?: unknown } }
@@ -18,7 +19,7 @@ const limits = () => ({
 })
 
 /** What is found in a server of 2025-06-18 that answers these methods. */
-async function examined(methods: Methods, capabilities: unknown = { resources: {} }): Promise<readonly Examined[]> {
+async function examined(methods: Methods, capabilities: unknown = { resources: {} }): Promise<readonly Diagnosis[]> {
   const all: Methods = {
     initialize: () => ({
       result: { protocolVersion: '2025-06-18', capabilities, serverInfo: { name: 'sloppy', version: '1' } },
@@ -40,8 +41,8 @@ async function examined(methods: Methods, capabilities: unknown = { resources: {
   await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve))
   const address = server.address()
   const port = typeof address === 'object' && address !== null ? address.port : 0
-  const told: Examined[] = []
-  await examine({ url: `http://127.0.0.1:${port}/mcp` }, limits(), (one) => told.push(one))
+  const told: Diagnosis[] = []
+  await examine({ url: `http://127.0.0.1:${port}/mcp` }, limits(), (check, found) => told.push({ check, ...found }))
   return told
 }
 
@@ -54,7 +55,7 @@ const good: Methods = {
       ? { result: { contents: [{ uri, text: 'a' }] } }
       : { error: { code: -32_002, message: 'Resource not found', data: { uri } } },
 }
-const of = (told: readonly Examined[], check: string) => told.find((one) => one.check === check)
+const of = (told: readonly Diagnosis[], check: string) => told.find((one) => one.check === check)
 
 describe('a server', () => {
   test('that keeps to the specification is found good', async () => {
@@ -66,8 +67,8 @@ describe('a server', () => {
   })
 
   test('made with the official SDK is found good', async () => {
-    const told: Examined[] = []
-    await examine(fixture('official'), limits(), (one) => told.push(one))
+    const told: Diagnosis[] = []
+    await examine(fixture('official'), limits(), (check, found) => told.push({ check, ...found }))
     expect(told.filter(({ status }) => status === 'failed')).toEqual([])
     expect(told.map(({ check }) => check)).toContain('unknown')
   })
@@ -120,8 +121,8 @@ describe('a server', () => {
       ['connect', 'ok'],
       ['capabilities', 'warning'],
     ])
-    const told: Examined[] = []
-    await examine({ command: 'hikidashi-no-such-program' }, limits(), (one) => told.push(one))
+    const told: Diagnosis[] = []
+    await examine({ command: 'hikidashi-no-such-program' }, limits(), (check, found) => told.push({ check, ...found }))
     expect(told).toMatchObject([{ check: 'connect', status: 'failed', fix: 'Install it, or give its full path.' }])
   })
 })

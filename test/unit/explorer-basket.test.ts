@@ -140,7 +140,7 @@ describe('what the server counts', () => {
       },
       { uri: 'docs://a/plain.md', levels: { link: 2 }, missing: true, notes: ['gone'] },
     ]
-    const call = async () => ({ structured: { frame: 5, items }, text: '' })
+    const call = async () => ({ frame: 5, items })
     const settings = { budget: 8000, encoding: 'o200k_base', format: 'xml', purpose: '' } as const
     const connection = { call } as unknown as Parameters<typeof measure>[0]
     const picked = pins.map((uri) => item(uri))

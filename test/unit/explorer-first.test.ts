@@ -84,6 +84,6 @@ describe('ways to add the server to a host', () => {
 })
 
 test('a word follows its number', () => {
-  const t = createWords({ files: '{n} {n:file|files}' }, { files: '{n} ファイル' })
+  const t = createWords({ files: ['{n} {n:file|files}', '{n} ファイル'] })
   expect([0, 1, 2].map((n) => t('files', { n }))).toEqual(['0 files', '1 file', '2 files'])
 })

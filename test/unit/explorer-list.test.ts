@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import { ResourceError } from '../../src/core/errors.ts'
+import { piecesOf } from '../../src/core/found.ts'
 import { wordsOf } from '../../src/core/kit/matching.ts'
 import type { Resource, View } from '../../src/core/view.ts'
 import { createColumns, createListed, orderOf, readableUri } from '../../src/explorer/web/tree/columns.ts'
 import { foundTree, type Selection, select, timeOf } from '../../src/explorer/web/tree/select.ts'
-import { marksOf, piecesOf } from '../../src/explorer/web/tree/tree-row.tsx'
+import { marksOf } from '../../src/explorer/web/tree/tree-row.tsx'
 import { shown, tailOf } from '../../src/explorer/web/words/texts.ts'
 import { memory } from '../support/memory.ts'
 
@@ -46,8 +47,8 @@ describe('the filter', () => {
 
   test('marks what it has found, in the letters that are shown', () => {
     const marked = (text: string, filter: string) =>
-      piecesOf(text, wordsOf(filter))
-        .map(({ text, isMarked }) => (isMarked ? `[${text}]` : text))
+      piecesOf({ text, marks: marksOf(text, wordsOf(filter)) })
+        .map(({ text, marked }) => (marked ? `[${text}]` : text))
         .join('')
     expect(marked('README.md', 'read md')).toBe('[READ]ME.[md]')
     expect(marked('ﾊﾝｶｸｶﾞｲﾄﾞ', 'ガイド')).toBe('ﾊﾝｶｸ[ｶﾞｲﾄﾞ]')
@@ -55,7 +56,7 @@ describe('the filter', () => {
     expect(marked('ﬁle', 'file')).toBe('[ﬁle]')
     expect(marked('a😀b', 'b')).toBe('a😀[b]')
     expect(marksOf('aaa', ['aa', 'a'])).toEqual([[0, 3]])
-    expect(piecesOf('', ['a'])).toEqual([{ text: '', isMarked: false }])
+    expect(marksOf('', ['a'])).toEqual([])
   })
 
   test('shows URIs as they are read, and takes no escape for more than it is', () => {

@@ -156,7 +156,7 @@ const row = (name: string, level: number, open?: boolean): TreeRow => ({
 
 describe('the keys of the tree', () => {
   const rows = [row('a', 1, true), row('b', 2), row('c', 2, false), row('d', 1, true), row('e', 2)]
-  const step = (key: string, active: number) => stepOf({ key, shiftKey: false }, rows, active, 3)
+  const step = (key: string, active: number) => stepOf(key, rows, active, 3)
 
   test('go up, down, to both ends and by pages, and stop there', () => {
     expect(step('ArrowDown', 0)).toEqual({ to: 1 })

@@ -13,8 +13,8 @@ import { planLocal, storeOf } from '../operations/local.ts'
 import { parseCount } from '../operations/source.ts'
 import { reasonsOf, withheldJson, withheldNote } from '../operations/withheld.ts'
 import { examples, failed } from '../terminal/exit.ts'
-import { count, counted, type Io, writeError, writeJson } from '../terminal/io.ts'
-import { createLog } from '../terminal/log.ts'
+import { count, counted, type Io, writeJson } from '../terminal/io.ts'
+import { createTextLog } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { type Colours, coloursFor, escapeText } from '../terminal/text.ts'
 
@@ -49,8 +49,7 @@ export function define(command: Command, io: Io): void {
 
 async function check(options: CheckOptions, io: Io): Promise<void> {
   const scrubber = io.secrets
-  const write = writeError
-  const log = createLog({ level: 'warn', format: 'text', write, scrubber })
+  const log = createTextLog(io, 'warn')
   const planned = await planLocal(options.config === undefined ? {} : { config: options.config }, io.secrets)
   if ('problems' in planned) return reportConfig(planned.problems, options, io)
   const { local } = planned

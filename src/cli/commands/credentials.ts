@@ -2,12 +2,11 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
 import { defaultConfig } from '../../config/folder.ts'
-import { isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { parseDuration } from '../../schema/values.ts'
 import { addToken, readTokenFile, revokeToken, type StoredToken } from '../../server/auth/token-file.ts'
 import { loadFound, trustCommand, withheldNote } from '../operations/withheld.ts'
-import { CommandError, examples, exitCodes, failed, misused } from '../terminal/exit.ts'
+import { CommandError, examples, exitCodes, failed, failedBy, misused } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
@@ -69,13 +68,11 @@ function parseExpiry(text: string): number {
 async function add({ role: roles = [], name, expires, ...options }: AddOptions, io: Io): Promise<void> {
   if (name === '') throw misused('The name is empty.')
   const file = await fileOf(options)
-  const { token, stored } = await explained(
-    addToken(file, {
-      roles,
-      ...defined({ name }),
-      ...(expires === undefined ? {} : { expires: Date.now() + expires }),
-    }),
-  )
+  const { token, stored } = await addToken(file, {
+    roles,
+    ...defined({ name }),
+    ...(expires === undefined ? {} : { expires: Date.now() + expires }),
+  }).catch(failedBy)
   if (options.json) await writeJson(io.out, { token, ...publicPart(stored) })
   else await io.out.write(`${token}\n`)
   io.say(`Added ${stored.id} to ${file}. The token is printed this once: keep it where secrets are kept.`)
@@ -83,10 +80,10 @@ async function add({ role: roles = [], name, expires, ...options }: AddOptions, 
 }
 
 async function list(options: FileOptions, io: Io): Promise<void> {
-  const { tokens } = await explained(readTokenFile(await fileOf(options)))
+  const { tokens } = await readTokenFile(await fileOf(options)).catch(failedBy)
   if (options.json) return writeJson(io.out, tokens.map(publicPart))
   if (tokens.length === 0) return io.say('There are no tokens.')
-  const layOut = createColumns(Array.from({ length: 5 }, () => ({ side: 'left' })))
+  const layOut = createColumns()
   const rows = tokens.map(({ id, roles, created, expires, name = '' }) => [
     id,
     created,
@@ -104,7 +101,7 @@ function expiry(expires: string | undefined): string {
 
 async function revoke(id: string, options: FileOptions, io: Io): Promise<void> {
   const file = await fileOf(options)
-  const revoked = await explained(revokeToken(file, id))
+  const revoked = await revokeToken(file, id).catch(failedBy)
   if (revoked === undefined)
     throw new CommandError(exitCodes.notFound, `There is no token with the id ${id} in ${file}.`)
   if (options.json) await writeJson(io.out, publicPart(revoked))
@@ -139,13 +136,6 @@ async function refuseUntrusted(file: string, tokens: string): Promise<void> {
   throw failed(
     `${file} names a file of tokens outside its folder, and you have not trusted it. Name the file with --tokens, or: ${trustCommand(file)}`,
   )
-}
-
-/** A fault of the file is not a fault of the command line. */
-async function explained<T>(doing: Promise<T>): Promise<T> {
-  return doing.catch((error: unknown) => {
-    throw isResourceError(error) ? failed(error.message) : error
-  })
 }
 
 interface AuthOptions {
@@ -225,7 +215,7 @@ async function authorize(address: string | undefined, { config, open, wait }: Au
     await replaceFile(file, `${JSON.stringify(grant, undefined, 2)}\n`)
     io.say(`hikidashi may read Drive. The permission is in ${file}: keep it as a password is kept.`)
   } catch (error) {
-    throw isResourceError(error) ? failed(error.message) : error
+    failedBy(error)
   }
 }
 

@@ -2,14 +2,15 @@ import type { Command } from 'commander'
 import type { Withheld } from '../../config/untrusted.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import { parseSearchStatus, type SearchStatus, type SearchStatusMount } from '../../core/found.ts'
+import type { Diagnosis, Tell } from '../../core/kit/diagnosis.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { View } from '../../core/view.ts'
 import { packageVersion } from '../operations/command-line.ts'
 import { addSourceOptions, parseCount, type SourceOptions, withSource } from '../operations/source.ts'
 import { reasonsOf, withheldJson } from '../operations/withheld.ts'
 import { examples, failed, misused } from '../terminal/exit.ts'
-import { count, type Io, writeError, writeJson } from '../terminal/io.ts'
-import { createLog } from '../terminal/log.ts'
+import { count, type Io, writeJson } from '../terminal/io.ts'
+import { createTextLog } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { type Colours, coloursFor, createColumns, escapeText } from '../terminal/text.ts'
 import { placesOf, textAt } from './search.ts'
@@ -19,17 +20,9 @@ interface DoctorOptions extends SourceOptions {
   readonly json?: true
 }
 
-/** Result of one check. A fault has a fix: the next command, or a change and its place. */
-export interface Diagnosis {
-  readonly check: string
-  readonly status: 'ok' | 'warning' | 'failed'
-  readonly found: string
-  readonly fix?: string
-}
-
 /** Receives the results and the progress of the checks. */
 export interface Findings {
-  tell(diagnosis: Diagnosis): void
+  readonly tell: Tell
   /** Shows the current step to a waiting person. */
   doing(what: string): void
 }
@@ -61,19 +54,16 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
   const progress = createProgress(io, { what: 'Looking', besideOutput: true })
   const colours = coloursFor(io.out.isTerminal)
   const lines: Promise<void>[] = []
-  const clean = (diagnosis: Diagnosis): Diagnosis => ({
-    ...diagnosis,
-    found: io.secrets.scrub(diagnosis.found),
-    ...(diagnosis.fix === undefined ? {} : { fix: io.secrets.scrub(diagnosis.fix) }),
-  })
   const findings: Findings = {
-    tell: (diagnosis) => {
-      checks.push(clean(diagnosis))
-      if (!options.json) lines.push(io.out.write(format(clean(diagnosis), colours), { isStyled: true }))
+    tell: (check, { status, found, fix }) => {
+      const clean = (text: string) => io.secrets.scrub(text)
+      const diagnosis = { check, status, found: clean(found), ...(fix === undefined ? {} : { fix: clean(fix) }) }
+      checks.push(diagnosis)
+      if (!options.json) lines.push(io.out.write(format(diagnosis, colours), { isStyled: true }))
     },
     doing: (what) => progress.set({ what: escapeText(what) }),
   }
-  const log = createLog({ level: options.logLevel, format: 'text', write: writeError, scrubber: io.secrets })
+  const log = createTextLog(io, options.logLevel)
   try {
     const { checkMachine } = await import('../operations/doctor/needs.ts')
     await checkMachine(findings)
@@ -177,7 +167,7 @@ async function mountsOf(
 }
 
 function formatStatus({ mounts, searches, leftOut }: Told): string {
-  const layOut = createColumns([{ side: 'left' }, { side: 'left' }, { side: 'left' }])
+  const layOut = createColumns()
   const rows = mounts.map(({ address, title = '', changes, degraded }) => [
     escapeText(address),
     escapeText(
@@ -195,7 +185,7 @@ const changeWords: Readonly<Record<string, string>> = {
 }
 
 function formatSearch({ address, indexing, mounts, documents, passages, embedding }: Told['searches'][number]): string {
-  const layOut = createColumns([{ side: 'left' }, { side: 'left' }, { side: 'left' }])
+  const layOut = createColumns()
   const number = (value: number) => value.toLocaleString('en')
   const size = documents === undefined ? '' : `: ${number(documents)} documents, ${number(passages ?? 0)} passages`
   const vectors =

@@ -20,7 +20,7 @@ import {
 import { backupOf, writeHostFile } from '../hosts/files.ts'
 import { formatOf } from '../hosts/format.ts'
 import { strayIn } from '../hosts/json.ts'
-import { addWord, entryName, hostArgument, hostNamed, scopeOption, hosts as table } from '../hosts/known.ts'
+import { entryName, hostArgument, hostNamed, scopeOption, hosts as table } from '../hosts/known.ts'
 import {
   type Entry,
   type EntryContext,
@@ -32,7 +32,7 @@ import {
   valueAt,
 } from '../hosts/types.ts'
 import { keepTrust, untrustedNote } from '../operations/withheld.ts'
-import { CommandError, examples, exitCodes, failed } from '../terminal/exit.ts'
+import { addWord, CommandError, examples, exitCodes, failed } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
@@ -192,10 +192,10 @@ async function hosts({ json, resources }: HostsOptions, io: Io): Promise<void> {
   const reports: HostReport[] = []
   for (const host of table) reports.push(await reportHost(host, place))
   if (json) return writeJson(io.out, reports)
-  const [columns, header, rows] = resources
-    ? [2, ['HOST', 'RESOURCES'], reports.map((report) => [report.host, report.resources])]
-    : [5, ['HOST', 'FOUND', 'SCOPE', 'HIKIDASHI', 'FILE'], reports.flatMap(rowsOf)]
-  const layOut = createColumns(Array.from({ length: columns }, () => ({ side: 'left' })))
+  const [header, rows] = resources
+    ? [['HOST', 'RESOURCES'], reports.map((report) => [report.host, report.resources])]
+    : [['HOST', 'FOUND', 'SCOPE', 'HIKIDASHI', 'FILE'], reports.flatMap(rowsOf)]
+  const layOut = createColumns()
   await io.out.write(layOut([header, ...rows.map((row) => row.map(escapeText))]))
   const faults = reports.flatMap(({ files }) => files.flatMap(faultsOf))
   if (faults.length > 0 && !resources) io.say(faults.map((fault) => `Note: ${fault}`).join('\n'))

@@ -7,6 +7,7 @@ import { defaultConfig } from '../../config/folder.ts'
 import type { MountConfig } from '../../config/schema.ts'
 import { plainName, plainWord, type SetUpMount, searchMount, setUpMounts } from '../../config/set-up.ts'
 import type { Survey } from '../../config/survey.ts'
+import { errorCodeOf } from '../../core/errors.ts'
 import { fileAddress, formatUri, parseAddress } from '../../core/uri.ts'
 import { lockFiles } from '../../providers/packages/lock-file.ts'
 import { joinCommand } from '../operations/command-line.ts'
@@ -67,7 +68,7 @@ async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
   try {
     await writeFile(file, text, { flag: options.force ? 'w' : 'wx' })
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    const code = errorCodeOf(error) ?? 'unknown'
     if (code === 'EEXIST') throw failed(`${file} exists already. To replace it: hikidashi init --force.`)
     throw failed(`${file} cannot be written (${code}).`)
   }

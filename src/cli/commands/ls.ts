@@ -140,13 +140,7 @@ function createPrinter({ out }: Io): Printer {
 }
 
 function createLongPrinter({ out }: Io): Printer {
-  const layOut = createColumns([
-    { side: 'right' },
-    { side: 'left' },
-    { side: 'left' },
-    { side: 'left' },
-    { side: 'left' },
-  ])
+  const layOut = createColumns([0])
   const row = ({ uri, size, modified, mimeType, title }: Resource) => [
     size === undefined ? '-' : formatSize(size),
     modified === undefined ? '-' : formatTime(modified),

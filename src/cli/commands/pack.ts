@@ -10,7 +10,7 @@ import type { Audience } from '../../core/provider.ts'
 import type { View } from '../../core/view.ts'
 import { activityOf, explained, formatDifferences, readText, waitForIndexes, writeText } from '../operations/pack.ts'
 import { addSourceOptions, type Source, type SourceOptions, withSource } from '../operations/source.ts'
-import { CommandError, examples, exitCodes, misused } from '../terminal/exit.ts'
+import { addWord, CommandError, examples, exitCodes, misused } from '../terminal/exit.ts'
 import { count, type Io } from '../terminal/io.ts'
 import { createProgress, type Progress } from '../terminal/progress.ts'
 
@@ -47,15 +47,15 @@ matches, outlines and links, best first. Without a query: only the pins, or else
     .option(
       '-p, --pin <uri>',
       'a required resource, or a path of this machine; :link, :outline, :windows or :full sets its level (repeatable)',
-      add,
+      addWord,
     )
     .option('--basket <file>', 'pin the resources of this file, which the explorer or --manifest wrote')
     .option(
       '-x, --exclude <uri>',
       'leave out a resource or, with a slash at its end, everything below it (repeatable)',
-      add,
+      addWord,
     )
-    .option('--mount <address>', 'only resources of this mount (repeatable)', add)
+    .option('--mount <address>', 'only resources of this mount (repeatable)', addWord)
     .addOption(
       new Option('--encoding <name>', 'the encoding of tokens; by default o200k_base').choices([
         'o200k_base',
@@ -89,10 +89,6 @@ matches, outlines and links, best first. Without a query: only the pins, or else
   hikidashi pack deploy --reuse context.json          keeps the front for a prompt cache`),
     )
     .action((words: readonly string[], options: PackOptions) => pack(words.join(' '), options, io))
-}
-
-function add(value: string, values: readonly string[] = []): readonly string[] {
-  return [...values, value]
 }
 
 function parseTokens(value: string): number {

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
+import { errorCodeOf } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
-import { addWord } from '../hosts/known.ts'
-import { examples, failed } from '../terminal/exit.ts'
+import { addWord, examples, failed } from '../terminal/exit.ts'
 import { formatSize, type Io, writeJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 
@@ -113,8 +113,7 @@ async function printServerJson({ output, force, remote, ...options }: ServerJson
     const file = resolve(output)
     if (existsSync(file) && !force) throw failed(`${file} exists already. To replace it: --force.`)
     await writeFile(file, text).catch((error: unknown) => {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-      throw failed(`${file} cannot be written (${code}).`)
+      throw failed(`${file} cannot be written (${errorCodeOf(error) ?? 'unknown'}).`)
     })
     io.say(`Wrote ${file}.`)
   }

@@ -8,7 +8,7 @@ import { defined } from '../../core/kit/object.ts'
 import { directoryMimeType, type ResourceContent, type View } from '../../core/view.ts'
 import { addSourceOptions, asked, type SourceOptions, withSource } from '../operations/source.ts'
 import { CommandError, examples, exitCodes, failed, misused } from '../terminal/exit.ts'
-import { createOutput, formatSize, type Io, type Output } from '../terminal/io.ts'
+import { cannot, createOutput, formatSize, type Io, type Output } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { escapeText, readableUri } from '../terminal/text.ts'
 
@@ -164,7 +164,7 @@ async function toFile(file: string, write: (out: Output) => Promise<void>): Prom
   } catch (error) {
     stream.destroy()
     if (isResourceError(error)) throw error
-    throw failed(`The file ${file} cannot be written: ${error instanceof Error ? error.message : String(error)}`)
+    throw cannot('written', file, error)
   }
 }
 

@@ -2,14 +2,14 @@ import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { openCatalog } from '../../config/build.ts'
 import { isWritable, type WritableMount } from '../../config/writing.ts'
-import { isResourceError } from '../../core/errors.ts'
+import { errorCodeOf, isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { formatUri, parseAddress } from '../../core/uri.ts'
 import type { Stored } from '../../providers/results/index.ts'
 import { type Local, requireLocal } from '../operations/local.ts'
-import { examples, failed, misused } from '../terminal/exit.ts'
-import { count, type Io, writeError, writeJson } from '../terminal/io.ts'
-import { createLog } from '../terminal/log.ts'
+import { examples, failed, failedBy, misused } from '../terminal/exit.ts'
+import { count, type Io, writeJson } from '../terminal/io.ts'
+import { createTextLog } from '../terminal/log.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
 interface PutOptions {
@@ -44,20 +44,19 @@ async function put(file: string, { mount, json, ...options }: PutOptions, io: Io
   const values = parseValues(await read(file), name)
   const local = await requireLocal(options, io)
   const planned = plannedFor(local, mount)
-  const write = writeError
-  const log = createLog({ level: 'warn', format: 'text', write, scrubber: io.secrets })
+  const log = createTextLog(io, 'warn')
   const store = local.config?.store
   const catalog = await openCatalog([planned], {
     log,
     scrubber: io.secrets,
     ...defined({ store }),
-  }).catch(explained)
+  }).catch(failedBy)
   try {
     const [opened] = catalog.mounts.filter(isWritable)
     if (opened === undefined) throw failed('The mount keeps no results.')
     const kept = await putAll(opened, values, name)
     if (json) return await writeJson(io.out, kept)
-    const layOut = createColumns([{ side: 'left' }, { side: 'left' }])
+    const layOut = createColumns()
     await io.out.write(layOut(kept.map(({ status, uri }) => [status, escapeText(uri)])))
     io.say(`${count(kept.length, 'analysis').replace('analysiss', 'analyses')} in ${opened.address}.`)
   } finally {
@@ -101,8 +100,7 @@ async function read(file: string): Promise<string> {
     for await (const chunk of process.stdin) chunks.push(chunk as Uint8Array)
     return Buffer.concat(chunks).toString('utf8')
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-    throw failed(`The file ${file} cannot be read (${code}).`)
+    throw failed(`The file ${file} cannot be read (${errorCodeOf(error) ?? 'unknown'}).`)
   }
 }
 
@@ -155,8 +153,4 @@ function plannedFor({ mounts, config }: Local, address: string | undefined) {
 
 function isSame(address: string, named: string): boolean {
   return address.replace(/\/$/, '') === named.replace(/\/$/, '')
-}
-
-function explained(error: unknown): never {
-  throw isResourceError(error) ? failed(error.message) : error
 }

@@ -29,7 +29,7 @@ import {
   tokensOf,
   warnOfLargeFolders,
 } from '../operations/serving.ts'
-import { createStop, exitCodeHelp, failed } from '../terminal/exit.ts'
+import { addWord, createStop, exitCodeHelp, failed, failedBy, type Stop } from '../terminal/exit.ts'
 import { type Io, standardError, writeError } from '../terminal/io.ts'
 import { createLog, logFormats, logLevels } from '../terminal/log.ts'
 
@@ -55,7 +55,7 @@ open them. With a configuration, only its mounts are served; hikidashi init writ
         .argParser(parseHttp)
         .conflicts('stdio'),
     )
-    .option('--allow-host <name>', 'a host name by which clients reach this machine (repeatable)', addName)
+    .option('--allow-host <name>', 'a host name by which clients reach this machine (repeatable)', addWord)
     .option('--tokens <file>', 'over HTTP, serve only callers with a token of this file (see hikidashi token)')
     .option('--insecure', 'serve other machines without authentication')
     .addOption(new Option('--only <part>', 'serve only the files of a folder').choices(['files']))
@@ -92,10 +92,6 @@ function parseHttp(value: string): Listen {
 function parseReplica(value: string): string {
   if (/^[a-z0-9-]{1,32}$/.test(value)) return value
   throw new InvalidArgumentError('It is a name of up to 32 characters of a-z, 0-9 and "-".')
-}
-
-function addName(name: string, names: readonly string[] = []): readonly string[] {
-  return [...names, name]
 }
 
 async function serve(folders: readonly string[], options: ServeOptions, io: Io): Promise<void> {
@@ -164,7 +160,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
           ...(measuring === undefined ? {} : { measurements: measuring.measurements }),
         },
         opening,
-        stop.signal,
+        stop,
         announce,
       )
     }
@@ -199,9 +195,7 @@ async function openAudit({ config }: Local, log: Log, scrubber: Scrubber): Promi
   if (config?.audit === undefined) return undefined
   const { openAuditFile } = await import('../../server/telemetry/audit-file.ts')
   const { file, ...options } = config.audit
-  return openAuditFile({ ...options, file: resolve(config.folder, file), scrubber, log }).catch((error: unknown) => {
-    throw isResourceError(error) ? failed(error.message) : error
-  })
+  return openAuditFile({ ...options, file: resolve(config.folder, file), scrubber, log }).catch(failedBy)
 }
 
 /**
@@ -236,7 +230,7 @@ async function serveOverStdio(
 async function serveOverHttp(
   options: HttpOptions,
   opening: Opening<OpenedCatalog>,
-  stop: AbortSignal,
+  { signal, stopped }: Stop,
   announce: Announcer,
 ): Promise<void> {
   const { serveHttp } = await import('../../server/http/serve-http.ts')
@@ -246,13 +240,9 @@ async function serveOverHttp(
     if (isResourceError(error, 'invalid')) throw failed(`${error.message}${adviceOn(error.detail.reason)}`)
     throw error
   })
-  const stopped = new Promise<void>((resolve) => {
-    if (stop.aborted) resolve()
-    stop.addEventListener('abort', () => resolve())
-  })
   try {
     await Promise.race([opening.start(), stopped])
-    if (!stop.aborted) announce.listening(running.url, options.pages === undefined ? undefined : pageOf(running.url))
+    if (!signal.aborted) announce.listening(running.url, options.pages === undefined ? undefined : pageOf(running.url))
     await Promise.race([
       opening
         .start()

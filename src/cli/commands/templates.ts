@@ -27,7 +27,7 @@ async function templates(options: TemplatesOptions, io: Io): Promise<void> {
   const { out } = io
   await withSource(options, io, async ({ view }) => {
     const array = options.json ? createJsonArray(out) : undefined
-    const layOut = createColumns([{ side: 'left' }, { side: 'left' }, { side: 'left' }])
+    const layOut = createColumns()
     for await (const { items } of pagesOf((query) => view.templates(query))) {
       const rows = items.map(({ uriTemplate, name, title }) => [uriTemplate, name, title ?? ''].map(escapeText))
       if (array !== undefined) await array.add(items)

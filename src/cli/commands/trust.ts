@@ -79,7 +79,7 @@ async function trust(file: string, { json }: TrustOptions, io: Io): Promise<void
 }
 
 function formatAllowed(withheld: readonly Withheld[]): string {
-  const layOut = createColumns([{ side: 'left' }, { side: 'left' }])
+  const layOut = createColumns()
   return layOut(withheld.map((part) => [escapeText(part.name), reasonsOf(part, Number.POSITIVE_INFINITY)]))
 }
 
@@ -99,7 +99,7 @@ async function list({ json }: TrustOptions, io: Io): Promise<void> {
     (await listTrust()).map(async (record) => ({ ...record, state: await trustState(record) })),
   )
   if (json) return writeJson(io.out, records)
-  const layOut = createColumns([{ side: 'left' }, { side: 'left' }, { side: 'left' }])
+  const layOut = createColumns()
   await io.out.write(layOut(records.map(({ file, at, state }) => [words[state], at, escapeText(file)])))
   io.say(`${count(records.length, 'configuration')} trusted.`)
 }

@@ -3,8 +3,8 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { defined } from '../../core/kit/object.ts'
 import { addSourceOptions, openSource, type SourceOptions } from '../operations/source.ts'
 import { exitCodeHelp, failed } from '../terminal/exit.ts'
-import { type Io, writeError } from '../terminal/io.ts'
-import { createLog } from '../terminal/log.ts'
+import type { Io } from '../terminal/io.ts'
+import { createTextLog } from '../terminal/log.ts'
 import { isColourful } from '../terminal/text.ts'
 import { helpLines } from '../tui/keys.ts'
 import { showSource } from '../tui/session.ts'
@@ -57,12 +57,7 @@ function parseBudget(value: string): number {
 
 async function tui(uri: string | undefined, options: TuiOptions, io: Io): Promise<void> {
   const { input, output } = terminalOf()
-  const log = createLog({
-    level: options.logLevel,
-    format: 'text',
-    write: writeError,
-    scrubber: io.secrets,
-  })
+  const log = createTextLog(io, options.logLevel)
   const source = await openSource(options, io, log)
   try {
     const { budget, format, at } = options

@@ -5,11 +5,10 @@ import { basename, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Command, InvalidArgumentError } from 'commander'
 import { stateFolder } from '../../config/folder.ts'
-import { isResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { packageVersion } from '../operations/command-line.ts'
 import { addSourceOptions, type Source, type SourceOptions, withSource } from '../operations/source.ts'
-import { createStop, examples, failed, misused } from '../terminal/exit.ts'
+import { createStop, examples, failed, failedBy, misused } from '../terminal/exit.ts'
 import type { Io } from '../terminal/io.ts'
 
 interface UiOptions extends SourceOptions {
@@ -66,7 +65,7 @@ async function show(source: Source, options: UiOptions, io: Io, log: Log): Promi
       ),
   })
   let handover: Handover | undefined
-  const page = await createPage({ path: guarded.path, isPrivate: true }).catch(explained)
+  const page = await createPage({ path: guarded.path, isPrivate: true }).catch(failedBy)
   await feedSearches(source)
   const turns = createAssembleTurns()
   const memoryOf = createMemory()
@@ -89,17 +88,13 @@ async function show(source: Source, options: UiOptions, io: Io, log: Log): Promi
       port: options.port,
       path: guarded.path,
       pages: guarded.guard(page),
-    }).catch(explained)
+    }).catch(failedBy)
     try {
       const address = `${running.url.slice(0, running.url.lastIndexOf('/'))}/#token=${guarded.token}`
       await io.out.write(`${address}\n`)
       handover = options.open ? await handOver(address) : undefined
       announce(handover !== undefined, io)
-      const stopped = new Promise<undefined>((resolve) => {
-        stop.signal.addEventListener('abort', () => resolve(undefined))
-        if (stop.signal.aborted) resolve(undefined)
-      })
-      const end = await Promise.race([stopped, source.over])
+      const end = await Promise.race([stop.stopped, source.over])
       if (end !== undefined) throw failed(end.message)
     } finally {
       await running.close()
@@ -139,11 +134,6 @@ async function feedSearches({ catalog }: Source): Promise<void> {
   if (catalog === undefined) return
   const { searchesOf } = await import('../../config/plan.ts')
   for (const { provider } of searchesOf(catalog)) provider.feed()
-}
-
-/** A fault of a mount is not a fault of the command line. */
-function explained(error: unknown): never {
-  throw isResourceError(error, 'invalid') ? failed(error.message) : error
 }
 
 /** The command that opens an address on a system, without a shell. `undefined`: there is no display. */

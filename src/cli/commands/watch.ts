@@ -41,12 +41,9 @@ async function watch(named: readonly string[], options: WatchOptions, io: Io): P
     // Neither watches nor the wait for a server keep a process alive.
     const alive = setInterval(() => {}, 1_000_000_000)
     const stop = createStop(log)
-    const stopped = new Promise<undefined>((resolve) => {
-      stop.signal.addEventListener('abort', () => resolve(undefined))
-    })
     try {
       const running = begin(subscription, named, options, source, io).then(() => new Promise<never>(() => {}))
-      const end = await Promise.race([running, stopped, source.over, printer.failure])
+      const end = await Promise.race([running, stop.stopped, source.over, printer.failure])
       if (end !== undefined) throw failed(end.message)
     } finally {
       clearInterval(alive)

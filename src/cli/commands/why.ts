@@ -14,8 +14,8 @@ import { explainLeftOut } from '../operations/left-out.ts'
 import { openLocal, requireLocal } from '../operations/local.ts'
 import { splitNames, uriOf } from '../operations/source.ts'
 import { CommandError, examples, exitCodes, failed } from '../terminal/exit.ts'
-import { type Io, writeError, writeJson } from '../terminal/io.ts'
-import { createLog } from '../terminal/log.ts'
+import { type Io, writeJson } from '../terminal/io.ts'
+import { createTextLog } from '../terminal/log.ts'
 import { coloursFor, escapeText } from '../terminal/text.ts'
 
 interface WhyOptions {
@@ -72,7 +72,7 @@ async function why(argument: string, options: WhyOptions, io: Io): Promise<void>
   const candidates = candidatesOf(argument, mounts)
   if (candidates.length === 0)
     throw failed(`No folder of a mount contains ${argument}. To list the mounts: hikidashi status`)
-  const log = createLog({ level: 'error', format: 'text', write: writeError, scrubber: io.secrets })
+  const log = createTextLog(io, 'error')
   const catalog = await openLocal(local, log, io.secrets)
   const answers: Answer[] = []
   try {

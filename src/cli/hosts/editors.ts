@@ -19,9 +19,12 @@ import {
   spellCommand,
   strings,
   unlessEmpty,
+  usualValue,
   valueAt,
   type Way,
 } from './types.ts'
+
+const types = { http: 'http', stdio: 'stdio' }
 
 const codeSpelling: Spelling = { variable: (name) => `\${${name}}`, fills: /\$\{/ }
 
@@ -42,16 +45,7 @@ export const claudeCode: Host = {
     paths: (place) => [joined(place, place.home, '.claude'), joined(place, codeFolder(place), '.claude.json')],
   },
   serversAt: () => ['mcpServers'],
-  entryOf: (launch, { place }) => {
-    if (launch.transport === 'http') {
-      const headers = spellAll(launch.headers, claudeCode, codeSpelling)
-      return { value: { type: 'http', url: launch.url, ...unlessEmpty('headers', headers) } }
-    }
-    const [command, ...args] = spellCommand(launch, claudeCode, codeSpelling, place)
-    return {
-      value: { type: 'stdio', command, args, ...unlessEmpty('env', spellAll(launch.env, claudeCode, codeSpelling)) },
-    }
-  },
+  entryOf: (launch, { place }) => ({ value: usualValue(launch, claudeCode, codeSpelling, { types, place }) }),
   foundIn: ({ command, args, url }) => ({
     ...(typeof command === 'string' ? { command: [command, ...strings(args)] } : {}),
     ...(typeof url === 'string' ? { url } : {}),
@@ -89,8 +83,7 @@ export const claudeDesktop: Host = {
       throw misused(
         'The settings file of Claude Desktop takes only servers that it starts. Add a URL in its settings, under Connectors; or write a configuration that mounts the server (provider "remote"), and add that configuration.',
       )
-    const [command, ...args] = spellCommand(launch, claudeDesktop, desktopSpelling)
-    return { value: { command, args, ...unlessEmpty('env', spellAll(launch.env, claudeDesktop, desktopSpelling)) } }
+    return { value: usualValue(launch, claudeDesktop, desktopSpelling) }
   },
   foundIn: claudeCode.foundIn,
   waysOf: () => [{ label: 'Or as a file to double-click', text: 'hikidashi bundle mcpb' }],
@@ -122,17 +115,9 @@ export const vscode: Host = {
   traces: { programs: ['code'], paths: (place) => [joined(place, vscodeFolder(place), 'User')] },
   serversAt: () => ['servers'],
   entryOf: (launch, context) => {
-    const spelling = vscodeSpelling(context)
-    if (launch.transport === 'http') {
-      const headers = spellAll(launch.headers, vscode, spelling)
-      const asks = Object.values(launch.headers).some((value) => value.some((piece) => isInput(piece)))
-      return {
-        value: { type: 'http', url: launch.url, ...unlessEmpty('headers', headers) },
-        ...(asks ? { inputs: [inputFor(context)] } : {}),
-      }
-    }
-    const [command, ...args] = spellCommand(launch, vscode, spelling, context.place)
-    return { value: { type: 'stdio', command, args, ...unlessEmpty('env', spellAll(launch.env, vscode, spelling)) } }
+    const value = usualValue(launch, vscode, vscodeSpelling(context), { types, place: context.place })
+    const asks = launch.transport === 'http' && Object.values(launch.headers).flat().some(isInput)
+    return { value, ...(asks ? { inputs: [inputFor(context)] } : {}) }
   },
   foundIn: claudeCode.foundIn,
   waysOf,
@@ -180,13 +165,9 @@ export const cursor: Host = {
   },
   traces: { programs: ['cursor'], paths: (place) => [cursorFolder(place)] },
   serversAt: () => ['mcpServers'],
-  entryOf: (launch, { scope, place }) => {
-    const spelling = cursorSpelling(scope)
-    if (launch.transport === 'http')
-      return { value: { url: launch.url, ...unlessEmpty('headers', spellAll(launch.headers, cursor, spelling)) } }
-    const [command, ...args] = spellCommand(launch, cursor, spelling, place)
-    return { value: { type: 'stdio', command, args, ...unlessEmpty('env', spellAll(launch.env, cursor, spelling)) } }
-  },
+  entryOf: (launch, { scope, place }) => ({
+    value: usualValue(launch, cursor, cursorSpelling(scope), { types: { stdio: 'stdio' }, place }),
+  }),
   foundIn: claudeCode.foundIn,
   waysOf: (_, { value }, { name, scope }) => {
     if (scope === 'project') return []
@@ -224,10 +205,8 @@ export const zed: Host = {
   traces: { programs: ['zed', 'zeditor'], paths: (place) => [zedFolder(place)] },
   serversAt: () => ['context_servers'],
   entryOf: (launch) => {
-    if (launch.transport === 'http')
-      return { value: { url: launch.url, ...unlessEmpty('headers', spellAll(launch.headers, zed, zedSpelling)) } }
-    const [command, ...args] = spellCommand(launch, zed, zedSpelling)
-    return { value: { command, args, env: spellAll(launch.env, zed, zedSpelling) } }
+    const value = usualValue(launch, zed, zedSpelling)
+    return { value: launch.transport === 'http' ? value : { ...value, env: value.env ?? {} } }
   },
   foundIn: claudeCode.foundIn,
   next: 'Zed takes it at once; its Agent Panel shows whether it runs. In a project, Zed asks whether that is trusted.',

@@ -21,6 +21,7 @@ import {
   spellCommand,
   strings,
   unlessEmpty,
+  usualValue,
   type Value,
 } from './types.ts'
 
@@ -97,7 +98,7 @@ function codexRemote({ url, headers }: Extract<Launch, { transport: 'http' }>): 
   }
 }
 
-const geminiSpelling: Spelling = { variable: (name) => `\${${name}}`, fills: /\$[\w{]/ }
+const dollarSpelling: Spelling = { variable: (name) => `\${${name}}`, fills: /\$[\w{]/ }
 
 const geminiFolder = (place: Place) => joined(place, saying(place, 'GEMINI_CLI_HOME') ?? place.home, '.gemini')
 
@@ -117,12 +118,8 @@ const geminiCli: Host = {
   // Its policies treat the text before the first _ as the whole server name.
   nameOf: (name) => name.replaceAll('_', '-'),
   entryOf: (launch) => {
-    if (launch.transport === 'http') {
-      const headers = spellAll(launch.headers, geminiCli, geminiSpelling)
-      return { value: { url: launch.url, type: 'http', ...unlessEmpty('headers', headers) } }
-    }
-    const [command, ...args] = spellCommand(launch, geminiCli, geminiSpelling)
-    return { value: { command, args, ...unlessEmpty('env', spellAll(launch.env, geminiCli, geminiSpelling)) } }
+    const value = usualValue(launch, geminiCli, dollarSpelling)
+    return { value: launch.transport === 'http' ? { url: launch.url, type: 'http', ...value } : value }
   },
   foundIn: ({ httpUrl, ...rest }) => {
     const found = claudeCode.foundIn(rest)
@@ -150,9 +147,7 @@ const goose: Host = {
   serversAt: () => ['extensions'],
   // Goose finds an extension by its name in lower case.
   nameOf: (name) => name.toLowerCase(),
-  entryOf: (launch, { name }) => ({
-    value: launch.transport === 'http' ? gooseRemote(launch, name) : gooseLocal(launch, name),
-  }),
+  entryOf: (launch, { name }) => ({ value: gooseValue(launch, name) }),
   foundIn: ({ cmd, args, uri }) => ({
     ...(typeof cmd === 'string' ? { command: [cmd, ...strings(args)] } : {}),
     ...(typeof uri === 'string' ? { url: uri } : {}),
@@ -185,39 +180,28 @@ function variablesIn(values: readonly Value[]): readonly string[] {
   return values.flat().flatMap((piece) => (typeof piece === 'object' && 'variable' in piece ? [piece.variable] : []))
 }
 
-function gooseLocal(launch: Extract<Launch, { transport: 'stdio' }>, name: string): JsonObject {
-  const [cmd, ...args] = spellCommand(launch, goose, {})
-  const keys = variablesIn(Object.values(launch.env))
-  const literal = Object.fromEntries(Object.entries(launch.env).filter(([key]) => !keys.includes(key)))
+function gooseValue(launch: Launch, name: string): JsonObject {
+  const given = launch.transport === 'http' ? launch.headers : launch.env
+  const keys = variablesIn(Object.values(given))
   return {
-    type: 'stdio',
+    type: launch.transport === 'http' ? 'streamable_http' : 'stdio',
     name,
     description: gooseDescription,
-    cmd,
-    args,
-    ...unlessEmpty('envs', spellAll(literal, goose, {})),
+    ...(launch.transport === 'http' ? gooseRemote(launch) : gooseLocal(launch, keys)),
     ...unlessEmpty('env_keys', keys),
     enabled: true,
     timeout: gooseTimeoutSeconds,
   }
 }
 
-function gooseRemote({ url, headers }: Extract<Launch, { transport: 'http' }>, name: string): JsonObject {
-  const keys = variablesIn(Object.values(headers))
-  const spelling = { variable: (variable: string) => `\${${variable}}`, fills: /\$[\w{]/ }
-  const written = Object.fromEntries(
-    Object.entries(headers).map(([key, value]) => [key, spell(value, goose, spelling)]),
-  )
-  return {
-    type: 'streamable_http',
-    name,
-    description: gooseDescription,
-    uri: url,
-    ...unlessEmpty('headers', written),
-    ...unlessEmpty('env_keys', keys),
-    enabled: true,
-    timeout: gooseTimeoutSeconds,
-  }
+function gooseLocal(launch: Extract<Launch, { transport: 'stdio' }>, keys: readonly string[]): JsonObject {
+  const [cmd, ...args] = spellCommand(launch, goose, {})
+  const literal = Object.fromEntries(Object.entries(launch.env).filter(([key]) => !keys.includes(key)))
+  return { cmd, args, ...unlessEmpty('envs', spellAll(literal, goose, {})) }
+}
+
+function gooseRemote({ url, headers }: Extract<Launch, { transport: 'http' }>): JsonObject {
+  return { uri: url, ...unlessEmpty('headers', spellAll(headers, goose, dollarSpelling)) }
 }
 
 /** The hosts whose files are known. */
@@ -251,9 +235,6 @@ export const scopeOption = () =>
   new Option('--scope <scope>', 'for you everywhere, or for the current folder as a project')
     .choices(scopes)
     .default('user')
-
-/** Collects the values of a repeatable option. */
-export const addWord = (word: string, words: readonly string[] = []): readonly string[] => [...words, word]
 
 /** @throws CommandError for a name that no host has. */
 export function hostNamed(id: string): Host {

@@ -267,6 +267,25 @@ export function spellCommand(
   return [program, ...args]
 }
 
+/**
+ * The value of an entry in its usual form.
+ *
+ * @param types The names of the transports, if the host wants them.
+ */
+export function usualValue(
+  launch: Launch,
+  host: Named,
+  spelling: Spelling,
+  { types, place }: { readonly types?: Partial<Record<Launch['transport'], string>>; readonly place?: Place } = {},
+): JsonObject {
+  const type = types?.[launch.transport]
+  const named = type === undefined ? {} : { type }
+  if (launch.transport === 'http')
+    return { ...named, url: launch.url, ...unlessEmpty('headers', spellAll(launch.headers, host, spelling)) }
+  const [command, ...args] = spellCommand(launch, host, spelling, place)
+  return { ...named, command, args, ...unlessEmpty('env', spellAll(launch.env, host, spelling)) }
+}
+
 /** The path relative to the folder of the project; undefined for a path elsewhere. */
 function belowFolder(path: string, { platform, folder }: Place): string | undefined {
   const { relative, isAbsolute, sep } = platform === 'win32' ? win32 : posix

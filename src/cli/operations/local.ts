@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { parse, relative, resolve } from 'node:path'
 import type { OpenedCatalog } from '../../config/build.ts'
@@ -55,7 +55,7 @@ export async function planLocal(
   { folders = [], config: named, name, only }: LocalOptions,
   secrets: Secrets,
 ): Promise<Planned> {
-  const file = named ?? (folders.length === 0 && (await exists(defaultConfig)) ? defaultConfig : undefined)
+  const file = named ?? (folders.length === 0 && existsSync(defaultConfig) ? defaultConfig : undefined)
   const assumed = file === undefined && folders.length === 0
   if (assumed) refuseAssumed(process.cwd())
   if (name !== undefined && folders.length === 0 && file !== undefined)
@@ -187,13 +187,6 @@ function refuseAssumed(folder: string): void {
 
 function principalOf(roles: readonly string[]): Principal {
   return { id: 'local', roles }
-}
-
-async function exists(file: string): Promise<boolean> {
-  return access(resolve(file)).then(
-    () => true,
-    () => false,
-  )
 }
 
 /**

@@ -10,7 +10,7 @@ import type { Log } from '../../core/log.ts'
 import { parseAddress, parseUri } from '../../core/uri.ts'
 import { resolveFolder } from '../../schema/values.ts'
 import { failed } from '../terminal/exit.ts'
-import { count, type Io } from '../terminal/io.ts'
+import { cannot, count, type Io } from '../terminal/io.ts'
 import { coloursFor, createColumns, escapeText, readableUri } from '../terminal/text.ts'
 import { createIndexing } from './indexing.ts'
 
@@ -26,13 +26,7 @@ export function explained(
   const { bold } = coloursFor(isTerminal)
   const number = (value: number) => value.toLocaleString('en')
   const head = `${count(items.length, 'resource')}, ${number(tokens)} of ${number(budget)} tokens (${encoding})`
-  const layOut = createColumns([
-    { side: 'right' },
-    { side: 'left' },
-    { side: 'right' },
-    { side: 'left', most: 60 },
-    { side: 'left' },
-  ])
+  const layOut = createColumns([0, 2])
   const rows = items.map(({ uri, level, tokens: each, required, explanation, notes }) => [
     number(each),
     level,
@@ -66,7 +60,7 @@ const reasons: Readonly<Record<OmittedItem['reason'], string>> = {
 
 function left(omitted: readonly OmittedItem[]): readonly string[] {
   if (omitted.length === 0) return []
-  const layOut = createColumns([{ side: 'right' }, { side: 'left', most: 60 }, { side: 'left' }])
+  const layOut = createColumns([0])
   const rows = omitted.slice(0, mostOmitted).map(({ uri, reason, of, explanation }) => {
     const other = of === undefined ? '' : `: ${shown(of)}`
     return [explanation.score.toFixed(3), shown(uri), `${reasons[reason]}${other}`]
@@ -164,7 +158,7 @@ function isThere(path: string): boolean {
 /** Reads and parses a text file. Errors name the file. */
 export async function readText<T>(file: string, parse: (text: string) => T): Promise<T> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw failed(`The file ${file} cannot be read: ${reasonOf(error)}`)
+    throw cannot('read', file, error)
   })
   try {
     return parse(text)
@@ -176,12 +170,8 @@ export async function readText<T>(file: string, parse: (text: string) => T): Pro
 
 export async function writeText(file: string, text: string): Promise<void> {
   await writeFile(file, text).catch((error: unknown) => {
-    throw failed(`The file ${file} cannot be written: ${reasonOf(error)}`)
+    throw cannot('written', file, error)
   })
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 /** Waits until the mounts are indexed: without an index, looking for words takes longer and finds less. */

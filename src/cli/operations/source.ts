@@ -14,8 +14,8 @@ import type { Resource, View } from '../../core/view.ts'
 import { nearest } from '../../schema/refusals.ts'
 import { resolveFolder } from '../../schema/values.ts'
 import { CommandError, exitCodes, misused } from '../terminal/exit.ts'
-import { type Io, writeError } from '../terminal/io.ts'
-import { createLog, logLevels } from '../terminal/log.ts'
+import type { Io } from '../terminal/io.ts'
+import { createTextLog, logLevels } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { splitCommand } from './command-line.ts'
 import { openLocal, requireLocal } from './local.ts'
@@ -168,9 +168,7 @@ export async function withSource(
   io: Io,
   use: (source: Source, log: Log) => Promise<void>,
 ): Promise<void> {
-  const { secrets } = io
-  const write = writeError
-  const log = createLog({ level: options.logLevel, format: 'text', write, scrubber: secrets })
+  const log = createTextLog(io, options.logLevel)
   const isRemote = options.url !== undefined || options.command !== undefined
   const progress = createProgress(io, { what: isRemote ? 'Connecting' : 'Opening what is mounted', besideOutput: true })
   const source = await openSource(options, io, log).finally(progress.end)

@@ -38,16 +38,19 @@ const maxTemplates = 8
 /** The API that a folder describes, if its URL is given and at least one request needs no query. */
 async function apiIn(folder: string): Promise<DescribedApi | undefined> {
   for (const file of openApiFiles) {
-    const found = describedBy(await jsonIn(join(folder, file)))
+    const found = describedBy(await jsonIn(join(folder, file), maxOpenApiBytes))
     if (found !== undefined) return { file, ...found }
   }
   return undefined
 }
 
-async function jsonIn(path: string): Promise<unknown> {
+/** Reads a file of JSON, which may have comments. `undefined`: there is none, or it is too large or malformed. */
+async function jsonIn(path: string, maxBytes: number): Promise<unknown> {
   try {
-    const { size } = await stat(path)
-    return size > maxOpenApiBytes ? undefined : JSON.parse(await readFile(path, 'utf8'))
+    if ((await stat(path)).size > maxBytes) return undefined
+    const errors: ParseError[] = []
+    const value: unknown = parse(await readFile(path, 'utf8'), errors, { allowTrailingComma: true })
+    return errors.length === 0 ? value : undefined
   } catch {
     return undefined
   }
@@ -100,7 +103,7 @@ const maxHostFileBytes = 256 * 1024
 export async function serversIn(folder: string): Promise<readonly DescribedServer[]> {
   const found = new Map<string, DescribedServer>()
   for (const [file, key] of hostFiles) {
-    const servers = objectOf(objectOf(await read(join(folder, file)))[key])
+    const servers = objectOf(objectOf(await jsonIn(join(folder, file), maxHostFileBytes))[key])
     for (const [name, value] of Object.entries(servers)) {
       const mount = mountOf(objectOf(value))
       // A line end would end the comment around the text.
@@ -133,12 +136,4 @@ function mountOf({ command, args, env, url, headers }: Readonly<Record<string, u
 
 function variableOf(header: string): string {
   return header.toUpperCase().replace(/[^A-Z0-9]+/g, '_')
-}
-
-async function read(file: string): Promise<unknown> {
-  const text = await readFile(file, 'utf8').catch(() => '')
-  if (text === '' || text.length > maxHostFileBytes) return undefined
-  const errors: ParseError[] = []
-  const value: unknown = parse(text, errors, { allowTrailingComma: true })
-  return errors.length === 0 ? value : undefined
 }

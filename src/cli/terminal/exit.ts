@@ -1,4 +1,4 @@
-import { type ErrorKind, ResourceError } from '../../core/errors.ts'
+import { type ErrorKind, isResourceError, ResourceError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 
 /** Exit codes of the process. Documented in `--help` and docs/cli.md. */
@@ -35,6 +35,14 @@ export function misused(message: string): CommandError {
   return new CommandError(exitCodes.usage, message)
 }
 
+/** Rethrows an error of a source, a file or a service as a failure: it is not a fault of the command line. */
+export function failedBy(error: unknown): never {
+  throw isResourceError(error) ? failed(error.message) : error
+}
+
+/** Collects the values of a repeatable option. */
+export const addWord = (word: string, words: readonly string[] = []): readonly string[] => [...words, word]
+
 /** Returns the message for an error, without a stack trace, and the exit code. */
 export function explain(error: unknown): { readonly message: string; readonly exitCode: number } {
   if (error instanceof CommandError) return { message: error.message, exitCode: error.exitCode }
@@ -65,8 +73,10 @@ function exitCodeOf(kind: ErrorKind): number {
 }
 
 /** Turns SIGTERM, SIGINT and SIGHUP into an abort, so that requests in flight can be answered first. */
-interface Stop {
+export interface Stop {
   readonly signal: AbortSignal
+  /** Resolves with the abort. */
+  readonly stopped: Promise<undefined>
   /** Restores the default handling of the signals. */
   done(): void
 }
@@ -95,6 +105,7 @@ export function createStop(log: Log): Stop {
   process.on('unhandledRejection', onRejection)
   return {
     signal: controller.signal,
+    stopped: new Promise((resolve) => controller.signal.addEventListener('abort', () => resolve(undefined))),
     done: () => {
       for (const name of Object.keys(signals)) process.off(name, onSignal)
       process.off('SIGUSR1', ignore)

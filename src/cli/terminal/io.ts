@@ -227,20 +227,23 @@ export function counted(number: number, one: string, many: string = `${one}s`): 
 
 /** Opens a file for data and empties it. @throws CommandError when that fails. */
 export function openFile(file: string): Output {
-  const cannot = (error: unknown) =>
-    failed(`The file ${file} cannot be written: ${error instanceof Error ? error.message : String(error)}`)
   let descriptor: number
   try {
     descriptor = openSync(file, 'w')
   } catch (error) {
-    throw cannot(error)
+    throw cannot('written', file, error)
   }
   const output = createOutput(createWriteStream(file, { fd: descriptor }))
   return {
     isTerminal: false,
     write: (data) =>
       output.write(data).catch((error: unknown) => {
-        throw error === outputClosed ? error : cannot(error)
+        throw error === outputClosed ? error : cannot('written', file, error)
       }),
   }
+}
+
+/** The error for a file that cannot be read or written. */
+export function cannot(what: 'read' | 'written', file: string, error: unknown): Error {
+  return failed(`The file ${file} cannot be ${what}: ${error instanceof Error ? error.message : String(error)}`)
 }

@@ -1,5 +1,6 @@
 import type { Log, LogLevel } from '../../core/log.ts'
 import type { Scrubber } from '../../core/scrub.ts'
+import { type Io, writeError } from './io.ts'
 import { escapeText } from './text.ts'
 
 const levels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
@@ -21,6 +22,11 @@ export interface LogOptions {
 /** Maximum length of a log line, in characters. */
 const maxLine = 8192
 const reserved = new Set(['time', 'level', 'message'])
+
+/** The log of a command, for people: lines of text on standard error, without secrets. */
+export function createTextLog({ secrets }: Pick<Io, 'secrets'>, level: LogOptions['level']): Log {
+  return createLog({ level, format: 'text', write: writeError, scrubber: secrets })
+}
 
 /** Creates a log that writes one line per event. No text in it can end the line or control the terminal. */
 export function createLog({ level, format, write, scrubber, now = () => new Date() }: LogOptions): Log {

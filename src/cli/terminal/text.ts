@@ -87,36 +87,31 @@ export function padDisplay(text: string, width: number, side: 'left' | 'right' =
   return side === 'left' ? text + space : space + text
 }
 
-interface Column {
-  /** The side that the text is on. The other one is filled with spaces. */
-  readonly side: 'left' | 'right'
-  /** A wider cell does not move the rest of the column. */
-  readonly most?: number
-}
+/** A wider cell does not move the rest of its column. */
+const maxColumnWidth = 60
 
 /**
  * Lays out rows in columns, some rows at a time. Printed rows cannot change, so widths only grow. The last cell of a row is not
  * filled up, and empty cells at the end of a row are left out.
+ *
+ * @param right The indexes of the columns whose texts are on the right side.
  */
-export function createColumns(columns: readonly Column[]): (rows: readonly (readonly string[])[]) => string {
-  const widths = columns.map(() => 0)
+export function createColumns(right: readonly number[] = []): (rows: readonly (readonly string[])[]) => string {
+  const widths: number[] = []
+  const lineOf = (row: readonly string[]) => {
+    const last = row.findLastIndex((cell) => cell !== '')
+    const filled = row.slice(0, last + 1).map((cell, i) => {
+      if (right.includes(i)) return padDisplay(cell, widths[i] ?? 0, 'right')
+      return i === last ? cell : padDisplay(cell, widths[i] ?? 0)
+    })
+    return `${filled.join('  ')}\n`
+  }
   return (rows) => {
     for (const row of rows)
-      for (const [i, { most = 60 }] of columns.entries())
-        widths[i] = Math.max(widths[i] ?? 0, Math.min(most, displayWidth(row[i] ?? '')))
-    return rows.map((row) => `${lineOf(row, columns, widths)}\n`).join('')
+      for (const [i, cell] of row.entries())
+        widths[i] = Math.max(widths[i] ?? 0, Math.min(maxColumnWidth, displayWidth(cell)))
+    return rows.map(lineOf).join('')
   }
-}
-
-function lineOf(row: readonly string[], columns: readonly Column[], widths: readonly number[]): string {
-  const last = row.findLastIndex((cell) => cell !== '')
-  return row
-    .slice(0, last + 1)
-    .map((cell, i) => {
-      const side = columns[i]?.side ?? 'left'
-      return i === last && side === 'left' ? cell : padDisplay(cell, widths[i] ?? 0, side)
-    })
-    .join('  ')
 }
 
 /** Styles of a terminal. Without colours, each returns the text unchanged. */

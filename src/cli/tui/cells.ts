@@ -65,8 +65,8 @@ export function fitted(cells: Row, columns: number, keep: 'start' | 'end' = 'sta
   return keep === 'start' ? [...kept, more, ...blanks(left)] : [...blanks(left), more, ...kept.reverse()]
 }
 
-export function blanks(count: number, style: Style = 'plain'): Row {
-  return Array.from({ length: Math.max(0, count) }, () => (style === 'plain' ? blank : { ...blank, style }))
+export function blanks(count: number): Row {
+  return Array.from({ length: Math.max(0, count) }, () => blank)
 }
 
 /** A line of spans, cut or padded to a number of columns. */

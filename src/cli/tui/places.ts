@@ -1,7 +1,7 @@
 import { isIn, type PlannedItem } from '../../browse/basket.ts'
 import { type Folder, shownFolder, type Tree } from '../../browse/tree.ts'
 import { lastSegment } from '../../client/wire.ts'
-import { piecesOf } from '../../core/found.ts'
+import { piecesOf, resourceOfHit } from '../../core/found.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Resource } from '../../core/view.ts'
 import { formatSize } from '../terminal/io.ts'
@@ -69,16 +69,7 @@ export function chosen(state: State): Resource | undefined {
   if (list === 'tree') return chosenRow(state)?.resource
   if (list === 'basket') return basket.items[basket.at]?.resource
   const hit = found?.hits[found.at]
-  if (hit === undefined) return undefined
-  const { uri, title, mimeType, modified, priority, audience } = hit
-  const time = modified === undefined ? Number.NaN : Date.parse(modified)
-  return {
-    uri,
-    name: lastSegment(uri),
-    ...defined({ title, mimeType }),
-    ...(Number.isNaN(time) ? {} : { modified: time }),
-    ...defined({ priority, audience }),
-  }
+  return hit === undefined ? undefined : resourceOfHit(hit, hit.uri, lastSegment(hit.uri))
 }
 
 /** Returns the rows with facts of the selected resource, above its preview. Small screens have fewer of them. */

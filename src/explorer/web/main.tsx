@@ -16,7 +16,7 @@ import { adding } from './basket/picked.ts'
 import { startBasket } from './basket/store.ts'
 import { open, startKeys } from './palette/keys.ts'
 import { Header } from './shell/header.tsx'
-import { Announced, BackBar, ContinuedNotice, Gate, Guarded, isNarrow, lazily, WishDialog } from './shell/panes.tsx'
+import { Announced, BackBar, ContinuedNotice, frontPane, Gate, Guarded, lazily, WishDialog } from './shell/panes.tsx'
 import { t } from './shell/words.ts'
 import { announce } from './state/announce.ts'
 import { BrowsePane } from './tree/pane.tsx'
@@ -46,19 +46,11 @@ function App() {
   )
 }
 
-/** In a narrow window, the pane that the permalink selects. */
-function frontOf(): 'left' | 'middle' | 'right' {
-  const { uri, basket } = place.value
-  if (basket === '1') return 'right'
-  return uri === undefined ? 'left' : 'middle'
-}
-
 function Panes() {
   useEffect(startBasket, [])
   useEffect(startKeys, [])
   const { view = 'tree', uri, basket } = place.value
-  const front = isNarrow.value ? frontOf() : undefined
-  const isAway = (pane: 'left' | 'middle' | 'right') => front !== undefined && front !== pane
+  const { front, isAway } = frontPane()
   const { left, right } = widths.value
   return (
     <div class="page">
@@ -77,14 +69,14 @@ function Panes() {
         >
           <Guarded key={view}>{view === 'tree' || view === 'list' ? <BrowsePane /> : <FindPane />}</Guarded>
         </section>
-        {front === undefined ? <Split side="left" label={t('resizeLeft')} controls="left" /> : null}
+        {front === undefined ? <Split side="left" label={t('resizeLeft')} /> : null}
         <main class="middle" id="middle" tabIndex={-1} aria-label={t('resource')} hidden={isAway('middle')}>
           {front === 'middle' ? <BackBar change={{ uri: undefined }} /> : null}
           <Middle uri={uri} />
         </main>
         {basket === '1' ? (
           <>
-            {front === undefined ? <Split side="right" label={t('resizeRight')} controls="right" /> : null}
+            {front === undefined ? <Split side="right" label={t('resizeRight')} /> : null}
             <aside
               class="right"
               id="right"
@@ -133,10 +125,9 @@ function titleOf(): string {
 }
 
 interface SplitProps {
+  /** The pane whose width it sets. */
   readonly side: 'left' | 'right'
   readonly label: string
-  /** The id of the pane whose width it sets. */
-  readonly controls: string
 }
 
 const least = 180
@@ -148,9 +139,12 @@ const mostOf = () => Math.max(least, innerWidth - rest)
 const clamp = (width: number) => Math.round(Math.min(Math.max(width, least), mostOf()))
 
 /** The line between two panes. It can be moved by mouse, finger or keyboard; a double click resets the width. */
-function Split({ side, label, controls }: SplitProps) {
+function Split({ side, label }: SplitProps) {
   const from = useRef<{ readonly x: number; readonly width: number } | undefined>(undefined)
-  const measured = () => document.getElementById(controls)?.getBoundingClientRect().width ?? least
+  const release = () => {
+    from.current = undefined
+  }
+  const measured = () => document.getElementById(side)?.getBoundingClientRect().width ?? least
   const now = widths.value[side]
   const set = (width: number) => {
     widths.value = { ...widths.value, [side]: clamp(width) }
@@ -182,7 +176,7 @@ function Split({ side, label, controls }: SplitProps) {
       tabIndex={0}
       aria-label={label}
       aria-orientation="vertical"
-      aria-controls={controls}
+      aria-controls={side}
       aria-valuemin={least}
       aria-valuemax={mostOf()}
       aria-valuenow={now ?? Math.round(measured())}
@@ -196,12 +190,8 @@ function Split({ side, label, controls }: SplitProps) {
       onPointerMove={(event) => {
         if (from.current !== undefined) set(from.current.width + sign * (event.clientX - from.current.x))
       }}
-      onPointerUp={() => {
-        from.current = undefined
-      }}
-      onPointerCancel={() => {
-        from.current = undefined
-      }}
+      onPointerUp={release}
+      onPointerCancel={release}
     />
   )
 }

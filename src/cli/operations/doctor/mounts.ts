@@ -6,13 +6,14 @@ import type { Step } from '../../../config/problem.ts'
 import { createCatalog, type Mount } from '../../../core/catalog.ts'
 import { isResourceError } from '../../../core/errors.ts'
 import { parseSearchStatus, type SearchStatusMount } from '../../../core/found.ts'
+import { type Found, failed, ok, warning } from '../../../core/kit/diagnosis.ts'
 import { defined } from '../../../core/kit/object.ts'
 import type { Log } from '../../../core/log.ts'
 import type { Degradation } from '../../../core/provider.ts'
 import { sourceNamed } from '../../../providers/index.ts'
 import type { LazyStore } from '../../../providers/source.ts'
 import { formatProblem } from '../../../testing/index.ts'
-import type { Diagnosis, Findings } from '../../commands/health.ts'
+import type { Findings } from '../../commands/health.ts'
 import { placesOf, textAt } from '../../commands/search.ts'
 import { counted, formatSize } from '../../terminal/io.ts'
 import { checkMount, hiddenFrom, isWrong, type MountReport } from '../check-mounts.ts'
@@ -35,77 +36,68 @@ export async function checkMounts(
     const settings = { log, scrubber: secrets, ...defined({ store }) }
     const keep: Mount[] = []
     const report = await checkMount(planned, limit, settings, (mount) => keep.push(mount))
-    findings.tell(diagnose(report, here))
+    findings.tell('mount', diagnose(report, here))
     isFine &&= !isWrong(report)
     for (const mount of keep) {
       opened.push(mount)
-      if (!isWrong(report)) findings.tell(await checkChanges(mount, planned, here))
+      if (!isWrong(report)) findings.tell('changes', await checkChanges(mount, planned, here))
     }
   }
   // With authentication, roles come from the tokens of the clients. The catalog of this check is closed at the end, with its
   // mounts.
   const hidden = await hiddenFrom(local.principal, opened, log)
   if (local.config?.auth === undefined)
-    for (const address of hidden)
-      findings.tell({
-        check: 'rights',
-        status: 'warning',
-        found: `No client sees ${address}: its access rules name roles, and nobody has one of them.`,
-        fix: `Add "roles": ["…"] to the configuration. What they allow: hikidashi access check ${address}${here.withConfig}`,
-      })
+    for (const address of hidden) {
+      const look = `hikidashi access check ${address}${here.withConfig}`
+      const found = `No client sees ${address}: its access rules name roles, and nobody has one of them.`
+      findings.tell('rights', warning(found, `Add "roles": ["…"] to the configuration. What they allow: ${look}`))
+    }
   if (isFine) await checkIndex(here, findings)
 }
 
-function diagnose(report: MountReport, { placeOf, withConfig }: Case): Diagnosis {
+function diagnose(report: MountReport, { placeOf, withConfig }: Case): Found {
   const { address, provider, failure, problems, examined, complete, milliseconds } = report
-  const check = 'mount'
-  if (failure !== undefined) {
-    const fix = `Correct ${placeOf(['mounts', address])}, then: hikidashi check${withConfig}`
-    return { check, status: 'failed', found: failure, fix }
-  }
+  if (failure !== undefined)
+    return failed(failure, `Correct ${placeOf(['mounts', address])}, then: hikidashi check${withConfig}`)
   const [first] = problems
   const away = problems
     .map(({ seen }) => /^it threw unavailable: (.*)/s.exec(seen)?.[1])
     .find((why) => why !== undefined)
   if (away !== undefined) {
     const fix = `Check that its source is up, and ${placeOf(['mounts', address])}, then: hikidashi check${withConfig}`
-    return { check, status: 'failed', found: `${address} (${provider}): ${away}`, fix }
+    return failed(`${address} (${provider}): ${away}`, fix)
   }
   if (first !== undefined) {
     const more = problems.length === 1 ? '' : `, and ${problems.length - 1} more`
     const fix = `It contradicts itself${more}. Everything that was seen: hikidashi check${withConfig} --json`
-    return { check, status: 'failed', found: `${address} (${provider}): ${formatProblem(first)}`, fix }
+    return failed(`${address} (${provider}): ${formatProblem(first)}`, fix)
   }
   const amount = `${counted(examined, 'entry', 'entries')}${complete ? '' : ' and more'} listed and read`
-  return { check, status: 'ok', found: `${address} (${provider}): ${amount}, ${milliseconds} ms` }
+  return ok(`${address} (${provider}): ${amount}, ${milliseconds} ms`)
 }
 
 /** Checks whether a mount notifies of its changes, and of all of them. */
-async function checkChanges(mount: Mount, { config, address }: PlannedMount, here: Case): Promise<Diagnosis> {
-  const check = 'changes'
+async function checkChanges(mount: Mount, { config, address }: PlannedMount, here: Case): Promise<Found> {
   if (mount.provider.watch === undefined) {
     // Fixed sources, and sources computed for each request, have no changes to report.
     const isStill = ['inline', 'env', 'screen', 'search'].includes(config.provider)
-    if (isStill) return { check, status: 'ok', found: `${address}: it has no changes to report` }
-    const fix = `Add "poll": "60s" at ${here.placeOf(['mounts', address])}`
-    return { check, status: 'warning', found: `${address}: it reports no changes.`, fix }
+    if (isStill) return ok(`${address}: it has no changes to report`)
+    return warning(`${address}: it reports no changes.`, `Add "poll": "60s" at ${here.placeOf(['mounts', address])}`)
   }
   const degradation = await listen(mount)
-  if (degradation === undefined) return { check, status: 'ok', found: `${address}: it reports its changes` }
+  if (degradation === undefined) return ok(`${address}: it reports its changes`)
   if (degradation !== 'limited')
-    return {
-      check,
-      status: 'failed',
-      found: `${address}: it reports no changes now, since its source does not answer.`,
-      fix: `hikidashi watch ${address}${here.withConfig} --log-level debug`,
-    }
+    return failed(
+      `${address}: it reports no changes now, since its source does not answer.`,
+      `hikidashi watch ${address}${here.withConfig} --log-level debug`,
+    )
   const watches = await inotifyWatches()
   const found = `${address}: there are too many folders to watch${watches === undefined ? '' : ` (this system allows ${watches.toLocaleString('en')})`}: some are compared now and then.`
   const fix =
     watches === undefined
       ? 'Leave folders out with "exclude".'
       : `sudo sysctl fs.inotify.max_user_watches=${Math.max(524_288, watches * 2)}\nTo keep it, write that into /etc/sysctl.d/60-inotify.conf. Or leave folders out with "exclude".`
-  return { check, status: 'warning', found, fix }
+  return warning(found, fix)
 }
 
 /** Watches a mount, and resolves to the reason if the watch is degraded. */
@@ -142,22 +134,22 @@ export async function checkStore(
   if (!mounts.some(({ config: { provider } }) => sourceNamed(provider)?.keeps === true)) return true
   doing('Opening the store')
   const where = 'sqlite' in kept ? kept.sqlite.file : 'PostgreSQL'
-  const failed = (found: string, fix: string) => tell({ check: 'store', status: 'failed', found, fix })
   const refused = 'sqlite' in kept ? await faultOfFile(kept.sqlite.file) : undefined
   if (refused !== undefined) {
-    failed(refused, `Let this user write there, or keep it elsewhere: ${placeOf(['store', 'sqlite'])}`)
+    const fix = `Let this user write there, or keep it elsewhere: ${placeOf(['store', 'sqlite'])}`
+    tell('store', failed(refused, fix))
     return false
   }
   try {
     const size = 'sqlite' in kept ? await sizeOf(kept.sqlite.file) : undefined
     // A check must not create a missing store.
     if ('sqlite' in kept && size === undefined) {
-      tell({ check: 'store', status: 'ok', found: `${where} is made when something is kept` })
+      tell('store', ok(`${where} is made when something is kept`))
       return true
     }
     const opened = await store.open()
     await opened.collection('hikidashi-doctor').size()
-    tell({ check: 'store', status: 'ok', found: `${where}${size === undefined ? '' : `, ${formatSize(size)}`}` })
+    tell('store', ok(`${where}${size === undefined ? '' : `, ${formatSize(size)}`}`))
     return true
   } catch (error) {
     if (!isResourceError(error)) throw error
@@ -165,7 +157,7 @@ export async function checkStore(
       'sqlite' in kept
         ? `End what else uses ${where}, or move it away: it is made anew, and indexed again.`
         : `Check that the database is up, and the URL at ${placeOf(['store', 'postgres'])}`
-    failed(`${where}: ${error.message}`, fix)
+    tell('store', failed(`${where}: ${error.message}`, fix))
     return false
   }
 }
@@ -203,21 +195,13 @@ async function checkIndex({ local, mounts, log, secrets, withConfig }: Case, fin
       const behind = status.mounts.filter(({ state }) => state !== 'current')
       const failing = embedding?.failing
       const about = `${place.address}: ${counted(documents, 'document')}`
-      if (failing !== undefined)
-        findings.tell({
-          check: 'index',
-          status: 'warning',
-          found: `${about}; there are no vectors: ${failing}`,
-          fix: `Check "embeddings" of ${place.address}; words are found all the same.`,
-        })
-      else if (behind.length > 0 && indexing === 'stopped' && documents === 0)
-        findings.tell({
-          check: 'index',
-          status: 'warning',
-          found: `${about}: nothing is indexed yet.`,
-          fix: `hikidashi serve${withConfig}, which indexes while it serves; or: hikidashi search WORDS${withConfig}`,
-        })
-      else findings.tell({ check: 'index', status: 'ok', found: `${about}${behind.map(formatBehind).join('')}` })
+      if (failing !== undefined) {
+        const fix = `Check "embeddings" of ${place.address}; words are found all the same.`
+        findings.tell('index', warning(`${about}; there are no vectors: ${failing}`, fix))
+      } else if (behind.length > 0 && indexing === 'stopped' && documents === 0) {
+        const fix = `hikidashi serve${withConfig}, which indexes while it serves; or: hikidashi search WORDS${withConfig}`
+        findings.tell('index', warning(`${about}: nothing is indexed yet.`, fix))
+      } else findings.tell('index', ok(`${about}${behind.map(formatBehind).join('')}`))
     }
   } finally {
     await catalog.close()

@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises'
 import { isAbsolute, resolve } from 'node:path'
 import type { PlannedMount } from '../../../config/plan.ts'
 import type { Step } from '../../../config/problem.ts'
+import { failed, ok, warning } from '../../../core/kit/diagnosis.ts'
 import { findProgram, isProgram } from '../../../providers/program.ts'
 import { programsOf } from '../../../providers/screen/command.ts'
 import { resolveFolder, resolveSecret, secretSourcesIn } from '../../../schema/values.ts'
@@ -18,23 +19,15 @@ export async function checkMachine(
 ): Promise<void> {
   const wanted = wantedNode()
   const found = `Node ${version}, hikidashi ${packageVersion()}, ${process.platform} ${process.arch}`
-  if (isAtLeast(version, wanted)) tell({ check: 'node', status: 'ok', found })
-  else
-    tell({
-      check: 'node',
-      status: 'failed',
-      found: `${found}: Node ${wanted} or later is needed.`,
-      fix: `Install it from https://nodejs.org, or: nvm install ${wanted.split('.')[0]}`,
-    })
+  const fix = `Install it from https://nodejs.org, or: nvm install ${wanted.split('.')[0]}`
+  const isNewEnough = isAtLeast(version, wanted)
+  tell('node', isNewEnough ? ok(found) : failed(`${found}: Node ${wanted} or later is needed.`, fix))
   const installed = statSync(new URL('../../../../package.json', import.meta.url)).mtimeMs
   // One hour: tolerates file systems of other machines and a wrong summer time.
-  if (now > installed - 3_600_000) return tell({ check: 'clock', status: 'ok', found: formatTime(now) })
-  tell({
-    check: 'clock',
-    status: 'failed',
-    found: `It is ${formatTime(now)} here, before hikidashi was installed: tokens and certificates will be refused.`,
-    fix: process.platform === 'linux' ? 'sudo timedatectl set-ntp true' : 'Set the clock of this machine.',
-  })
+  if (now > installed - 3_600_000) return tell('clock', ok(formatTime(now)))
+  const late = `It is ${formatTime(now)} here, before hikidashi was installed: tokens and certificates will be refused.`
+  const set = process.platform === 'linux' ? 'sudo timedatectl set-ntp true' : 'Set the clock of this machine.'
+  tell('clock', failed(late, set))
 }
 
 /** The oldest Node that package.json allows. */
@@ -70,14 +63,14 @@ export async function checkSecrets(
       isFine = false
       lacking.push(String(path[1]))
       const fix = 'env' in source ? `export ${source.env}=…, then run this again.` : found.fix
-      tell({ check: 'secrets', status: 'failed', found: `${placeOf(path)}: ${found.message}`, fix })
+      tell('secrets', failed(`${placeOf(path)}: ${found.message}`, fix))
     }
     const file = 'file' in source ? resolve(config.folder, source.file) : undefined
     if (file === undefined || !(await isReadByOthers(file))) continue
     isFine = false
-    tell({ check: 'secrets', status: 'warning', found: `Other users may read ${file}.`, fix: `chmod 600 ${file}` })
+    tell('secrets', warning(`Other users may read ${file}.`, `chmod 600 ${file}`))
   }
-  if (isFine && there > 0) tell({ check: 'secrets', status: 'ok', found: `${count(there, 'secret')} found` })
+  if (isFine && there > 0) tell('secrets', ok(`${count(there, 'secret')} found`))
   return lacking
 }
 
@@ -117,15 +110,12 @@ export async function checkPrograms({ mounts, placeOf }: Case, { tell }: Finding
     if (path !== undefined) found.add(path)
     else {
       lacking.push(mount.address)
-      tell({
-        check: 'programs',
-        status: 'failed',
-        found: `${mount.address} needs ${needed.names.join(' or ')}, which is not on the PATH of this process.`,
-        fix: `${needed.fix}\nOr write its absolute path: ${placeOf(['mounts', mount.address, needed.key])}`,
-      })
+      const names = needed.names.join(' or ')
+      const fix = `${needed.fix}\nOr write its absolute path: ${placeOf(['mounts', mount.address, needed.key])}`
+      tell('programs', failed(`${mount.address} needs ${names}, which is not on the PATH of this process.`, fix))
     }
   }
-  if (found.size > 0) tell({ check: 'programs', status: 'ok', found: [...found].join(', ') })
+  if (found.size > 0) tell('programs', ok([...found].join(', ')))
   return lacking
 }
 

@@ -5,12 +5,13 @@ import { isAbsolute, relative } from 'node:path'
 import { parseDocument } from '../../../config/document.ts'
 import { type ConfigProblem, formatKey } from '../../../config/problem.ts'
 import { isResourceError } from '../../../core/errors.ts'
+import { failed, ok, type Tell, warning } from '../../../core/kit/diagnosis.ts'
 import { childLimits } from '../../../core/kit/workers.ts'
 import type { Log } from '../../../core/log.ts'
 import { isLoopback } from '../../../core/uri.ts'
 import { lazyStore } from '../../../providers/source.ts'
 import { readTokenFile } from '../../../server/auth/token-file.ts'
-import type { Diagnosis, Findings } from '../../commands/health.ts'
+import type { Findings } from '../../commands/health.ts'
 import { CommandError } from '../../terminal/exit.ts'
 import { count } from '../../terminal/io.ts'
 import { type Planned, planLocal, storeOf } from '../local.ts'
@@ -35,9 +36,9 @@ export async function checkServer(options: SourceOptions, { tell, doing }: Findi
   const { examine } = await import('../../../client/examine.ts')
   const signal = new AbortController().signal
   const { memoryBytes } = childLimits.remoteCommand()
-  await examine(target, { timeoutMs, maxBytes, memoryBytes, stderr: 'log', signal, log }, (examined) => {
-    doing(`Asking ${where}: ${examined.check}`)
-    tell(examined)
+  await examine(target, { timeoutMs, maxBytes, memoryBytes, stderr: 'log', signal, log }, (check, found) => {
+    doing(`Asking ${where}: ${check}`)
+    tell(check, found)
   })
   if ('url' in target) await checkGuard(target.url, tell)
 }
@@ -46,19 +47,15 @@ export async function checkServer(options: SourceOptions, { tell, doing }: Findi
  * Whether a server on this machine accepts requests that a web page can send with a name that resolves to this machine (DNS
  * rebinding). If it does, any open web page can read everything.
  */
-async function checkGuard(url: string, tell: Findings['tell']): Promise<void> {
+async function checkGuard(url: string, tell: Tell): Promise<void> {
   const { protocol, hostname } = new URL(url)
   if (protocol !== 'http:' || !isLoopback(hostname.replace(/^\[|\]$/g, ''))) return
   const status = await statusFor(url, { host: 'rebound.example', origin: 'http://rebound.example' })
   if (status === undefined) return
-  const check = 'guard'
-  if (status >= 400) return tell({ check, status: 'ok', found: 'A foreign Host and Origin are refused' })
-  tell({
-    check,
-    status: 'warning',
-    found: 'It takes any Host and Origin: a web page that is open on this machine could read what it serves.',
-    fix: 'Have it check both headers, or put it behind hikidashi: { "provider": "remote", "url": … }',
-  })
+  if (status >= 400) return tell('guard', ok('A foreign Host and Origin are refused'))
+  const found = 'It takes any Host and Origin: a web page that is open on this machine could read what it serves.'
+  const fix = 'Have it check both headers, or put it behind hikidashi: { "provider": "remote", "url": … }'
+  tell('guard', warning(found, fix))
 }
 
 /** The HTTP status of an answer; `undefined` if there is no answer. */
@@ -77,7 +74,7 @@ function statusFor(url: string, headers: Readonly<Record<string, string>>): Prom
   })
 }
 
-async function checkClock(url: string, tell: Findings['tell']): Promise<void> {
+async function checkClock(url: string, tell: Tell): Promise<void> {
   try {
     const response = await fetch(url, { method: 'HEAD', redirect: 'manual', signal: AbortSignal.timeout(5000) })
     const date = Date.parse(response.headers.get('date') ?? '')
@@ -85,12 +82,8 @@ async function checkClock(url: string, tell: Findings['tell']): Promise<void> {
     const skew = Date.now() - date
     if (Math.abs(skew) <= maxSkew) return
     const words = `${Math.round(Math.abs(skew) / 1000)} s ${skew > 0 ? 'ahead of' : 'behind'}`
-    tell({
-      check: 'clock',
-      status: 'warning',
-      found: `The clock here is ${words} that of the server: tokens may be refused.`,
-      fix: 'Set both clocks, as by NTP.',
-    })
+    const found = `The clock here is ${words} that of the server: tokens may be refused.`
+    tell('clock', warning(found, 'Set both clocks, as by NTP.'))
   } catch {
     // Another check reports whether it can be reached.
   }
@@ -117,25 +110,20 @@ export async function checkLocal(
   const { local } = planned
   const { config } = local
   const mounted = count(local.mounts.length, 'mount')
-  if (config === undefined)
-    findings.tell({
-      ...configuration,
-      status: 'ok',
-      found: `There is no hikidashi.json here: the current folder is served. To serve more: hikidashi init`,
-    })
-  else findings.tell({ ...configuration, status: 'ok', found: `${config.file}: valid, ${mounted}` })
+  const found =
+    config === undefined
+      ? 'There is no hikidashi.json here: the current folder is served. To serve more: hikidashi init'
+      : `${config.file}: valid, ${mounted}`
+  findings.tell('configuration', ok(found))
   const absent = config?.absent ?? []
   tellProblems(
     absent.map(({ problem }) => problem),
     findings,
   )
-  for (const part of config?.withheld ?? [])
-    findings.tell({
-      check: 'trust',
-      status: 'warning',
-      found: `${part.name} is left out, because you have not trusted this configuration: it ${reasonsOf(part)}.`,
-      fix: trustCommand(config?.file ?? ''),
-    })
+  for (const part of config?.withheld ?? []) {
+    const why = `because you have not trusted this configuration: it ${reasonsOf(part)}.`
+    findings.tell('trust', warning(`${part.name} is left out, ${why}`, trustCommand(config?.file ?? '')))
+  }
   const withConfig = options.config === undefined ? '' : ` --config ${options.config}`
   const placeOf = await placesIn(config?.file)
   const here: Case = {
@@ -164,12 +152,10 @@ export async function checkLocal(
   await checkHttp(here, findings)
 }
 
-const configuration: Pick<Diagnosis, 'check'> = { check: 'configuration' }
-
 function tellProblems(problems: readonly ConfigProblem[], { tell }: Findings): void {
   for (const { file, line, column, key, message, fix } of problems) {
     const place = line === 0 ? file : `${file}:${line}:${column}`
-    tell({ ...configuration, status: 'failed', found: `${place}: ${key === '' ? '' : `${key}: `}${message}`, fix })
+    tell('configuration', failed(`${place}: ${key === '' ? '' : `${key}: `}${message}`, fix))
   }
 }
 
@@ -180,7 +166,7 @@ async function plan(config: string | undefined, secrets: Secrets, { tell }: Find
   } catch (error) {
     if (!(error instanceof CommandError)) throw error
     const fix = 'hikidashi doctor --config FILE, or: cd FOLDER && hikidashi init'
-    tell({ ...configuration, status: 'failed', found: error.message, fix })
+    tell('configuration', failed(error.message, fix))
     return undefined
   }
 }
@@ -203,30 +189,24 @@ async function checkHttp(here: Case, findings: Findings): Promise<void> {
   findings.doing('Looking at the port')
   await checkPort(listen, here, findings)
   const { allowedHosts = [], allowedOrigins = [] } = config.http ?? {}
-  const check = 'http'
+  const fail = (found: string, fix: string) => findings.tell('http', failed(found, fix))
   if (!isLoopback(listen.host) && config.auth === undefined)
-    findings.tell({
-      check,
-      status: 'failed',
-      found: `Other machines can ask at ${listen.host}, and nobody is asked who they are: serve refuses that.`,
-      fix: `hikidashi token add --name NAME --tokens FILE, then "auth": { "tokens": "FILE" } at ${here.placeOf(['http'])}\nOr listen on 127.0.0.1. To serve everybody all the same: hikidashi serve --insecure`,
-    })
+    fail(
+      `Other machines can ask at ${listen.host}, and nobody is asked who they are: serve refuses that.`,
+      `hikidashi token add --name NAME --tokens FILE, then "auth": { "tokens": "FILE" } at ${here.placeOf(['http'])}\nOr listen on 127.0.0.1. To serve everybody all the same: hikidashi serve --insecure`,
+    )
   const foreign = allowedOrigins.find((origin) => !/^[a-z][a-z0-9+.-]*:\/\/[^/\s]+$/.test(origin))
   if (foreign !== undefined)
-    findings.tell({
-      check,
-      status: 'failed',
-      found: `The origin ${JSON.stringify(foreign)} is none that a browser sends: it is scheme://host, and the port where that is another one.`,
-      fix: `Write it such as "https://app.example.org" at ${here.placeOf(['http', 'allowedOrigins'])}`,
-    })
+    fail(
+      `The origin ${JSON.stringify(foreign)} is none that a browser sends: it is scheme://host, and the port where that is another one.`,
+      `Write it such as "https://app.example.org" at ${here.placeOf(['http', 'allowedOrigins'])}`,
+    )
   const wrong = allowedHosts.find((host) => /^[a-z]+:\/\/|\/|\s/i.test(host))
   if (wrong !== undefined)
-    findings.tell({
-      check,
-      status: 'failed',
-      found: `The host ${JSON.stringify(wrong)} is none that a client sends: it is a name, and the port where that is not 80 or 443.`,
-      fix: `Write it as "${wrong.replace(/^[a-z]+:\/\//i, '').replace(/\/.*$/, '')}" at ${here.placeOf(['http', 'allowedHosts'])}`,
-    })
+    fail(
+      `The host ${JSON.stringify(wrong)} is none that a client sends: it is a name, and the port where that is not 80 or 443.`,
+      `Write it as "${wrong.replace(/^[a-z]+:\/\//i, '').replace(/\/.*$/, '')}" at ${here.placeOf(['http', 'allowedHosts'])}`,
+    )
 }
 
 async function checkPort(
@@ -234,25 +214,22 @@ async function checkPort(
   { placeOf, local }: Case,
   { tell }: Findings,
 ): Promise<void> {
-  const check = 'port'
   const where = `${host}:${port}`
   const code = await tryPort(host, port)
-  if (code === undefined) return tell({ check, status: 'ok', found: `${where} is free` })
+  if (code === undefined) return tell('port', ok(`${where} is free`))
   const at = placeOf(['http', 'listen'])
-  if (code === 'EADDRINUSE')
-    return tell({
-      check,
-      status: 'warning',
-      found: `Something listens at ${where} already. It may be hikidashi itself.`,
-      fix: `hikidashi doctor --url http://${where}${local.config?.http?.path ?? '/mcp'}\nIf it is something else, take another port: ${at}`,
-    })
+  if (code === 'EADDRINUSE') {
+    const look = `hikidashi doctor --url http://${where}${local.config?.http?.path ?? '/mcp'}`
+    const fix = `${look}\nIf it is something else, take another port: ${at}`
+    return tell('port', warning(`Something listens at ${where} already. It may be hikidashi itself.`, fix))
+  }
   const fix =
     code === 'EACCES'
       ? `Take a port from 1024 on: ${at}`
       : code === 'EADDRNOTAVAIL'
         ? `This machine has no such address. Write one that it has, or 127.0.0.1: ${at}`
         : `Change ${at}`
-  tell({ check, status: 'failed', found: `Nothing can listen at ${where} (${code}).`, fix })
+  tell('port', failed(`Nothing can listen at ${where} (${code}).`, fix))
 }
 
 /** Why no program can listen at a port; `undefined` if it is free. */
@@ -265,7 +242,6 @@ function tryPort(host: string, port: number): Promise<string | undefined> {
 }
 
 async function checkTokens(file: string, { placeOf, withConfig }: Case, { tell }: Findings): Promise<void> {
-  const check = 'tokens'
   try {
     const { tokens } = await readTokenFile(file)
     const add = `hikidashi token add --name NAME${withConfig}`
@@ -274,26 +250,16 @@ async function checkTokens(file: string, { placeOf, withConfig }: Case, { tell }
       (stats) => stats.mode,
       () => 0,
     )
-    if (good.length === 0)
-      tell({
-        check,
-        status: 'warning',
-        found: `${file} has no token that is good: nobody can come in by one.`,
-        fix: add,
-      })
+    if (good.length === 0) tell('tokens', warning(`${file} has no token that is good: nobody can come in by one.`, add))
     else if (process.platform !== 'win32' && (mode & 0o044) !== 0)
-      tell({ check, status: 'warning', found: `Other users may read ${file}.`, fix: `chmod 600 ${file}` })
+      tell('tokens', warning(`Other users may read ${file}.`, `chmod 600 ${file}`))
     else {
       const over = tokens.length - good.length
-      tell({
-        check,
-        status: 'ok',
-        found: `${file}: ${count(good.length, 'token')}${over === 0 ? '' : `, ${over} expired`}`,
-      })
+      tell('tokens', ok(`${file}: ${count(good.length, 'token')}${over === 0 ? '' : `, ${over} expired`}`))
     }
   } catch (error) {
     if (!isResourceError(error)) throw error
     const fix = /chmod 600/.test(error.message) ? `chmod 600 ${file}` : `Correct ${placeOf(['http', 'auth', 'tokens'])}`
-    tell({ check, status: 'failed', found: error.message, fix })
+    tell('tokens', failed(error.message, fix))
   }
 }

@@ -36,7 +36,7 @@ export async function measure(
   signal: AbortSignal,
 ): Promise<Measured> {
   const pins = items.map(({ resource }) => resource.uri)
-  const { structured } = await connection.call(tool, { measure: true, pins, ...argumentsOf(settings) }, signal)
+  const structured = await connection.call(tool, { measure: true, pins, ...argumentsOf(settings) }, signal)
   // The server answers with its own spelling of a URI.
   const found = new Map(listIn(structured.items).map((item) => [readableUri(String(item.uri)), costOf(item)]))
   return {
@@ -74,7 +74,7 @@ export async function assemble(
   const pins = plan.items
     .filter(({ missing }) => !missing)
     .map(({ resource, taken }) => ({ uri: resource.uri, level: taken }))
-  const { structured } = await connection.call(tool, { pins, pins_only: true, ...argumentsOf(settings) }, signal)
+  const structured = await connection.call(tool, { pins, pins_only: true, ...argumentsOf(settings) }, signal)
   return {
     text: typeof structured.text === 'string' ? structured.text : '',
     tokens: numberIn(structured.tokens),
@@ -93,7 +93,6 @@ export interface Suggestion {
   readonly resource: Resource
   /** The reason, factor by factor. */
   readonly because: readonly string[]
-  readonly score: number
 }
 
 /** Requests further resources that may help. */
@@ -108,7 +107,7 @@ export async function suggest(
     level: (level === 'auto' ? 'link' : level) satisfies Level,
   }))
   const query = purpose.trim() === '' ? {} : { query: purpose }
-  const { structured } = await connection.call(tool, { suggest: true, limit: 8, pins, encoding, ...query }, signal)
+  const structured = await connection.call(tool, { suggest: true, limit: 8, pins, encoding, ...query }, signal)
   return listIn(structured.suggestions).flatMap((item) => {
     const [resource] = resourcesOf([item])
     if (resource === undefined) return []
@@ -116,7 +115,6 @@ export async function suggest(
     return [
       {
         resource,
-        score: numberIn(explanation.score),
         because: listIn(explanation.factors).map(
           (factor) => `${String(factor.name)} × ${numberIn(factor.value).toFixed(2)}: ${String(factor.because)}`,
         ),

@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
+import { Button } from '../shell/fields.tsx'
 import { copy, reasonOf } from '../state/announce.ts'
 import { download } from '../state/browser.ts'
 import { addressOf, fragmentOf } from '../state/place.ts'
@@ -48,9 +49,7 @@ export function Export() {
   }
   /** A button for something to do with the assembled text. */
   const out = (label: string, act: (assembled: Assembled) => string | Promise<string>, more: Named = {}) => (
-    <button type="button" class="button" disabled={cannot} onClick={() => use(act)} {...more}>
-      {label}
-    </button>
+    <Button name={label} disabled={cannot} onClick={() => use(act)} {...more} />
   )
   return (
     <div class="basket-export">
@@ -58,7 +57,7 @@ export function Export() {
         {out(
           t('copy'),
           async ({ text, tokens }) => ((await copy(text)) ? t('copied', { count: tokens }) : t('copyFailed')),
-          { class: 'button button-main' },
+          { class: 'button-main' },
         )}
         {out(t('preview'), (assembled) => {
           preview.value = assembled
@@ -69,7 +68,7 @@ export function Export() {
           return t('tokens', { count: tokens })
         })}
       </div>
-      <p class="basket-hint" role="status">
+      <p class="hint" role="status">
         {told.value}
       </p>
       <details class="basket-more">
@@ -83,9 +82,7 @@ export function Export() {
             },
             { title: t('manifestHint') },
           )}
-          <button type="button" class="button" onClick={share}>
-            {t('share')}
-          </button>
+          <Button name={t('share')} onClick={share} />
         </div>
       </details>
       {preview.value === undefined ? null : (
@@ -117,9 +114,7 @@ function PromptPreview({ assembled: { text, tokens }, onClose }: PromptPreviewPr
       <header>
         <h2 id="prompt-title">{t('prompt')}</h2>
         <span class="quiet">{t('tokens', { count: tokens })}</span>
-        <button type="button" class="button" onClick={() => dialog.current?.close()}>
-          {t('closePreview')}
-        </button>
+        <Button name={t('closePreview')} onClick={() => dialog.current?.close()} />
       </header>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reachable by keys */}
       <pre tabIndex={0} lang={langOf(text)}>

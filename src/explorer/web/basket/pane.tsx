@@ -2,6 +2,7 @@ import './basket.css'
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { type BasketItem, estimateOf, isShortened, savingsFor, usableOf } from '../../../browse/basket.ts'
+import { Button, Text } from '../shell/fields.tsx'
 import { Shape } from '../shell/icons.tsx'
 import { reasonOf } from '../state/announce.ts'
 import { go, linkTo, place } from '../state/place.ts'
@@ -24,15 +25,7 @@ export function BasketPane() {
     <section class="basket" aria-labelledby="basket-title">
       <header class="basket-top">
         <h2 id="basket-title">{t('basket')}</h2>
-        <button
-          type="button"
-          class="button button-icon"
-          aria-label={t('close')}
-          title={t('close')}
-          onClick={() => go({ basket: undefined })}
-        >
-          <Shape name="close" />
-        </button>
+        <Button name={t('close')} icon="close" class="button-icon" onClick={() => go({ basket: undefined })} />
       </header>
       {items.length === 0 ? (
         <div class="basket-scroll">
@@ -40,20 +33,17 @@ export function BasketPane() {
             <Shape name="basket" />
           </div>
           <p class="basket-strong">{t('empty')}</p>
-          <p class="basket-hint">{t('emptyHint')}</p>
+          <p class="hint">{t('emptyHint')}</p>
           {undone.value.length === 0 ? null : (
-            <p class="basket-hint" role="status">
+            <p class="hint" role="status">
               {t('cleared', { count: undone.value.length })}{' '}
-              <button
-                type="button"
-                class="button"
+              <Button
+                name={t('undo')}
                 onClick={() => {
                   basket.value = undone.value
                   undone.value = []
                 }}
-              >
-                {t('undo')}
-              </button>
+              />
             </p>
           )}
           {canAssemble.value ? <Suggestions /> : null}
@@ -65,10 +55,7 @@ export function BasketPane() {
             {canAssemble.value ? null : <p class="basket-note">{t('estimated')}</p>}
             {countingError.value === undefined ? null : (
               <p class="basket-note basket-bad" role="alert">
-                {reasonOf(countingError.value)}{' '}
-                <button type="button" class="button" onClick={countAgain}>
-                  ↻
-                </button>
+                {reasonOf(countingError.value)} <Button name="↻" onClick={countAgain} />
               </p>
             )}
             <Savings />
@@ -79,16 +66,14 @@ export function BasketPane() {
             </ol>
             <BasketSettings />
             {canAssemble.value ? <Suggestions /> : null}
-            <button
-              type="button"
-              class="button basket-clear"
+            <Button
+              name={t('clear')}
+              class="basket-clear"
               onClick={() => {
                 undone.value = basket.value
                 basket.value = []
               }}
-            >
-              {t('clear')}
-            </button>
+            />
           </div>
           {canAssemble.value ? <Export /> : null}
         </>
@@ -139,13 +124,12 @@ function Savings() {
           return (
             <li key={`${saving.what} ${uri} ${saving.what === 'lower' ? saving.to : ''}`}>
               {saving.what === 'lower' ? (
-                <button type="button" class="button" onClick={() => setLevel(uri, saving.to)}>
-                  {t('lower', { name, level: t(saving.to), saved })}
-                </button>
+                <Button
+                  name={t('lower', { name, level: t(saving.to), saved })}
+                  onClick={() => setLevel(uri, saving.to)}
+                />
               ) : (
-                <button type="button" class="button" onClick={() => remove(uri)}>
-                  {t('drop', { name, saved })}
-                </button>
+                <Button name={t('drop', { name, saved })} onClick={() => remove(uri)} />
               )}
             </li>
           )
@@ -187,21 +171,10 @@ function Suggestions() {
           return (
             <li key={resource.uri}>
               <div>
-                <a href={linkTo({ uri: resource.uri })} title={resource.uri}>
-                  <bdi>{name}</bdi>
-                </a>
-                <p class="basket-uri">
-                  <bdi>{tailOf(readableUri(resource.uri), 48)}</bdi>
-                </p>
+                <Text as="a" href={linkTo({ uri: resource.uri })} title={resource.uri} text={name} />
+                <Text as="p" class="basket-uri" text={tailOf(readableUri(resource.uri), 48)} />
               </div>
-              <button
-                type="button"
-                class="button"
-                aria-label={t('add', { name })}
-                onClick={() => add([{ resource, level: 'auto' }])}
-              >
-                +
-              </button>
+              <Button name={t('add', { name })} sign="+" onClick={() => add([{ resource, level: 'auto' }])} />
               <details>
                 <summary>{t('why')}</summary>
                 <ul>
@@ -214,12 +187,10 @@ function Suggestions() {
           )
         })}
       </ul>
-      <p class="basket-hint" role="status">
+      <p class="hint" role="status">
         {told.value}
       </p>
-      <button type="button" class="button" onClick={ask}>
-        {t('suggest')}
-      </button>
+      <Button name={t('suggest')} onClick={ask} />
     </div>
   )
 }

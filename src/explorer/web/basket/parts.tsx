@@ -1,4 +1,4 @@
-import { type Option, Select } from '../shell/fields.tsx'
+import { Button, type Option, Select, Text } from '../shell/fields.tsx'
 import './adding.css'
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
@@ -42,9 +42,12 @@ export function Item({ item, isFirst, isLast }: ItemProps) {
   return (
     <li class={`basket-item${missing ? ' basket-missing' : ''}${isShort ? ' basket-short' : ''}`}>
       <div class="basket-line">
-        <a href={linkTo({ uri })} title={shown(title.filter((one) => one !== undefined).join('\n'))}>
-          <bdi>{label}</bdi>
-        </a>
+        <Text
+          as="a"
+          href={linkTo({ uri })}
+          title={shown(title.filter((one) => one !== undefined).join('\n'))}
+          text={label}
+        />
         {isShort ? (
           <span class="basket-mark" title={t('shortened', { level: t(taken) })}>
             <Shape name="warn" />
@@ -56,32 +59,21 @@ export function Item({ item, isFirst, isLast }: ItemProps) {
           {tokens !== undefined ? formatNumber(tokens) : estimate === undefined ? '…' : `~${formatNumber(estimate)}`}
         </span>
         <span class="basket-buttons">
-          <button
-            type="button"
-            class="button button-icon"
-            aria-label={t('up', { name: label })}
+          <Button
+            name={t('up', { name: label })}
+            icon="up"
+            class="button-icon"
             disabled={isFirst}
             onClick={() => move(uri, -1)}
-          >
-            <Shape name="up" />
-          </button>
-          <button
-            type="button"
-            class="button button-icon"
-            aria-label={t('down', { name: label })}
+          />
+          <Button
+            name={t('down', { name: label })}
+            icon="down"
+            class="button-icon"
             disabled={isLast}
             onClick={() => move(uri, 1)}
-          >
-            <Shape name="down" />
-          </button>
-          <button
-            type="button"
-            class="button button-icon"
-            aria-label={t('remove', { name: label })}
-            onClick={() => remove(uri)}
-          >
-            <Shape name="close" />
-          </button>
+          />
+          <Button name={t('remove', { name: label })} icon="close" class="button-icon" onClick={() => remove(uri)} />
         </span>
       </div>
       {missing ? <p class="basket-note basket-bad">{t('missing')}</p> : null}
@@ -225,23 +217,22 @@ function AddingBody({ now }: { readonly now: Adding }) {
       </div>
       <p class="adding-acts">
         {offer !== undefined && offer.alreadyIn > 0 && folder !== undefined ? (
-          <button
-            type="button"
-            class="button adding-out"
+          <Button
+            name={t('takeOut', { count: offer.alreadyIn })}
+            class="adding-out"
             onClick={() => {
               removeBelow(folder)
               cancelAdding()
             }}
-          >
-            {t('takeOut', { count: offer.alreadyIn })}
-          </button>
+          />
         ) : null}
-        <button type="button" class="button" onClick={cancelAdding}>
-          {t('cancel')}
-        </button>
-        <button type="button" class="button button-main" disabled={count === 0} onClick={() => confirmAdding(now)}>
-          {t('addFiles', { count })}
-        </button>
+        <Button name={t('cancel')} onClick={cancelAdding} />
+        <Button
+          name={t('addFiles', { count })}
+          class="button-main"
+          disabled={count === 0}
+          onClick={() => confirmAdding(now)}
+        />
       </p>
     </>
   )

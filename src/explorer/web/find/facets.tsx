@@ -1,19 +1,12 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Resource } from '../../../core/view.ts'
-import { type Option, Select } from '../shell/fields.tsx'
-import { type Change, go, place } from '../state/place.ts'
+import { Button, type Option, Select } from '../shell/fields.tsx'
+import { go, place } from '../state/place.ts'
 import { connected } from '../state/session.ts'
+import { type Facet, facets, noFacets } from '../tree/select.ts'
 import { shown } from '../words/texts.ts'
 import { t } from './words.ts'
-
-const none: Change = {
-  mount: undefined,
-  mime: undefined,
-  audience: undefined,
-  minPriority: undefined,
-  since: undefined,
-}
 
 /** Filters of a search; all of them are part of the permalink. */
 export function Facets({ mimes }: { readonly mimes: readonly string[] }) {
@@ -28,8 +21,8 @@ export function Facets({ mimes }: { readonly mimes: readonly string[] }) {
       .catch(() => {})
     return () => controller.abort()
   }, [])
-  const { mount, mime, audience, minPriority, since } = place.value
-  const count = [mount, mime, audience, minPriority, since].filter((value) => value !== undefined).length
+  const { mime } = place.value
+  const count = facets.filter((facet) => place.value[facet] !== undefined).length
   const types = [...new Set([...mimes, ...(mime === undefined || mime.endsWith('/*') ? [] : [mime])])].sort()
   return (
     <details class="facets" open={count > 0}>
@@ -64,18 +57,14 @@ export function Facets({ mimes }: { readonly mimes: readonly string[] }) {
             ['365d', t('year')],
           ]}
         />
-        {count === 0 ? null : (
-          <button type="button" class="button" onClick={() => go(none)}>
-            {t('clear')}
-          </button>
-        )}
+        {count === 0 ? null : <Button name={t('clear')} onClick={() => go(noFacets)} />}
       </div>
     </details>
   )
 }
 
 interface FacetSelectProps {
-  readonly facet: 'mount' | 'mime' | 'audience' | 'minPriority' | 'since'
+  readonly facet: Facet
   readonly options: readonly Option<string>[]
 }
 

@@ -1,12 +1,12 @@
 import type { ComponentChildren } from 'preact'
-import { type FoundHit, piecesOf } from '../../../core/found.ts'
+import { type FoundHit, piecesOf, resourceOfHit } from '../../../core/found.ts'
 import { fold } from '../../../core/kit/matching.ts'
-import { defined } from '../../../core/kit/object.ts'
 import { decodeComponent } from '../../../core/uri.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
 import { languageOf, mediaTypeOf } from '../preview/model/kind.ts'
 import { matchesIn } from '../preview/model/lines.ts'
+import { Button, Marked, Text } from '../shell/fields.tsx'
 import { iconOf, Shape } from '../shell/icons.tsx'
 import { crumbsOf } from '../state/browse.ts'
 import { linkTo, peek, place } from '../state/place.ts'
@@ -27,25 +27,16 @@ export function Group({ group: { document, hits } }: { readonly group: HitGroup 
     <li class="group">
       <div class="group-head">
         <Shape name={iconOf(mimeType)} />
-        <h3 class="group-name" lang={langOf(name)}>
-          <bdi>{shown(name)}</bdi>
-        </h3>
-        {title === undefined || title === name ? null : (
-          <span class="group-title" lang={langOf(title)}>
-            <bdi>{shown(title)}</bdi>
-          </span>
-        )}
+        <Text as="h3" class="group-name one-line" text={name} />
+        <Text class="group-title one-line" text={title === name ? undefined : title} />
         <span class="group-count">{hits.length}</span>
-        <button
-          type="button"
-          class="button button-icon"
+        <Button
+          name={picked ? t('unpick') : t('pick')}
+          icon={picked ? 'tick' : 'basket'}
+          class="button-icon"
           aria-pressed={picked}
-          aria-label={picked ? t('unpick') : t('pick')}
-          title={picked ? t('unpick') : t('pick')}
           onClick={() => toggle(resourceOf(best))}
-        >
-          <Shape name={picked ? 'tick' : 'basket'} />
-        </button>
+        />
       </div>
       <p class="group-facts">
         <bdi class="group-path" title={shown(document)}>
@@ -137,13 +128,6 @@ function HitLink({ uri, isOpen, isCode = false, lang, onToggle, children }: HitL
   )
 }
 
-/** A text with its matches marked. */
-function Marked({ pieces }: { readonly pieces: ReturnType<typeof piecesOf> }) {
-  return pieces.map(({ text, marked }, index) =>
-    marked ? <mark key={index}>{shown(text)}</mark> : <span key={index}>{shown(text)}</span>,
-  )
-}
-
 /** Keeps the search that led to an opened hit. */
 function chosen(): void {
   peek.value = undefined
@@ -164,14 +148,7 @@ function isCodeOf({ mimeType, document }: FoundHit): boolean {
 }
 
 export function resourceOf(hit: FoundHit): Resource {
-  const { document, title, mimeType, priority, audience, modified } = hit
-  const time = modified === undefined ? Number.NaN : Date.parse(modified)
-  return {
-    uri: document,
-    name: nameOf(document),
-    ...defined({ title, mimeType, priority, audience }),
-    ...(Number.isFinite(time) ? { modified: time } : {}),
-  }
+  return resourceOfHit(hit, hit.document, nameOf(hit.document))
 }
 
 function nameOf(uri: string): string {

@@ -1,5 +1,6 @@
 import './find.css'
 import { useEffect } from 'preact/hooks'
+import { Button, Text } from '../shell/fields.tsx'
 import { loadTemplates, prompts, templates } from '../state/known.ts'
 import { followPrompts } from '../state/live.ts'
 import { go, linkTo, place } from '../state/place.ts'
@@ -54,32 +55,27 @@ function PromptsPane() {
     <section class="find" aria-label={t('prompts')} aria-busy={isLoading}>
       {state !== 'failed' ? null : (
         <p class="find-note find-bad">
-          {reasonOf(error)}{' '}
-          <button type="button" class="button" onClick={() => void followPrompts()}>
-            {t('retry')}
-          </button>
+          {reasonOf(error)} <Button name={t('retry')} onClick={() => void followPrompts()} />
         </p>
       )}
       {prompt === undefined ? (
         <>
           <h2 class="find-head">{t('prompts')}</h2>
-          <p class="find-hint">{isLoading ? t('loading') : t('promptsHint')}</p>
+          <p class="hint">{isLoading ? t('loading') : t('promptsHint')}</p>
           <ul class="templates">
             {items.map(({ name, title, description }) => (
               <li key={name} class="template">
-                <a href={linkTo({ prompt: name, values: undefined })}>
-                  <bdi>{shown(title ?? name)}</bdi>
-                </a>
+                <Text as="a" href={linkTo({ prompt: name, values: undefined })} text={title ?? name} />
                 {title === undefined ? null : <code>{shown(name)}</code>}
                 {description === undefined ? null : <p>{shown(description)}</p>}
               </li>
             ))}
           </ul>
-          {isPart ? <p class="find-hint">{t('promptsPart', { count: items.length })}</p> : null}
+          {isPart ? <p class="hint">{t('promptsPart', { count: items.length })}</p> : null}
         </>
       ) : (
         <>
-          <p class="find-hint">
+          <p class="hint">
             <a href={linkTo({ prompt: undefined, values: undefined })}>← {t('promptBack')}</a>
           </p>
           {chosen === undefined ? (
@@ -105,16 +101,13 @@ function TemplatesPane() {
     <section class="find" aria-label={t('templates')} aria-busy={state === 'loading'}>
       {state === 'failed' ? (
         <p class="find-note find-bad">
-          {reasonOf(error)}{' '}
-          <button type="button" class="button" onClick={() => void loadTemplates()}>
-            {t('retry')}
-          </button>
+          {reasonOf(error)} <Button name={t('retry')} onClick={() => void loadTemplates()} />
         </p>
       ) : null}
       {template === undefined ? (
         <>
           <h2 class="find-head">{t('templates')}</h2>
-          <p class="find-hint">
+          <p class="hint">
             {state === 'loading' ? t('loading') : items.length === 0 ? t('noTemplates') : t('templatesHint')}
           </p>
           {items.length > 8 ? (
@@ -137,7 +130,7 @@ function TemplatesPane() {
         </>
       ) : (
         <>
-          <p class="find-hint">
+          <p class="hint">
             <a href={linkTo({ template: undefined, values: undefined })}>← {t('back')}</a>
           </p>
           {chosen === undefined ? (
@@ -154,9 +147,7 @@ function TemplatesPane() {
 function TemplateRow({ template: { uriTemplate, title, name, description } }: { readonly template: ResourceTemplate }) {
   return (
     <li class="template">
-      <a href={linkTo({ template: uriTemplate, values: undefined })}>
-        <bdi>{shown(title ?? name)}</bdi>
-      </a>
+      <Text as="a" href={linkTo({ template: uriTemplate, values: undefined })} text={title ?? name} />
       <code>{shown(uriTemplate)}</code>
       {description === undefined ? null : <p>{shown(description)}</p>}
     </li>
@@ -184,9 +175,7 @@ function TemplateForm({ template }: { readonly template: ResourceTemplate }) {
         open()
       }}
     >
-      <h2>
-        <bdi>{shown(template.title ?? template.name)}</bdi>
-      </h2>
+      <Text as="h2" text={template.title ?? template.name} />
       {template.description === undefined ? null : <p>{shown(template.description)}</p>}
       {form.fields.map((field) => (
         <Combobox
@@ -204,21 +193,16 @@ function TemplateForm({ template }: { readonly template: ResourceTemplate }) {
         <span>{t('opens')}</span>
         <code>{shown(uri ?? template.uriTemplate)}</code>
       </p>
-      {missing.length === 0 ? null : <p class="find-hint">{t('incomplete', { names: missing.join(', ') })}</p>}
+      {missing.length === 0 ? null : <p class="hint">{t('incomplete', { names: missing.join(', ') })}</p>}
       <p class="template-acts">
-        <button type="submit" class="button button-main" disabled={missing.length > 0 || uri === undefined}>
-          {t('open')}
-        </button>
-        <button
-          type="button"
-          class="button"
+        <Button name={t('open')} type="submit" class="button-main" disabled={missing.length > 0 || uri === undefined} />
+        <Button
+          name={isCopied.value ? t('copied') : t('copyUri')}
           disabled={missing.length > 0 || uri === undefined}
           onClick={async () => {
             isCopied.value = uri !== undefined && (await copy(uri))
           }}
-        >
-          {isCopied.value ? t('copied') : t('copyUri')}
-        </button>
+        />
       </p>
     </form>
   )

@@ -4,6 +4,7 @@ import { defined } from '../../../core/kit/object.ts'
 import type { FilledPrompt } from '../../../core/provider.ts'
 import type { ListedPrompt, PromptContent, Resource } from '../../../core/view.ts'
 import { add } from '../basket/picked.ts'
+import { Button, Text } from '../shell/fields.tsx'
 import { lazily } from '../shell/panes.tsx'
 import { copy, reasonOf } from '../state/announce.ts'
 import { go, linkTo, place } from '../state/place.ts'
@@ -61,9 +62,7 @@ export function PromptForm({ prompt }: { readonly prompt: ListedPrompt }) {
         void run()
       }}
     >
-      <h2>
-        <bdi>{shown(prompt.title ?? prompt.name)}</bdi>
-      </h2>
+      <Text as="h2" text={prompt.title ?? prompt.name} />
       {prompt.description === undefined ? null : <p>{shown(prompt.description)}</p>}
       {fields.map(({ name, title, description, required }) => (
         <Combobox
@@ -85,12 +84,15 @@ export function PromptForm({ prompt }: { readonly prompt: ListedPrompt }) {
         />
       ))}
       {missing.length === 0 ? null : (
-        <p class="find-hint">{t('incomplete', { names: missing.map(({ name }) => name).join(', ') })}</p>
+        <p class="hint">{t('incomplete', { names: missing.map(({ name }) => name).join(', ') })}</p>
       )}
       <p class="template-acts">
-        <button type="submit" class="button button-main" disabled={missing.length > 0}>
-          {isRunning.value ? t('running') : t('runPrompt')}
-        </button>
+        <Button
+          name={t(isRunning.value ? 'running' : 'runPrompt')}
+          type="submit"
+          class="button-main"
+          disabled={missing.length > 0}
+        />
       </p>
       {error.value === '' ? null : (
         <p class="find-note find-bad" role="alert">
@@ -109,24 +111,18 @@ function Messages({ filled: { messages } }: { readonly filled: FilledPrompt<Prom
   return (
     <>
       <p class="template-acts">
-        <button
-          type="button"
-          class="button"
+        <Button
+          name={isCopied.value ? t('copied') : t('copyMessages')}
           onClick={async () => {
             const texts = messages.map(({ content }) => textOf(content))
             isCopied.value = await copy(texts.filter((text) => text !== '').join('\n\n'))
           }}
-        >
-          {isCopied.value ? t('copied') : t('copyMessages')}
-        </button>
+        />
         {resources.length === 0 ? null : (
-          <button
-            type="button"
-            class="button"
+          <Button
+            name={t('pickResources', { count: resources.length })}
             onClick={() => add(resources.map((resource) => ({ resource, level: 'auto' })))}
-          >
-            {t('pickResources', { count: resources.length })}
-          </button>
+          />
         )}
       </p>
       <ol class="prompt-messages">

@@ -2,6 +2,7 @@ import { useComputed } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { askFor, mostPicked } from '../basket/picked.ts'
 import type { Growth } from '../home/survey.ts'
+import { Button } from '../shell/fields.tsx'
 import { reasonOf } from '../state/announce.ts'
 import { loadNames, loadTemplates, names, places, templates } from '../state/known.ts'
 import { go, type Place, peek, place } from '../state/place.ts'
@@ -67,9 +68,7 @@ function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
     return (
       <>
         <p class="find-note find-bad">{reasonOf(error)}</p>
-        <button type="button" class="button" onClick={() => void loadTemplates()}>
-          {t('retry')}
-        </button>
+        <Button name={t('retry')} onClick={() => void loadTemplates()} />
       </>
     )
   return (
@@ -79,13 +78,11 @@ function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
           {countOf(results, isBusy || growth !== undefined, q)}
         </p>
         {results === undefined || hits.length === 0 ? null : (
-          <button type="button" class="button" onClick={() => addAll(results, q)}>
-            {t('addAll')}
-          </button>
+          <Button name={t('addAll')} onClick={() => addAll(results, q)} />
         )}
       </div>
       {results !== undefined && !isBusy && growth === undefined && hits.length === 0 ? (
-        <p class="find-hint">{t('nothingHint')}</p>
+        <p class="hint">{t('nothingHint')}</p>
       ) : null}
       {growth === undefined ? null : <p class="find-note">{growthText(growth)}</p>}
       {notes.filter(isNews(growth)).map((note) => (
@@ -95,10 +92,7 @@ function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
       ))}
       {failed.map(({ address, error: fault }) => (
         <p key={address} class="find-note find-bad">
-          {t('failed', { address, reason: reasonOf(fault) })}{' '}
-          <button type="button" class="button" onClick={() => void run()}>
-            {t('retry')}
-          </button>
+          {t('failed', { address, reason: reasonOf(fault) })} <Button name={t('retry')} onClick={() => void run()} />
         </p>
       ))}
       <ol class="hits">
@@ -107,9 +101,7 @@ function Contents({ results, isBusy, growth, q, run }: ContentsProps) {
         ))}
       </ol>
       {next.size > 0 ? (
-        <button type="button" class="button find-more" disabled={isBusy} onClick={() => void run(results)}>
-          {t('more')}
-        </button>
+        <Button name={t('more')} class="find-more" disabled={isBusy} onClick={() => void run(results)} />
       ) : null}
     </>
   )
@@ -175,7 +167,7 @@ function Beginning() {
   return (
     <section class="find" aria-label={t('results')}>
       <p class="find-count">{t('type')}</p>
-      <p class="find-hint">{t('quoted')}</p>
+      <p class="hint">{t('quoted')}</p>
       {recent.value.length === 0 ? null : (
         <>
           <h2 class="find-part">{t('recent')}</h2>
@@ -188,9 +180,7 @@ function Beginning() {
               </li>
             ))}
           </ul>
-          <button type="button" class="button" onClick={forgetAll}>
-            {t('forget')}
-          </button>
+          <Button name={t('forget')} onClick={forgetAll} />
         </>
       )}
     </section>
@@ -201,10 +191,8 @@ function WithoutSearch({ q }: Required<Pick<Place, 'q'>>) {
   return (
     <>
       <p class="find-count">{t('noSearch')}</p>
-      <p class="find-hint">{t('noSearchHint')}</p>
-      <button type="button" class="button" onClick={() => go({ view: 'list', filter: q, q: undefined })}>
-        {t('filterNames', { query: q })}
-      </button>
+      <p class="hint">{t('noSearchHint')}</p>
+      <Button name={t('filterNames', { query: q })} onClick={() => go({ view: 'list', filter: q, q: undefined })} />
     </>
   )
 }

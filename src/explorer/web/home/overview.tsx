@@ -3,8 +3,9 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { SearchStatus } from '../../../core/found.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
+import { Button, Text } from '../shell/fields.tsx'
 import { iconOf, Shape } from '../shell/icons.tsx'
-import { announce, copy } from '../state/announce.ts'
+import { copyText } from '../state/announce.ts'
 import { browse, healed, treeState } from '../state/browse.ts'
 import { asideOfMount, iconOfMount, isSearchMount, places, titleOfMount } from '../state/known.ts'
 import { onListChange } from '../state/live.ts'
@@ -62,13 +63,9 @@ function MountCard({ mount, inside }: MountCardProps) {
     <li>
       <a href={linkTo(isSearch ? { view: 'search' } : { uri })} title={shown(description ?? uri)}>
         <Shape name={isSingle(mount) ? iconOf(mount.mimeType) : iconOfMount(uri)} />
-        <span class="home-mount-name">
+        <span class="home-mount-name one-line">
           <bdi>{shown(titleOfMount(mount))}</bdi>
-          {aside === undefined ? null : (
-            <small>
-              <bdi>{shown(aside)}</bdi>
-            </small>
-          )}
+          <Text as="small" text={aside} />
         </span>
         <span class="home-mount-facts">
           {isSearch ? <SearchFacts uri={uri} /> : isSingle(mount) ? t('single') : factsOf(inside)}
@@ -169,17 +166,14 @@ function AddHost() {
         <div class="home-hosts">
           <div class="home-tabs" role="group" aria-labelledby="add-host">
             {ways.map(({ host }, index) => (
-              <button
+              <Button
                 key={host}
-                type="button"
-                class="button"
+                name={host === '*' ? t('other') : host}
                 aria-pressed={index === chosen.value}
                 onClick={() => {
                   chosen.value = index
                 }}
-              >
-                {host === '*' ? t('other') : host}
-              </button>
+              />
             ))}
           </div>
           {way === undefined ? null : (
@@ -195,64 +189,40 @@ function AddHost() {
 }
 
 function Command({ text }: { readonly text: string }) {
-  const say = async () => announce(t((await copy(text)) ? 'copied' : 'notCopied'))
   return (
     <div class="home-command">
       <pre>{text}</pre>
-      <button type="button" class="button" onClick={() => void say()}>
-        {t('copy')}
-      </button>
+      <Button name={t('copy')} onClick={() => void copyText(text)} />
     </div>
   )
 }
 
-const t = createWords(
-  {
-    mounts: 'What is here',
-    counts: '{folders} {folders:folder|folders}, {files} {files:file|files}',
-    filesOnly: '{files} {files:file|files}',
-    countsPart: 'over {count} entries',
-    single: 'one document',
-    indexed: '{count} {count:document|documents} indexed',
-    indexing: '{count} documents indexed so far …',
-    counting: 'Counting …',
-    unavailable: 'Does not answer just now',
-    openSearch: 'Search names and contents',
-    readme: 'README',
-    addHost: 'Add this server to a host',
-    addHostDo: 'Your assistant then lists, searches and reads what you see here.',
-    addPrivate: 'This page serves only you. For a host, run this in a terminal:',
-    other: 'Any other',
-    inTerminal: 'in a terminal',
-    inFile: 'in {file}',
-    copy: 'Copy this',
-    copied: 'Copied.',
-    notCopied: 'The browser does not let the page copy.',
-    keys: 'Arrow keys move in the tree, Enter opens, Space picks for the basket. Press ? for all keys.',
-    overview: 'Overview',
-  },
-  {
-    mounts: 'ここにあるもの',
-    counts: 'フォルダー {folders}、ファイル {files}',
-    filesOnly: 'ファイル {files}',
-    countsPart: '{count} 件以上',
-    single: '文書 1 件',
-    indexed: '{count} 件の文書を索引済み',
-    indexing: '{count} 件まで索引済み…',
-    counting: '数えています…',
-    unavailable: 'いまは応答がありません',
-    openSearch: '名前と本文を検索',
-    readme: 'README',
-    addHost: 'このサーバーをホストに追加',
-    addHostDo: 'ここに見えるものを、アシスタントが一覧・検索・参照できるようになります。',
-    addPrivate: 'このページはあなた専用です。ホストに追加するには、ターミナルで次を実行してください。',
-    other: 'その他',
-    inTerminal: 'ターミナルで実行',
-    inFile: '{file} に記述',
-    copy: 'これをコピー',
-    copied: 'コピーしました。',
-    notCopied: 'ブラウザーがコピーを許可しませんでした。',
-    keys: '矢印キーで移動、Enterで表示、スペースでバスケットに追加。すべてのキーは ? で確認できます。',
-    overview: '概要',
-  },
-)
+const t = createWords({
+  mounts: ['What is here', 'ここにあるもの'],
+  counts: ['{folders} {folders:folder|folders}, {files} {files:file|files}', 'フォルダー {folders}、ファイル {files}'],
+  filesOnly: ['{files} {files:file|files}', 'ファイル {files}'],
+  countsPart: ['over {count} entries', '{count} 件以上'],
+  single: ['one document', '文書 1 件'],
+  indexed: ['{count} {count:document|documents} indexed', '{count} 件の文書を索引済み'],
+  indexing: ['{count} documents indexed so far …', '{count} 件まで索引済み…'],
+  counting: ['Counting …', '数えています…'],
+  unavailable: ['Does not answer just now', 'いまは応答がありません'],
+  openSearch: ['Search names and contents', '名前と本文を検索'],
+  addHost: ['Add this server to a host', 'このサーバーをホストに追加'],
+  addHostDo: [
+    'Your assistant then lists, searches and reads what you see here.',
+    'ここに見えるものを、アシスタントが一覧・検索・参照できるようになります。',
+  ],
+  addPrivate: [
+    'This page serves only you. For a host, run this in a terminal:',
+    'このページはあなた専用です。ホストに追加するには、ターミナルで次を実行してください。',
+  ],
+  other: ['Any other', 'その他'],
+  inTerminal: ['in a terminal', 'ターミナルで実行'],
+  inFile: ['in {file}', '{file} に記述'],
+  copy: ['Copy this', 'これをコピー'],
+  keys: [
+    'Arrow keys move in the tree, Enter opens, Space picks for the basket. Press ? for all keys.',
+    '矢印キーで移動、Enterで表示、スペースでバスケットに追加。すべてのキーは ? で確認できます。',
+  ],
+})

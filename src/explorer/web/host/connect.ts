@@ -6,7 +6,7 @@ import { defined, isObject } from '../../../core/kit/object.ts'
 import { metaKeys } from '../../../core/meta.ts'
 import { directoryMimeType, type Resource, type View } from '../../../core/view.ts'
 import type { Changes, PageChange } from '../mcp/changes.ts'
-import { answerOf, type Connection, type ToolAnswer } from '../mcp/connect.ts'
+import { answerOf, type Connection } from '../mcp/connect.ts'
 import { bytesOfBase64, errorOf } from '../mcp/request.ts'
 import { announce, reasonOf } from '../state/announce.ts'
 import { fileNameOf } from '../state/session.ts'
@@ -34,13 +34,13 @@ export async function connectThroughHost(): Promise<Connection> {
   }
 }
 
-async function call(name: string, args: Wire, signal?: AbortSignal): Promise<ToolAnswer> {
+async function call(name: string, args: Wire, signal?: AbortSignal): Promise<Wire> {
   return answerOf(await ask('tools/call', { name, arguments: args }, signal))
 }
 
 function createView(): View {
   const page = async (name: string, args: Wire, member: string, signal: AbortSignal | undefined) => {
-    const { structured } = await call(name, { limit, ...args }, signal)
+    const structured = await call(name, { limit, ...args }, signal)
     const nextCursor = cursorOf(structured)
     const entries = Array.isArray(structured[member]) ? structured[member] : []
     return { items: resourcesOf(entries.map(withType)), cache: cacheOf({}), ...defined({ nextCursor }) }
@@ -58,7 +58,7 @@ function createView(): View {
     list: (query, options) =>
       page('list_resources', { ...defined({ cursor: query?.cursor }) }, 'resources', options?.signal),
     templates: async (_query, options) => {
-      const { structured } = await call('list_resources', { limit: 1 }, options?.signal)
+      const structured = await call('list_resources', { limit: 1 }, options?.signal)
       return templatePageOf({ resourceTemplates: Array.isArray(structured.templates) ? structured.templates : [] })
     },
     read: async (uri, options) => {

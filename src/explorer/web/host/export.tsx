@@ -5,6 +5,7 @@ import { basket } from '../basket/picked.ts'
 import { plan, settings } from '../basket/store.ts'
 import { t } from '../basket/words.ts'
 import { Choice } from '../preview/controls.tsx'
+import { Button } from '../shell/fields.tsx'
 import { copy, reasonOf } from '../state/announce.ts'
 import { connected } from '../state/session.ts'
 import { shown } from '../words/texts.ts'
@@ -116,17 +117,14 @@ export const Export: typeof import('../basket/export.tsx').Export = () => {
   }
   return (
     <div class="basket-export">
-      {takesContext() ? <Giving /> : <p class="basket-hint">{own('noContext')}</p>}
+      {takesContext() ? <Giving /> : <p class="hint">{own('noContext')}</p>}
       <div class="basket-outs">
-        <button
-          type="button"
-          class="button"
+        <Button
+          name={t('copy')}
           disabled={plan.value.over > 0 || !plan.value.isWhole}
           onClick={() => void copyText()}
-        >
-          {t('copy')}
-        </button>
-        <p class="basket-hint" role="status">
+        />
+        <p class="hint" role="status">
           {told.value}
         </p>
       </div>
@@ -151,7 +149,7 @@ function Giving() {
           }}
         />
       </div>
-      <p class="basket-hint">{own(givenAs.value === 'links' ? 'linksHint' : 'contentsHint')}</p>
+      <p class="hint">{own(givenAs.value === 'links' ? 'linksHint' : 'contentsHint')}</p>
       <p class="giving-state" role="status">
         {wordsOf(given.value)}
       </p>

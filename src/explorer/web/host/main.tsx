@@ -1,4 +1,5 @@
 import { isObject } from '../../../core/kit/object.ts'
+import { Button } from '../shell/fields.tsx'
 import '../style/theme.css'
 import '../style/layout.css'
 import { effect, untracked, useSignalEffect } from '@preact/signals'
@@ -22,8 +23,7 @@ import { startBasket } from '../basket/store.ts'
 import { SearchPane } from '../find/search-pane.tsx'
 import { Preview } from '../preview/preview.tsx'
 import { BasketButton, SearchField } from '../shell/header.tsx'
-import { Shape } from '../shell/icons.tsx'
-import { Announced, BackBar, Gate, Guarded, isNarrow } from '../shell/panes.tsx'
+import { Announced, BackBar, frontPane, Gate, Guarded } from '../shell/panes.tsx'
 import { t } from '../shell/words.ts'
 import { BrowsePane } from '../tree/pane.tsx'
 import { t as own } from './words.ts'
@@ -48,21 +48,17 @@ function Panes() {
   useEffect(startBasket, [])
   const { view = 'tree', uri: opened, basket } = place.value
   const uri = peek.value ?? opened
-  const front = !isNarrow.value ? undefined : basket === '1' ? 'right' : opened === undefined ? 'left' : 'middle'
-  const isAway = (pane: 'left' | 'middle' | 'right') => front !== undefined && front !== pane
+  const { front, isAway } = frontPane()
   return (
     <div class={`page app app-${givenAs.value}`}>
       <header class="top">
         {view === 'tree' ? null : (
-          <button
-            type="button"
-            class="button button-quiet"
-            aria-label={t('tree')}
-            title={t('tree')}
+          <Button
+            name={t('tree')}
+            icon="back"
+            class="button-quiet"
             onClick={() => go({ view: undefined, q: undefined })}
-          >
-            <Shape name="back" />
-          </button>
+          />
         )}
         <SearchField />
         <BasketButton />
@@ -112,15 +108,12 @@ function FullscreenButton() {
       hostContext.value = { ...hostContext.value, displayMode: answer.mode }
   }
   return (
-    <button
-      type="button"
-      class="button button-quiet"
-      aria-label={label}
-      title={label}
+    <Button
+      name={label}
+      icon={mode === 'fullscreen' ? 'expand' : 'close'}
+      class="button-quiet"
       onClick={() => void change().catch(() => {})}
-    >
-      <Shape name={mode === 'fullscreen' ? 'expand' : 'close'} />
-    </button>
+    />
   )
 }
 

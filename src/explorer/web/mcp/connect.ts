@@ -20,13 +20,8 @@ export interface Connection {
   readonly changes?: Changes
   /** The names of the tools that it has. */
   readonly tools: ReadonlySet<string>
-  /** Calls a tool, and returns its structured content and its text. Throws if the tool fails. */
-  call(name: string, args: Wire, signal?: AbortSignal): Promise<ToolAnswer>
-}
-
-export interface ToolAnswer {
-  readonly structured: Wire
-  readonly text: string
+  /** Calls a tool, and returns its structured content. Throws if the tool fails. */
+  call(name: string, args: Wire, signal?: AbortSignal): Promise<Wire>
 }
 
 export interface ConnectOptions {
@@ -95,9 +90,9 @@ function serverOf(discovered: Wire): Connection['server'] {
 }
 
 /** @throws ResourceError `invalid` when the tool failed. Its text gives the reason in words for the reader. */
-export function answerOf(answer: Wire): ToolAnswer {
+export function answerOf(answer: Wire): Wire {
   const blocks = Array.isArray(answer.content) ? answer.content : []
   const text = blocks.flatMap((block) => (typeof block?.text === 'string' ? [block.text] : [])).join('\n')
   if (answer.isError === true) throw new ResourceError('invalid', text === '' ? 'The tool failed.' : text)
-  return { structured: objectOf(answer.structuredContent), text }
+  return objectOf(answer.structuredContent)
 }

@@ -90,3 +90,21 @@ function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false
   return target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName)
 }
+
+/**
+ * The index that a key for moving leads to in a list. `undefined`: another key.
+ *
+ * @param page Number of items that Page Up and Page Down pass.
+ */
+export function movedIndex(key: string, at: number, count: number, page: number): number | undefined {
+  const targets: Readonly<Record<string, number>> = {
+    ArrowDown: at + 1,
+    ArrowUp: at - 1,
+    PageDown: at + page,
+    PageUp: at - page,
+    Home: 0,
+    End: count - 1,
+  }
+  const to = targets[key]
+  return to === undefined ? undefined : Math.max(0, Math.min(count - 1, to))
+}

@@ -4,11 +4,12 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { Resource } from '../../../core/view.ts'
 import { find } from '../find/finder.ts'
 import { groupsOf, resourceOf } from '../find/hit.tsx'
+import { Button, Text } from '../shell/fields.tsx'
 import { loadNames, loadTemplates, names, places, prompts, templates } from '../state/known.ts'
 import { followPrompts } from '../state/live.ts'
 import { connected } from '../state/session.ts'
 import { readableUri } from '../tree/columns.ts'
-import { shown, tailOf } from '../words/texts.ts'
+import { tailOf } from '../words/texts.ts'
 import { commandKey, hasSingleKeys, open, takeTypedAhead } from './keys.ts'
 import {
   actions,
@@ -109,18 +110,13 @@ function CommandPalette() {
             class="palette-option"
             onClick={() => run(index)}
           >
-            <span class="palette-label">
-              <bdi>{shown(label)}</bdi>
-            </span>
-            {aside === undefined ? null : (
-              <span class="palette-aside">
-                <bdi>{shown(aside)}</bdi>
-              </span>
-            )}
+            <Text class="palette-label one-line" text={label} />
+            <Text class="palette-aside one-line" text={aside} />
             {detail === undefined ? null : (
-              <span class="palette-detail">
-                <bdi>{tailOf(kind === 'resource' ? readableUri(detail) : detail, 56)}</bdi>
-              </span>
+              <Text
+                class="palette-detail one-line"
+                text={tailOf(kind === 'resource' ? readableUri(detail) : detail, 56)}
+              />
             )}
             <span class="palette-kind">{t(kind)}</span>
           </div>
@@ -237,9 +233,7 @@ function Help() {
         <span>{t('single')}</span>
       </label>
       <p class="palette-note">{t('singleHint')}</p>
-      <button type="button" class="button button-main" onClick={close}>
-        {t('close')}
-      </button>
+      <Button name={t('close')} class="button-main" onClick={close} />
     </dialog>
   )
 }

@@ -1,5 +1,6 @@
 import './chart.css'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { Text } from '../shell/fields.tsx'
 import { theme } from '../state/remembered.ts'
 import { language, shown } from '../words/texts.ts'
 import { Head, Region } from './controls.tsx'
@@ -48,7 +49,7 @@ function createPlot(box: HTMLElement, chart: Chart, { locale, onCursor }: Option
         {},
         ...chart.series.map(({ label }, index) => ({
           label,
-          stroke: colour(`--s${index % 8}`),
+          stroke: colour(colourOf(index)),
           width: 1.6,
           ...(index >= 8 ? { dash: [6, 3] } : {}),
           ...(isDense ? { points: { show: false } } : {}),
@@ -75,6 +76,9 @@ function createPlot(box: HTMLElement, chart: Chart, { locale, onCursor }: Option
     },
   }
 }
+
+/** The name of the colour of a series. */
+const colourOf = (index: number) => `--s${index % 8}`
 
 /** Minimum distance between two time labels, in pixels. */
 const labelSpacePx = 90
@@ -136,9 +140,7 @@ export function ChartView({ chart }: { readonly chart: Chart }) {
   const format = useMemo(() => formatUnit(chart.unit, locale), [chart, locale])
   return (
     <div class="chart-view">
-      <h3 class="chart-title">
-        <bdi>{name}</bdi>
-      </h3>
+      <Text as="h3" class="chart-title" text={name} />
       <p class="quiet chart-note">
         {chart.of === undefined
           ? t('seriesCount', { count: chart.series.length })
@@ -180,7 +182,7 @@ function SeriesTable({ chart, hidden, toggle, at, format }: TableProps) {
               <th scope="row">
                 <label>
                   <input type="checkbox" checked={!hidden.has(index)} onChange={() => toggle(index)} />
-                  <span class={`swatch s${index % 8}`} aria-hidden="true" />
+                  <span class="swatch" style={{ background: `var(${colourOf(index)})` }} aria-hidden="true" />
                   <bdi>{shown(label === '' ? (chart.title ?? t('series')) : label)}</bdi>
                 </label>
               </th>

@@ -3,10 +3,12 @@ import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { lastSegment } from '../../../client/wire.ts'
 import type { ResourceContent } from '../../../core/view.ts'
+import { Button } from '../shell/fields.tsx'
 import { lazily } from '../shell/panes.tsx'
+import { copyText } from '../state/announce.ts'
 import { go, linkTo, place } from '../state/place.ts'
 import { shown } from '../words/texts.ts'
-import { Choice, copyText, isFinding, Toggle } from './controls.tsx'
+import { Choice, isFinding, Toggle } from './controls.tsx'
 import { Directory } from './directory.tsx'
 import type { Reader, Reading } from './load.ts'
 import { maxNodes, tagsIn } from './model/bounds.ts'
@@ -62,7 +64,6 @@ function One({ reader, reading, content, parts }: OneProps) {
   const isTailed = parameterOf(reader.uri, 'tail') !== undefined
   // The beginning of a JSON document is not valid JSON.
   const isCut = shape.kind === 'json' && reading.part?.next !== undefined
-  const hasBoth = found === undefined && rendersText(shape) && !isCut && !isDocument
   const isLaidOut = found === undefined && rendersText(shape) && !isCut
   const showsText = isText && (isSource || !isLaidOut)
   return (
@@ -70,7 +71,7 @@ function One({ reader, reading, content, parts }: OneProps) {
       {isText || isDocument || parts !== null ? (
         <div class="preview-bar" role="toolbar" aria-label={t('view')}>
           {parts}
-          {hasBoth ? <SourceSwitch isSource={isSource} /> : null}
+          {isLaidOut && !isDocument ? <SourceSwitch isSource={isSource} /> : null}
           {isDocument && found === undefined && !reader.uri.includes('?') ? <DocumentSwitch reader={reader} /> : null}
           <span class="spring" />
           {showsText && isTailed ? <Toggle name={t('follow')} state={follows} /> : null}
@@ -80,21 +81,18 @@ function One({ reader, reading, content, parts }: OneProps) {
             </a>
           ) : null}
           {showsText ? <Toggle name={t('find')} state={isFinding} /> : null}
-          {showsText ? <WrapSwitch /> : null}
-          {isText ? (
-            <button type="button" class="button" onClick={() => void copyText(text)}>
-              {t('copyText')}
-            </button>
-          ) : null}
+          {showsText ? <Toggle name={t('wrap')} state={wraps} /> : null}
+          {isText ? <Button name={t('copyText')} onClick={() => void copyText(text)} /> : null}
         </div>
       ) : null}
-      <div class={`preview-content ${reader.standing.value.isGone === true ? 'grey' : ''}`}>
+      <div class={`preview-content column ${reader.standing.value.isGone === true ? 'grey' : ''}`}>
         {showsText ? (
-          <Source
+          <TextView
             text={text}
-            shape={shape}
-            reading={reading}
+            language={shape.language}
+            first={found === undefined ? firstOfTail(reading) : firstOf(reading.part)}
             marked={found}
+            wrap={wraps.value}
             isEnd={isTailed && follows.value}
             changedAt={reader.standing.value.changedAt}
           />
@@ -106,31 +104,14 @@ function One({ reader, reading, content, parts }: OneProps) {
   )
 }
 
-interface SourceProps {
-  readonly text: string
-  readonly shape: Shape
-  readonly reading: Props['reading']
-  readonly marked: ReturnType<typeof linesIn>
-  /** Whether to scroll to the last line. */
-  readonly isEnd: boolean
-  readonly changedAt: number | undefined
+/** The number of the first line of a part. */
+function firstOf(part: Part | undefined): number {
+  return part?.unit === 'lines' ? part.first : 1
 }
 
-function Source({ text, shape, reading: { part, contents }, marked, isEnd, changedAt }: SourceProps) {
-  const isTail = contents[0] !== undefined && parameterOf(contents[0].uri, 'tail') !== undefined
-  // Of several consecutive parts, the first one begins the text.
-  const first = (marked !== undefined || isTail) && part?.unit === 'lines' ? part.first : 1
-  return (
-    <TextView
-      text={text}
-      language={shape.language}
-      first={first}
-      marked={marked}
-      wrap={wraps.value}
-      isEnd={isEnd}
-      changedAt={changedAt}
-    />
-  )
+/** The number of the first line of a whole text or its end. Of several consecutive parts, the first one begins the text. */
+function firstOfTail({ part, contents: [first] }: Props['reading']): number {
+  return first !== undefined && parameterOf(first.uri, 'tail') !== undefined ? firstOf(part) : 1
 }
 
 /** Number of lines that "Show the end" loads. */
@@ -176,17 +157,6 @@ function DocumentSwitch({ reader: { uri, resource, noText } }: { readonly reader
       value={place.value.source === '1' || noText.value !== undefined ? '1' : ''}
       onChoose={(source) => go({ source })}
     />
-  )
-}
-
-function WrapSwitch() {
-  const toggle = () => {
-    wraps.value = !wraps.value
-  }
-  return (
-    <button type="button" class="button" aria-pressed={wraps.value} onClick={toggle}>
-      {t('wrap')}
-    </button>
   )
 }
 

@@ -1,10 +1,9 @@
 import type { ComponentChildren, HTMLAttributes, RefObject } from 'preact'
-import { announce, copy } from '../state/announce.ts'
+import { Button } from '../shell/fields.tsx'
 import { t } from './words.ts'
 import './data.css'
 import { type Signal, signal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { Shape } from '../shell/icons.tsx'
 import { go } from '../state/place.ts'
 import { maxMatches } from './model/lines.ts'
 
@@ -36,15 +35,7 @@ export function Choice<T extends string>({ label, options, value, onChoose }: Ch
   return (
     <fieldset class="switch" aria-label={label}>
       {options.map(([option, name]) => (
-        <button
-          key={option}
-          type="button"
-          class="button"
-          aria-pressed={option === value}
-          onClick={() => onChoose(option)}
-        >
-          {name}
-        </button>
+        <Button key={option} name={name} aria-pressed={option === value} onClick={() => onChoose(option)} />
       ))}
     </fieldset>
   )
@@ -73,21 +64,14 @@ interface ToggleProps {
 /** A button that turns something on and off. */
 export function Toggle({ name, state }: ToggleProps) {
   return (
-    <button
-      type="button"
-      class="button"
+    <Button
+      name={name}
       aria-pressed={state.value}
       onClick={() => {
         state.value = !state.value
       }}
-    >
-      {name}
-    </button>
+    />
   )
-}
-
-export async function copyText(text: string): Promise<void> {
-  announce(t((await copy(text)) ? 'copied' : 'notCopied'))
 }
 
 /** The height of a row, equal to `--row` in the style sheet. */
@@ -211,12 +195,8 @@ export function FindBar({ count, current, lines: [first, last] }: FindBarProps) 
             ? t('findNone')
             : t(count === maxMatches ? 'findMany' : 'findCount', { at: current.value + 1, count })}
       </span>
-      <button type="button" class="button" aria-label={t('findBefore')} disabled={count === 0} onClick={() => step(-1)}>
-        <Shape name="up" />
-      </button>
-      <button type="button" class="button" aria-label={t('findNext')} disabled={count === 0} onClick={() => step(1)}>
-        <Shape name="down" />
-      </button>
+      <Button name={t('findBefore')} icon="up" disabled={count === 0} onClick={() => step(-1)} />
+      <Button name={t('findNext')} icon="down" disabled={count === 0} onClick={() => step(1)} />
       <label>
         {t('goToLine')}{' '}
         <input
@@ -231,16 +211,13 @@ export function FindBar({ count, current, lines: [first, last] }: FindBarProps) 
         />
       </label>
       <span class="spring" />
-      <button
-        type="button"
-        class="button"
-        aria-label={t('findClose')}
+      <Button
+        name={t('findClose')}
+        icon="close"
         onClick={() => {
           isFinding.value = false
         }}
-      >
-        <Shape name="close" />
-      </button>
+      />
     </search>
   )
 }

@@ -1,8 +1,10 @@
+import { copyText } from '../state/announce.ts'
 import './data.css'
 import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
+import { Button } from '../shell/fields.tsx'
 import { formatNumber, langOf, shown } from '../words/texts.ts'
-import { copyText, VirtualRows } from './controls.tsx'
+import { Choice, VirtualRows } from './controls.tsx'
 import { maxColumns } from './model/bounds.ts'
 import { numberOf, type Rows, sortedBy } from './model/rows.ts'
 import { t } from './words.ts'
@@ -16,6 +18,27 @@ interface Props {
 interface Sort {
   readonly column: number
   readonly isDescending: boolean
+}
+
+interface TableOrProps {
+  readonly rows: Rows
+  readonly form: 'tree' | 'chart'
+  /** The same in the other form. */
+  readonly drawn: ComponentChildren
+}
+
+/** Rows that the reader can see as a table or in another form. */
+export function TableOr({ rows, form, drawn }: TableOrProps) {
+  const [chosen, setChosen] = useState<'table' | 'tree' | 'chart'>('table')
+  const options = (['table', form] as const).map((value) => [value, t(value)] as const)
+  const choice = <Choice label={t('view')} options={options} value={chosen} onChoose={setChosen} />
+  if (chosen === 'table') return <DataTable rows={rows}>{choice}</DataTable>
+  return (
+    <>
+      <div class="preview-bar thin">{choice}</div>
+      {drawn}
+    </>
+  )
 }
 
 /** A table of any length (ARIA grid pattern): visible rows are drawn, and a click on a head sorts by it. */
@@ -60,7 +83,7 @@ export function DataTable({ rows, children }: Props) {
     )
   }
   return (
-    <div class="data-table">
+    <div class="column">
       <div class="preview-bar thin">
         <span class="quiet">
           {body.length === 1 ? t('rowsOne') : t('rowsCount', { count: body.length })}
@@ -69,10 +92,8 @@ export function DataTable({ rows, children }: Props) {
         </span>
         {children}
         <span class="spring" />
-        <bdi class="cell-value">{shown((at(cell.row)[cell.column] ?? '').slice(0, 500))}</bdi>
-        <button type="button" class="button" onClick={() => void copyText(at(cell.row)[cell.column] ?? '')}>
-          {t('copyCell')}
-        </button>
+        <bdi class="cell-value one-line">{shown((at(cell.row)[cell.column] ?? '').slice(0, 500))}</bdi>
+        <Button name={t('copyCell')} onClick={() => void copyText(at(cell.row)[cell.column] ?? '')} />
       </div>
       {wholeWidth > width ? <p class="preview-banner">{t('shortened')}</p> : null}
       <VirtualRows

@@ -5,12 +5,12 @@ import { isResourceError } from '../../../core/errors.ts'
 import { isObject } from '../../../core/kit/object.ts'
 import { metaKeys, originIn } from '../../../core/meta.ts'
 import type { ResourceContent } from '../../../core/view.ts'
-import { announce, reasonOf } from '../state/announce.ts'
+import { Button } from '../shell/fields.tsx'
+import { announce, copyText, reasonOf } from '../state/announce.ts'
 import { download, downloadFrom } from '../state/browser.ts'
 import { linkTo } from '../state/place.ts'
 import { connected, linkIn } from '../state/session.ts'
 import { formatNumber, formatSize, langOf, language, shown } from '../words/texts.ts'
-import { copyText } from './controls.tsx'
 import { bare, type Reader } from './load.ts'
 import { documentFormOf } from './model/kind.ts'
 import { resolveReference, withParameter, withPart } from './model/reference.ts'
@@ -135,11 +135,7 @@ function TextFact({ term, text }: { readonly term: string; readonly text: string
 }
 
 function CopyButton({ text, label }: { readonly text: string; readonly label: string }) {
-  return (
-    <button type="button" class="button small" onClick={() => void copyText(text)}>
-      {label}
-    </button>
-  )
+  return <Button name={label} class="small" onClick={() => void copyText(text)} />
 }
 
 /** A link to the whole object gives everybody access to it, so it is not shown. */

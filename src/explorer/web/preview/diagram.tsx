@@ -1,5 +1,6 @@
 import './schema.css'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { Button } from '../shell/fields.tsx'
 import { go, linkTo } from '../state/place.ts'
 import { shown } from '../words/texts.ts'
 import { Region } from './controls.tsx'
@@ -53,17 +54,11 @@ export function Diagram({ overview, uri }: { readonly overview: Overview; readon
     event.preventDefault()
   }
   return (
-    <div class="diagram">
+    <div class="column">
       <div class="preview-bar thin" role="toolbar" aria-label={t('view')}>
-        <button type="button" class="button" onClick={fitAll}>
-          {t('fit')}
-        </button>
-        <button type="button" class="button" aria-label={t('zoomOut')} title={t('zoomOut')} onClick={() => zoom(0.8)}>
-          −
-        </button>
-        <button type="button" class="button" aria-label={t('zoomIn')} title={t('zoomIn')} onClick={() => zoom(1.25)}>
-          +
-        </button>
+        <Button name={t('fit')} onClick={fitAll} />
+        <Button name={t('zoomOut')} sign="−" onClick={() => zoom(0.8)} />
+        <Button name={t('zoomIn')} sign="+" onClick={() => zoom(1.25)} />
         <span class="quiet">
           {t('tables', { count: overview.tables.length })}, {t('relations', { count: overview.links.length })}
         </span>

@@ -4,6 +4,8 @@ import { defined } from '../../../core/kit/object.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { Readme } from '../home/readme.tsx'
 import { insideOf } from '../home/survey.ts'
+import { movedIndex } from '../palette/keys.ts'
+import { Button } from '../shell/fields.tsx'
 import { Shape as Icon, iconOf } from '../shell/icons.tsx'
 import { healed } from '../state/browse.ts'
 import { knownOf, remember } from '../state/known.ts'
@@ -45,22 +47,24 @@ export function Directory({ uri }: { readonly uri: string }) {
   if (items.length === 0) return <p class="preview-note">{t(isBusy ? 'loading' : 'emptyFolder')}</p>
   const inside = folders === 0 ? t('insideFiles', { files }) : t('inside', { folders, files })
   const onKeyDown = (event: KeyboardEvent) => {
-    const step = stepOf(event.key, items.length)
+    const next = movedIndex(event.key, active, items.length, 15)
     const item = items[active]
-    if (step !== undefined) {
+    if (next !== undefined) {
       event.preventDefault()
-      setActive(Math.max(0, Math.min(items.length - 1, active + step)))
+      setActive(next)
     } else if (event.key === 'Enter' && !event.isComposing && item !== undefined)
       go({ uri: item.uri, source: undefined })
   }
   return (
-    <div class={readme === undefined ? 'folder' : 'folder folder-told'}>
+    <div class={readme === undefined ? 'folder column' : 'folder folder-told'}>
       <p class="preview-note">
         {next === undefined ? inside : t('entriesMore', { count: items.length })}{' '}
         {next === undefined ? null : (
-          <button type="button" class="button" disabled={isBusy} onClick={more}>
-            {t(isBusy ? 'showingMore' : error === undefined ? 'showMore' : 'moreFailed')}
-          </button>
+          <Button
+            name={t(isBusy ? 'showingMore' : error === undefined ? 'showMore' : 'moreFailed')}
+            disabled={isBusy}
+            onClick={more}
+          />
         )}
       </p>
       <VirtualRows
@@ -127,18 +131,6 @@ function Entry({ item, index, count, isActive }: EntryProps) {
       <span class="folder-time">{item.modified === undefined ? '' : formatTime(item.modified)}</span>
     </a>
   )
-}
-
-function stepOf(key: string, count: number): number | undefined {
-  const steps: Readonly<Record<string, number>> = {
-    ArrowDown: 1,
-    ArrowUp: -1,
-    PageDown: 15,
-    PageUp: -15,
-    Home: -count,
-    End: count,
-  }
-  return steps[key]
 }
 
 function useListing(uri: string) {

@@ -1,9 +1,12 @@
 import { useMemo, useState } from 'preact/hooks'
 import { parseFound } from '../../../core/found.ts'
 import { isObject } from '../../../core/kit/object.ts'
+import { movedIndex } from '../palette/keys.ts'
+import { Button } from '../shell/fields.tsx'
 import { lazily } from '../shell/panes.tsx'
-import { Choice, copyText, VirtualRows } from './controls.tsx'
-import { DataTable } from './data-table.tsx'
+import { copyText } from '../state/announce.ts'
+import { VirtualRows } from './controls.tsx'
+import { TableOr } from './data-table.tsx'
 import { boundedValue, maxColumns } from './model/bounds.ts'
 import { analysesOf, notebookOf, overviewOf } from './model/documents.ts'
 import { endingOf } from './model/kind.ts'
@@ -18,26 +21,8 @@ import { langOf, shown } from '../words/texts.ts'
 export function JsonLines({ text }: { readonly text: string }) {
   const values = useMemo(() => parseLines(text), [text])
   const table = useMemo(() => tableOf(values), [values])
-  const [form, setForm] = useState<'table' | 'tree'>('table')
-  if (table === undefined) return <JsonTree value={values} />
-  const choice = (
-    <Choice
-      label={t('view')}
-      options={[
-        ['table', t('table')],
-        ['tree', t('tree')],
-      ]}
-      value={form}
-      onChoose={setForm}
-    />
-  )
-  if (form === 'table') return <DataTable rows={table}>{choice}</DataTable>
-  return (
-    <>
-      <div class="preview-bar thin">{choice}</div>
-      <JsonTree value={values} />
-    </>
-  )
+  const tree = <JsonTree value={values} />
+  return table === undefined ? tree : <TableOr rows={table} form="tree" drawn={tree} />
 }
 
 const ChartView = lazily(async () => (await import('./chart.tsx')).ChartView)
@@ -132,22 +117,14 @@ function JsonTree({ value }: { readonly value: unknown }) {
     if (done) event.preventDefault()
   }
   return (
-    <div class="json">
+    <div class="column">
       <div class="preview-bar thin" role="toolbar" aria-label={t('tree')}>
-        <button type="button" class="button" onClick={() => setAll(true)}>
-          {t('expandAll')}
-        </button>
-        <button type="button" class="button" onClick={() => setAll(false)}>
-          {t('collapseAll')}
-        </button>
-        <code class="pointer">{shown(row?.pointer ?? '')}</code>
+        <Button name={t('expandAll')} onClick={() => setAll(true)} />
+        <Button name={t('collapseAll')} onClick={() => setAll(false)} />
+        <code class="pointer one-line">{shown(row?.pointer ?? '')}</code>
         <span class="spring" />
-        <button type="button" class="button" onClick={() => void copyText(row?.pointer ?? '')}>
-          {t('copyPointer')}
-        </button>
-        <button type="button" class="button" onClick={() => void copyText(textAt(value, row?.pointer ?? ''))}>
-          {t('copyValue')}
-        </button>
+        <Button name={t('copyPointer')} onClick={() => void copyText(row?.pointer ?? '')} />
+        <Button name={t('copyValue')} onClick={() => void copyText(textAt(value, row?.pointer ?? ''))} />
       </div>
       {rows.length >= maxShown ? <p class="preview-banner">{t('shortened')}</p> : null}
       <VirtualRows
@@ -227,14 +204,11 @@ interface Acting {
 /** Applies a key to a tree. Returns whether it has an effect. */
 function act(key: string, { rows, active, row, setActive, setOpen }: Acting): boolean {
   const to = (index: number) => {
-    setActive(Math.max(0, Math.min(rows.length - 1, index)))
+    setActive(index)
     return true
   }
-  const steps: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20 }
-  const step = steps[key]
-  if (step !== undefined) return to(active + step)
-  if (key === 'Home') return to(0)
-  if (key === 'End') return to(rows.length - 1)
+  const next = movedIndex(key, active, rows.length, 20)
+  if (next !== undefined) return to(next)
   if (key === 'ArrowRight') {
     if (row.count === undefined) return false
     if (row.isOpen) return to(active + 1)

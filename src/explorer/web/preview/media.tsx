@@ -2,6 +2,7 @@ import './pictures.css'
 import { useEffect, useState } from 'preact/hooks'
 import { lastSegment } from '../../../client/wire.ts'
 import { t as findText } from '../find/words.ts'
+import { Button } from '../shell/fields.tsx'
 import { createUrl, releaseUrl } from '../state/browser.ts'
 import { largeContentUrl } from '../state/session.ts'
 import { formatSize, shown } from '../words/texts.ts'
@@ -88,20 +89,12 @@ export function Picture({ content, mediaType, uri }: PictureProps) {
   const style =
     zoom === 'fit' || size === undefined ? {} : { width: `${size.width * zoom}px`, maxWidth: 'none', maxHeight: 'none' }
   return (
-    <div class="picture">
+    <div class="picture column">
       <div class="preview-bar thin" role="toolbar" aria-label={t('view')}>
-        <button type="button" class="button" aria-pressed={zoom === 'fit'} onClick={() => setZoom('fit')}>
-          {t('fit')}
-        </button>
-        <button type="button" class="button" aria-pressed={zoom === 1} onClick={() => setZoom(1)}>
-          {t('actual')}
-        </button>
-        <button type="button" class="button" aria-label={t('zoomOut')} title={t('zoomOut')} onClick={() => change(-1)}>
-          −
-        </button>
-        <button type="button" class="button" aria-label={t('zoomIn')} title={t('zoomIn')} onClick={() => change(1)}>
-          +
-        </button>
+        <Button name={t('fit')} aria-pressed={zoom === 'fit'} onClick={() => setZoom('fit')} />
+        <Button name={t('actual')} aria-pressed={zoom === 1} onClick={() => setZoom(1)} />
+        <Button name={t('zoomOut')} sign="−" onClick={() => change(-1)} />
+        <Button name={t('zoomIn')} sign="+" onClick={() => change(1)} />
         <span class="quiet">
           {size === undefined ? '' : `${t('imageSize', size)}, `}
           {formatSize(bytes)}

@@ -2,10 +2,11 @@ import { useEffect, useState } from 'preact/hooks'
 import { isResourceError } from '../../../core/errors.ts'
 import { isObject } from '../../../core/kit/object.ts'
 import { metaKeys } from '../../../core/meta.ts'
-import { reasonOf } from '../state/announce.ts'
+import { Button } from '../shell/fields.tsx'
+import { copyText, reasonOf } from '../state/announce.ts'
 import { addressOf, linkTo, place } from '../state/place.ts'
 import { formatSize, language, shown } from '../words/texts.ts'
-import { copyText, VirtualRows } from './controls.tsx'
+import { VirtualRows } from './controls.tsx'
 import { formatAgo } from './details.tsx'
 import { bare, type Reader } from './load.ts'
 import type { Part } from './model/lines.ts'
@@ -47,23 +48,18 @@ export function Notes({ reader }: { readonly reader: Reader }) {
       {value.state === 'ready' && place.value.line !== undefined ? (
         <p class="preview-banner">
           {t('lineMarked', { line: place.value.line })}{' '}
-          <button type="button" class="button small" onClick={() => void copyText(addressOf(linkTo({})))}>
-            {t('copyLink')}
-          </button>
+          <Button name={t('copyLink')} class="small" onClick={() => void copyText(addressOf(linkTo({})))} />
         </p>
       ) : null}
       {part === undefined || found !== undefined || isTail || isWhole(part) ? null : (
         <p class="preview-banner">
           {partText(part)}{' '}
           {part.next === undefined ? null : (
-            <button
-              type="button"
-              class="button"
+            <Button
+              name={t(more.value === 'busy' ? 'showingMore' : more.value === 'failed' ? 'moreFailed' : 'showMore')}
               disabled={more.value === 'busy'}
               onClick={() => void reader.readMore()}
-            >
-              {t(more.value === 'busy' ? 'showingMore' : more.value === 'failed' ? 'moreFailed' : 'showMore')}
-            </button>
+            />
           )}
         </p>
       )}
@@ -133,9 +129,7 @@ export function Failure({ uri, error, retry }: FailureProps) {
       <h3>{title}</h3>
       <p>{help}</p>
       <p class="preview-buttons">
-        <button type="button" class="button" onClick={retry}>
-          {t('retry')}
-        </button>
+        <Button name={t('retry')} onClick={retry} />
         {parent === undefined ? null : (
           <a class="button" href={linkTo({ uri: parent, source: undefined })}>
             {t('directory')}
@@ -156,7 +150,7 @@ interface Props {
 export function Binary({ bytes, size }: Props) {
   const rows = Math.ceil(bytes.length / bytesInRow)
   return (
-    <div class="binary">
+    <div class="column">
       <p class="preview-note">{t('binary', { size: formatSize(size ?? bytes.length) })}</p>
       <VirtualRows
         class="hex"

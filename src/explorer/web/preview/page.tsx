@@ -47,7 +47,7 @@ export function Page({ text, uri }: { readonly text: string; readonly uri: strin
     return () => frame.removeEventListener('load', fill)
   }, [text, name])
   return (
-    <div class="page-view">
+    <div class="column">
       {isCut ? <p class="preview-banner">{t('shortened')}</p> : null}
       <p class="preview-note small">{t('sandboxNote')}</p>
       <iframe ref={outer} class="page-frame" src="frame.html" title={t('frameTitle', { name })} />

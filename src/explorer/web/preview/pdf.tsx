@@ -1,4 +1,5 @@
 import { isObject } from '../../../core/kit/object.ts'
+import { Button } from '../shell/fields.tsx'
 import './pictures.css'
 import type { PageViewport, PDFDocumentLoadingTask, PDFDocumentProxy, PDFPageProxy, RenderTask } from 'pdfjs-dist'
 import workerUrl from 'pdfjs-dist/build/pdf.worker.min.mjs?url'
@@ -63,17 +64,11 @@ export function Pdf({ bytes, uri, meta }: Props) {
   const change = (by: 1 | -1) =>
     setZoom((by === 1 ? zooms.find((step) => step > zoom) : zooms.findLast((step) => step < zoom)) ?? zoom)
   return (
-    <div class="pdf">
+    <div class="column">
       <div class="preview-bar thin" role="toolbar" aria-label={t('view')}>
-        <button type="button" class="button" aria-pressed={zoom === 1} onClick={() => setZoom(1)}>
-          {t('fitWidth')}
-        </button>
-        <button type="button" class="button" aria-label={t('zoomOut')} title={t('zoomOut')} onClick={() => change(-1)}>
-          −
-        </button>
-        <button type="button" class="button" aria-label={t('zoomIn')} title={t('zoomIn')} onClick={() => change(1)}>
-          +
-        </button>
+        <Button name={t('fitWidth')} aria-pressed={zoom === 1} onClick={() => setZoom(1)} />
+        <Button name={t('zoomOut')} sign="−" onClick={() => change(-1)} />
+        <Button name={t('zoomIn')} sign="+" onClick={() => change(1)} />
         <span class="quiet">{t('pages', { count: opened.document.numPages })}</span>
         <span class="spring" />
         {asText}

@@ -5,7 +5,8 @@ import { lastSegment } from '../../../client/wire.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
 import { isPicked, markOf, pick } from '../basket/picked.ts'
 import { hasSingleKeys } from '../palette/keys.ts'
-import { announce } from '../state/announce.ts'
+import { Button, Text } from '../shell/fields.tsx'
+import { announce, copyText } from '../state/announce.ts'
 import { crumbsOf } from '../state/browse.ts'
 import { canDownload } from '../state/browser.ts'
 import { isSearchMount, knownOf, neighbours } from '../state/known.ts'
@@ -13,7 +14,6 @@ import { go, linkTo, place } from '../state/place.ts'
 import { readableUri } from '../tree/columns.ts'
 import { formatSize, langOf, shown } from '../words/texts.ts'
 import { Contents } from './contents.tsx'
-import { copyText } from './controls.tsx'
 import { Details, isDetailed, saveContent } from './details.tsx'
 import { barren, Directory } from './directory.tsx'
 import { bare, createReader, type Reader } from './load.ts'
@@ -31,7 +31,7 @@ export function Preview({ uri }: { readonly uri: string }) {
       <Head reader={reader} />
       {isDetailed.value ? <Details reader={reader} /> : null}
       <Notes reader={reader} />
-      <div class="preview-body" aria-busy={reading.state === 'loading'}>
+      <div class="preview-body column" aria-busy={reading.state === 'loading'}>
         {reading.state === 'loading' ? <p class="preview-note">{t('loading')}</p> : null}
         {reading.state === 'failed' ? <Failure error={reading.error} retry={reader.reload} uri={uri} /> : null}
         {reading.state === 'directory' ? <Directory uri={uri} /> : null}
@@ -89,11 +89,7 @@ function Head({ reader }: { readonly reader: Reader }) {
       <div class="preview-name">
         <h2 lang={langOf(name)}>
           <bdi>{shown(crumbs.length === 1 ? last : name)}</bdi>
-          {aside === undefined ? null : (
-            <small class="preview-aside" lang={langOf(aside)}>
-              <bdi>{shown(aside)}</bdi>
-            </small>
-          )}
+          <Text as="small" class="preview-aside" text={aside} />
         </h2>
         <Crumbs uri={uri} />
       </div>
@@ -105,16 +101,10 @@ function Head({ reader }: { readonly reader: Reader }) {
       {own?.size === undefined ? null : <span class="chip plain">{formatSize(own.size)}</span>}
       <div class="preview-actions" role="toolbar" aria-label={t('view')}>
         {isFolder && barren.value === uri ? null : <PickButton picked={picked} isFolder={isFolder} />}
-        <button type="button" class="button button-quiet" aria-pressed={isDetailed.value} onClick={toggleDetails}>
-          {t('details')}
-        </button>
-        <button type="button" class="button button-quiet" onClick={() => void copyText(uri)}>
-          {t('copyUri')}
-        </button>
+        <Button name={t('details')} class="button-quiet" aria-pressed={isDetailed.value} onClick={toggleDetails} />
+        <Button name={t('copyUri')} class="button-quiet" onClick={() => void copyText(uri)} />
         {isReady && canDownload() ? (
-          <button type="button" class="button button-quiet" onClick={() => void saveContent(reader)}>
-            {t('download')}
-          </button>
+          <Button name={t('download')} class="button-quiet" onClick={() => void saveContent(reader)} />
         ) : null}
         <a class="button button-quiet" href={linkTo({ view: 'tree', uri: bare(uri), source: undefined })}>
           {t('showInTree')}
@@ -137,14 +127,12 @@ function PickButton({ picked, isFolder }: PickButtonProps) {
   const folder: Resource = { ...picked, mimeType: directoryMimeType }
   const label = isFolder ? (isIn ? 'basketRemoveAll' : 'basketAddAll') : isIn ? 'basketRemove' : 'basketAdd'
   return (
-    <button
-      type="button"
-      class={isIn ? 'button' : 'button button-main'}
+    <Button
+      name={t(label)}
+      class={isIn ? '' : 'button-main'}
       aria-pressed={isIn}
       onClick={() => pick(isFolder ? folder : picked)}
-    >
-      {t(label)}
-    </button>
+    />
   )
 }
 
@@ -160,14 +148,10 @@ function Crumbs({ uri }: { readonly uri: string }) {
       <ol>
         {crumbs.slice(0, -1).map(({ label, uri: to }) => (
           <li key={to}>
-            <a href={linkTo({ uri: to, source: undefined })} lang={langOf(label)}>
-              <bdi>{shown(label)}</bdi>
-            </a>
+            <Text as="a" href={linkTo({ uri: to, source: undefined })} text={label} />
           </li>
         ))}
-        <li lang={langOf(crumbs.at(-1)?.label ?? '')}>
-          <bdi>{shown((crumbs.length === 1 ? undefined : crumbs.at(-1)?.label) ?? readableUri(uri))}</bdi>
-        </li>
+        <Text as="li" text={(crumbs.length === 1 ? undefined : crumbs.at(-1)?.label) ?? readableUri(uri)} />
       </ol>
     </nav>
   )

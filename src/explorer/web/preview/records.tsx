@@ -3,6 +3,7 @@ import './schema.css'
 import { useMemo } from 'preact/hooks'
 import { lastSegment, type Wire } from '../../../client/wire.ts'
 import { type Found, piecesOf } from '../../../core/found.ts'
+import { Marked, Text } from '../shell/fields.tsx'
 import { linkTo } from '../state/place.ts'
 import { formatNumber, formatTime, langOf, language, shown } from '../words/texts.ts'
 import { Head, Region } from './controls.tsx'
@@ -37,9 +38,7 @@ function Row({ one }: { readonly one: ListedAnalysis }) {
   return (
     <tr>
       <th scope="row">
-        <a href={linkTo({ uri, source: undefined })} lang={langOf(title)}>
-          <bdi>{shown(title)}</bdi>
-        </a>{' '}
+        <Text as="a" href={linkTo({ uri, source: undefined })} text={title} />{' '}
         {tags.map((tag) => (
           <a key={tag.uri} class="quiet" href={linkTo({ uri: tag.uri, source: undefined })}>
             #{shown(tag.name)}
@@ -154,18 +153,18 @@ export function FoundList({ found }: { readonly found: Found }) {
       {hits.map((hit) => (
         <div key={hit.uri} class="hit">
           <p>
-            <a href={linkTo({ uri: hit.uri, source: undefined })} lang={langOf(hit.title ?? '')}>
-              <bdi>{shown(hit.title ?? lastSegment(hit.document))}</bdi>
-            </a>{' '}
+            <Text
+              as="a"
+              href={linkTo({ uri: hit.uri, source: undefined })}
+              text={hit.title ?? lastSegment(hit.document)}
+            />{' '}
             <span class="quiet">
               {hit.heading === undefined ? '' : `${shown(hit.heading)} · `}
               {t('lines', { first: hit.lines.start, last: hit.lines.end })}
             </span>
           </p>
           <p class="hit-snippet" lang={langOf(hit.snippet.text)}>
-            {piecesOf(hit.snippet).map(({ text, marked }, index) =>
-              marked ? <mark key={index}>{shown(text)}</mark> : shown(text),
-            )}
+            <Marked pieces={piecesOf(hit.snippet)} />
           </p>
         </div>
       ))}
@@ -197,9 +196,7 @@ export function Log({ text, uri }: { readonly text: string; readonly uri: string
                 <td class="nowrap">
                   <time dateTime={date}>{formatTime(Date.parse(date))}</time>
                 </td>
-                <td lang={langOf(author)}>
-                  <bdi>{shown(author)}</bdi>
-                </td>
+                <Text as="td" text={author} />
                 <td lang={langOf(subject)}>
                   {names === undefined ? null : <span class="chip">{shown(names)}</span>} <bdi>{shown(subject)}</bdi>
                 </td>

@@ -1,10 +1,11 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { isObject } from '../../../core/kit/object.ts'
+import { Button } from '../shell/fields.tsx'
 import { lazily } from '../shell/panes.tsx'
 import { stepBack } from '../state/browser.ts'
 import { linkTo } from '../state/place.ts'
-import { Choice, Head, Region } from './controls.tsx'
-import { DataTable } from './data-table.tsx'
+import { Head, Region } from './controls.tsx'
+import { DataTable, TableOr } from './data-table.tsx'
 import { maxColumns } from './model/bounds.ts'
 import { siblingTableUri, textsOf } from './model/documents.ts'
 import { mediaTypeOf } from './model/kind.ts'
@@ -28,7 +29,6 @@ const slice = 12
 /** Comma-separated values as a table; if one column has times and others have numbers, also as a chart. */
 export function Csv({ text, mimeType }: { readonly text: string; readonly mimeType: string | undefined }) {
   const rows = useRows(text, mimeType)
-  const [form, setForm] = useState<'table' | 'chart'>('table')
   const chart = useMemo(
     () =>
       rows === undefined || rows.length > mostCharted || (rows[0]?.length ?? 0) > maxColumns
@@ -38,25 +38,8 @@ export function Csv({ text, mimeType }: { readonly text: string; readonly mimeTy
   )
   if (rows === undefined) return <p class="preview-note">{t('loading')}</p>
   if (rows.length === 0) return <p class="preview-note">{t('empty')}</p>
-  const choice =
-    chart === undefined ? null : (
-      <Choice
-        label={t('view')}
-        options={[
-          ['table', t('table')],
-          ['chart', t('chart')],
-        ]}
-        value={form}
-        onChoose={setForm}
-      />
-    )
-  if (chart === undefined || form === 'table') return <DataTable rows={rows}>{choice}</DataTable>
-  return (
-    <>
-      <div class="preview-bar thin">{choice}</div>
-      <ChartView chart={chart} />
-    </>
-  )
+  if (chart === undefined) return <DataTable rows={rows} />
+  return <TableOr rows={rows} form="chart" drawn={<ChartView chart={chart} />} />
 }
 
 /** The rows, once all are parsed. Until then, the rows of the previous text stay. */
@@ -106,11 +89,7 @@ export function DatabaseRows({ value, uri }: Props) {
       ) : value.more === true ? (
         <span>{t('rowsMore')}</span>
       ) : null}
-      {parameterOf(uri, 'after') === undefined ? null : (
-        <button type="button" class="button" onClick={stepBack}>
-          {t('previousItem')}
-        </button>
-      )}
+      {parameterOf(uri, 'after') === undefined ? null : <Button name={t('previousItem')} onClick={stepBack} />}
     </DataTable>
   )
 }
@@ -178,17 +157,11 @@ export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri
           </tbody>
         </table>
       </div>
-      <List
-        title={t('referencedBy')}
-        items={referenced.map((key) => ({ key, node: <Reference link={key} own={own} /> }))}
-      />
-      <List
-        title={t('uniqueKey')}
-        items={recordsIn(value.uniqueKeys).map((key) => ({ key, node: textsOf(key.columns).join(', ') }))}
-      />
-      <List title={t('indexes')} items={recordsIn(value.indexes).map((key) => ({ key, node: definitionOf(key) }))} />
-      <List title={t('checks')} items={recordsIn(value.checks).map((key) => ({ key, node: definitionOf(key) }))} />
-      <List title={t('triggers')} items={recordsIn(value.triggers).map((key) => ({ key, node: definitionOf(key) }))} />
+      <List title={t('referencedBy')} items={referenced.map((key) => <Reference link={key} own={own} />)} />
+      <List title={t('uniqueKey')} items={recordsIn(value.uniqueKeys).map((key) => textsOf(key.columns).join(', '))} />
+      <List title={t('indexes')} items={recordsIn(value.indexes).map(definitionOf)} />
+      <List title={t('checks')} items={recordsIn(value.checks).map(definitionOf)} />
+      <List title={t('triggers')} items={recordsIn(value.triggers).map(definitionOf)} />
       {textOf(value.definition) === undefined ? null : (
         <>
           <h3>{t('definition')}</h3>
@@ -225,19 +198,14 @@ function Reference({ link, own }: { readonly link: Wire; readonly own: Own }) {
   )
 }
 
-interface ListProps {
-  readonly title: string
-  readonly items: readonly { readonly key: Wire; readonly node: ComponentChildren }[]
-}
-
-function List({ title, items }: ListProps) {
+function List({ title, items }: { readonly title: string; readonly items: readonly ComponentChildren[] }) {
   if (items.length === 0) return null
   return (
     <>
       <h3>{title}</h3>
       <ul>
-        {items.map(({ node }, index) => (
-          <li key={index}>{node}</li>
+        {items.map((item, index) => (
+          <li key={index}>{item}</li>
         ))}
       </ul>
     </>

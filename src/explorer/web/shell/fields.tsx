@@ -1,3 +1,28 @@
+import { type AllHTMLAttributes, type ButtonHTMLAttributes, createElement } from 'preact'
+import type { piecesOf } from '../../../core/found.ts'
+import { langOf, shown } from '../words/texts.ts'
+import { type IconName, Shape } from './icons.tsx'
+
+interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'class' | 'name' | 'ref'> {
+  /** Its text. With an icon or a sign, its name for screen readers and its tooltip. */
+  readonly name: string
+  readonly icon?: IconName
+  readonly sign?: string
+  /** Further classes. */
+  readonly class?: string
+}
+
+/** A button that shows its name, an icon or a sign. */
+export function Button({ name, icon, sign, class: more = '', ...attributes }: ButtonProps) {
+  const picture = icon === undefined ? sign : <Shape name={icon} />
+  const hints = picture === undefined ? {} : { 'aria-label': name, title: name }
+  return (
+    <button type="button" class={`button ${more}`.trimEnd()} {...hints} {...attributes}>
+      {picture ?? name}
+    </button>
+  )
+}
+
 /** A choice of a field: its value, its name for people, and the language of the name if it is another one. */
 export type Option<T extends string> = readonly [value: T, name: string, lang?: string]
 
@@ -23,4 +48,22 @@ export function Select<T extends string>({ label, class: name, options, value, o
       </select>
     </label>
   )
+}
+
+interface TextProps extends Omit<AllHTMLAttributes<HTMLElement>, 'as' | 'ref' | 'children'> {
+  /** The element around it. */
+  readonly as?: 'a' | 'h1' | 'h2' | 'h3' | 'li' | 'p' | 'small' | 'span' | 'td' | 'th'
+  /** `undefined`: no element. */
+  readonly text: string | undefined
+}
+
+/** A text of a server: hidden characters are shown, it cannot change the direction of others, and its language is marked. */
+export function Text({ as = 'span', text, ...attributes }: TextProps) {
+  if (text === undefined) return null
+  return createElement(as, { lang: langOf(text), ...attributes }, <bdi>{shown(text)}</bdi>)
+}
+
+/** A text with its matches marked. */
+export function Marked({ pieces }: { readonly pieces: ReturnType<typeof piecesOf> }) {
+  return pieces.map(({ text, marked }, index) => (marked ? <mark key={index}>{shown(text)}</mark> : shown(text)))
 }

@@ -5,8 +5,8 @@ import { open } from '../palette/keys.ts'
 import { go, linkTo, type Place, peek, place } from '../state/place.ts'
 import { remember, type Theme, theme } from '../state/remembered.ts'
 import { connected, liveness } from '../state/session.ts'
-import { formatNumber, type Language, language, shown } from '../words/texts.ts'
-import { type Option, Select } from './fields.tsx'
+import { formatNumber, type Language, language } from '../words/texts.ts'
+import { Button, type Option, Select, Text } from './fields.tsx'
 import { Shape } from './icons.tsx'
 import { t } from './words.ts'
 
@@ -15,18 +15,14 @@ export function Header() {
   const { server } = connected()
   return (
     <header class="top">
-      <h1 class="top-name">
-        <bdi>{shown(server.title ?? server.name)}</bdi>
-      </h1>
+      <Text as="h1" class="top-name one-line" text={server.title ?? server.name} />
       <Views />
       <SearchField />
       {liveness.value === 'lost' ? (
         <span class="top-lost" title={t('lost')}>
           <Shape name="warn" />
           {t('lostShort')}
-          <button type="button" class="button" onClick={() => connected().changes?.retry()}>
-            {t('tryNow')}
-          </button>
+          <Button name={t('tryNow')} onClick={() => connected().changes?.retry()} />
         </span>
       ) : null}
       <BasketButton />
@@ -191,17 +187,14 @@ function Settings() {
 
 function HelpButton() {
   return (
-    <button
-      type="button"
-      class="button button-quiet top-help"
-      aria-label={t('help')}
-      title={t('help')}
+    <Button
+      name={t('help')}
+      sign="?"
+      class="button-quiet top-help"
       aria-haspopup="dialog"
       onClick={() => {
         open.value = 'help'
       }}
-    >
-      ?
-    </button>
+    />
   )
 }

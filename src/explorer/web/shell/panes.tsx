@@ -3,18 +3,29 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks'
 import { isResourceError } from '../../../core/errors.ts'
 import { announced, reasonOf } from '../state/announce.ts'
-import { type Change, go } from '../state/place.ts'
+import { type Change, go, place } from '../state/place.ts'
 import { dismissContinued, failure, isContinued, retryNow, type Wish, wish } from '../state/session.ts'
 import { shown } from '../words/texts.ts'
+import { Button } from './fields.tsx'
 import { Shape } from './icons.tsx'
 import { t } from './words.ts'
 
 const narrowQuery = matchMedia('(max-width: 699.9px)')
 /** Whether there is room for one pane only. */
-export const isNarrow = signal(narrowQuery.matches)
+const isNarrow = signal(narrowQuery.matches)
 narrowQuery.addEventListener('change', ({ matches }) => {
   isNarrow.value = matches
 })
+
+type Pane = 'left' | 'middle' | 'right'
+
+/** The pane that the permalink selects in a narrow window, which hides the others. `front` is undefined if there is room for all. */
+export function frontPane(): { readonly front: Pane | undefined; readonly isAway: (pane: Pane) => boolean } {
+  const { uri, basket } = place.value
+  const selected = basket === '1' ? 'right' : uri === undefined ? 'left' : 'middle'
+  const front = isNarrow.value ? selected : undefined
+  return { front, isAway: (pane) => front !== undefined && front !== pane }
+}
 
 /** The way back to the other panes, where there is room for one only. */
 export function BackBar({ change }: { readonly change: Change }) {
@@ -62,10 +73,7 @@ export function lazily<P extends object>(load: () => Promise<Component<P>>): Com
     if (failed !== true) return <p class="preview-note">{t('loading')}</p>
     return (
       <p class="preview-note">
-        {t('paneFailed')}{' '}
-        <button type="button" class="button" onClick={() => setTries(tries + 1)}>
-          {t('drawAgain')}
-        </button>
+        {t('paneFailed')} <Button name={t('drawAgain')} onClick={() => setTries(tries + 1)} />
       </p>
     )
   }
@@ -80,9 +88,7 @@ export function Guarded({ children }: { readonly children: ComponentChildren }) 
       <p>
         {t('paneFailed')} {reasonOf(error)}
       </p>
-      <button type="button" class="button" onClick={again}>
-        {t('drawAgain')}
-      </button>
+      <Button name={t('drawAgain')} onClick={again} />
     </div>
   )
 }
@@ -116,9 +122,7 @@ function FailureCard() {
         <p>{t('cannotConnectDo')}</p>
       </div>
       <p class="card-row">
-        <button type="button" class="button button-main" onClick={retryNow}>
-          {t('retry')}
-        </button>
+        <Button name={t('retry')} class="button-main" onClick={retryNow} />
         <span class="quiet">{seconds > 0 ? t('retryIn', { seconds }) : t('connecting')}</span>
       </p>
     </div>
@@ -172,9 +176,7 @@ function WishCard({ wish: { what, isRefused, give } }: { readonly wish: Wish }) 
         />
       </label>
       <p class="card-row">
-        <button type="submit" class="button button-main">
-          {t('goOn')}
-        </button>
+        <Button name={t('goOn')} type="submit" class="button-main" />
       </p>
     </form>
   )
@@ -185,10 +187,7 @@ export function ContinuedNotice() {
   if (!isContinued.value) return null
   return (
     <p class="continued" role="status">
-      {t('continued')}{' '}
-      <button type="button" class="button" onClick={dismissContinued}>
-        {t('understood')}
-      </button>
+      {t('continued')} <Button name={t('understood')} onClick={dismissContinued} />
     </p>
   )
 }

@@ -34,6 +34,11 @@ export async function copy(text: string): Promise<boolean> {
   }
 }
 
+/** Copies a text, and announces the result. */
+export async function copyText(text: string): Promise<void> {
+  announce(t((await copy(text)) ? 'copied' : 'notCopied'))
+}
+
 /** Copies by a selection, which works without a secure context, unlike the clipboard API. */
 function copyBySelection(text: string): boolean {
   const field = document.createElement('textarea')
@@ -49,20 +54,14 @@ function copyBySelection(text: string): boolean {
   return done
 }
 
-const t = createWords(
-  {
-    'not-found': 'There is nothing here, or it may not be seen.',
-    unavailable: 'The source does not answer just now.',
-    internal: 'The server has failed at this.',
-    unknown: 'Something went wrong.',
-  },
-  {
-    'not-found': 'ここには何もないか、見る権限がありません。',
-    unavailable: 'いまは応答がありません。',
-    internal: 'サーバーでエラーが起きました。',
-    unknown: '問題が起きました。',
-  },
-)
+const t = createWords({
+  'not-found': ['There is nothing here, or it may not be seen.', 'ここには何もないか、見る権限がありません。'],
+  unavailable: ['The source does not answer just now.', 'いまは応答がありません。'],
+  internal: ['The server has failed at this.', 'サーバーでエラーが起きました。'],
+  copied: ['Copied.', 'コピーしました。'],
+  notCopied: ['The browser does not let the page copy.', 'ブラウザーがコピーを許可していません。'],
+  unknown: ['Something went wrong.', '問題が起きました。'],
+})
 
 /** The reason of a failure, in a sentence for the reader. For invalid requests the message of the server is the most precise. */
 export function reasonOf(error: unknown): string {

@@ -4,7 +4,7 @@ import { decodeComponent } from '../../../core/uri.ts'
 import { createListed, type Listed, orderOf } from '../tree/columns.ts'
 import { createForest, type Forest } from '../tree/forest.ts'
 import type { TreeRow } from '../tree/keys.ts'
-import { foundTree, isNarrowed, type Selected, type Selection, select } from '../tree/select.ts'
+import { facets, foundTree, isNarrowed, noFacets, type Selected, type Selection, select } from '../tree/select.ts'
 import { t } from '../tree/words.ts'
 import { announce } from './announce.ts'
 import {
@@ -42,16 +42,8 @@ export const closedInFilter = signal<ReadonlySet<string>>(new Set())
 
 /** As text, so that it stays equal while its content does, wherever the reader navigates. */
 const selectionKey = computed(() => {
-  const { filter, mount, mime, audience, minPriority, since, view = 'tree' } = place.value
-  return JSON.stringify({
-    filter,
-    mount,
-    mime,
-    audience,
-    minPriority,
-    since,
-    ...(view === 'list' ? { in: place.value.in } : {}),
-  })
+  const own = place.value.view === 'list' ? ['in'] : []
+  return JSON.stringify(place.value, ['filter', ...facets, ...own])
 })
 
 /** Filter and facets of the rows, from the permalink. */
@@ -221,16 +213,7 @@ let running: AbortController | undefined
 
 /** Shows a resource in the tree: opens the directories above it, and goes to its row. */
 export function reveal(uri: string): void {
-  go({
-    view: 'tree',
-    uri,
-    filter: undefined,
-    mount: undefined,
-    mime: undefined,
-    audience: undefined,
-    minPriority: undefined,
-    since: undefined,
-  })
+  go({ view: 'tree', uri, filter: undefined, ...noFacets })
   void unfold(uri)
 }
 

@@ -6,86 +6,48 @@ import type { IconName } from '../shell/icons.tsx'
 import { createWords } from '../words/texts.ts'
 import { connected } from './session.ts'
 
-const t = createWords(
-  {
-    files: 'Files',
-    history: 'History',
-    settings: 'Settings',
-    environment: 'Environment',
-    search: 'Search',
-    metrics: 'Metrics',
-    database: 'Database',
-    storage: 'Storage',
-    web: 'Web',
-    screen: 'Screen',
-    prompts: 'Prompts',
-    packages: 'Packages',
-  },
-  {
-    files: 'ファイル',
-    history: '履歴',
-    settings: '設定',
-    environment: '環境変数',
-    search: '検索',
-    metrics: 'メトリクス',
-    database: 'データベース',
-    storage: 'ストレージ',
-    web: 'ウェブ',
-    screen: '画面',
-    prompts: 'プロンプト',
-    packages: 'パッケージ',
-  },
-)
+const t = createWords({
+  files: ['Files', 'ファイル'],
+  history: ['History', '履歴'],
+  settings: ['Settings', '設定'],
+  environment: ['Environment', '環境変数'],
+  search: ['Search', '検索'],
+  metrics: ['Metrics', 'メトリクス'],
+  database: ['Database', 'データベース'],
+  storage: ['Storage', 'ストレージ'],
+  web: ['Web', 'ウェブ'],
+  screen: ['Screen', '画面'],
+  prompts: ['Prompts', 'プロンプト'],
+  packages: ['Packages', 'パッケージ'],
+})
 
 /** Kind of a mount, by its address. */
 type MountKind = Parameters<typeof t>[0]
 
-const kindOfScheme: Readonly<Record<string, MountKind>> = {
-  file: 'files',
-  files: 'files',
-  git: 'history',
-  config: 'settings',
-  settings: 'settings',
-  env: 'environment',
-  search: 'search',
-  metrics: 'metrics',
-  prometheus: 'metrics',
-  postgres: 'database',
-  postgresql: 'database',
-  mysql: 'database',
-  sqlite: 'database',
-  db: 'database',
-  s3: 'storage',
-  gs: 'storage',
-  gcs: 'storage',
-  gdrive: 'storage',
-  http: 'web',
-  https: 'web',
-  web: 'web',
-  screen: 'screen',
-  prompts: 'prompts',
-  packages: 'packages',
+/** The icons of the kinds, and the schemes of their addresses. */
+const kinds: Readonly<Record<MountKind, readonly [icon: IconName, ...schemes: readonly string[]]>> = {
+  files: ['folder', 'file', 'files'],
+  history: ['history', 'git'],
+  settings: ['gear', 'config', 'settings'],
+  environment: ['key', 'env'],
+  search: ['search', 'search'],
+  metrics: ['chart', 'metrics', 'prometheus'],
+  database: ['database', 'postgres', 'postgresql', 'mysql', 'sqlite', 'db'],
+  storage: ['database', 's3', 'gs', 'gcs', 'gdrive'],
+  web: ['globe', 'http', 'https', 'web'],
+  screen: ['image', 'screen'],
+  prompts: ['text', 'prompts'],
+  packages: ['box', 'packages'],
 }
 
-const iconOfKind: Readonly<Record<MountKind, IconName>> = {
-  files: 'folder',
-  history: 'history',
-  settings: 'gear',
-  environment: 'key',
-  search: 'search',
-  metrics: 'chart',
-  database: 'database',
-  storage: 'database',
-  web: 'globe',
-  screen: 'image',
-  prompts: 'text',
-  packages: 'box',
-}
+const kindOfScheme = new Map(
+  Object.entries(kinds).flatMap(([kind, [, ...schemes]]) => schemes.map((scheme) => [scheme, kind as MountKind])),
+)
 
 /** Returns the kind of a mount; undefined if its address does not tell. */
 export function kindOf(uri: string): MountKind | undefined {
   if (isSearchMount(uri)) return 'search'
-  return kindOfScheme[/^[^:]*/.exec(uri)?.[0].toLowerCase() ?? '']
+  return kindOfScheme.get(/^[^:]*/.exec(uri)?.[0].toLowerCase() ?? '')
 }
 
 /** Whether a mount is a search: it cannot be opened, only queried. */
@@ -97,7 +59,7 @@ export function isSearchMount(uri: string): boolean {
 /** The icon of a mount. */
 export function iconOfMount(uri: string): IconName {
   const kind = kindOf(uri)
-  return kind === undefined ? 'mount' : iconOfKind[kind]
+  return kind === undefined ? 'mount' : kinds[kind][0]
 }
 
 interface Named {

@@ -146,8 +146,6 @@ export function natural(entries: readonly Resource[]): readonly Resource[] {
 export interface Listed {
   /** The listed resources. A new object for each list; it grows during the first load. */
   readonly columns: Columns
-  /** A number that changes whenever the list does. */
-  readonly version: number
   readonly state: 'idle' | 'loading' | 'loaded' | 'failed'
   readonly error: unknown
   /** The addresses of mounts that did not answer. */
@@ -172,7 +170,6 @@ const piece = 1000
 export function createListed(view: View, options: ListedOptions): Listed {
   const { onChange, onPage = () => {}, breathe = async () => {} } = options
   let columns = createColumns([])
-  let version = 0
   let state: Listed['state'] = 'idle'
   let error: unknown
   let unavailable: readonly string[] = []
@@ -180,11 +177,6 @@ export function createListed(view: View, options: ListedOptions): Listed {
   /** Cursor at which the first load continues after a failure. */
   let cursor: string | undefined
   let isWhole = false
-
-  const tell = () => {
-    version++
-    onChange()
-  }
 
   const startOver = () => {
     cursor = undefined
@@ -220,7 +212,7 @@ export function createListed(view: View, options: ListedOptions): Listed {
         if (isHeldBack) continue
         cursor = at
         unavailable = [...missing]
-        tell()
+        onChange()
       } while (at !== undefined)
       columns = growing
       unavailable = [...missing]
@@ -236,15 +228,12 @@ export function createListed(view: View, options: ListedOptions): Listed {
       state = isWhole ? 'loaded' : 'failed'
     }
     if (running === controller) running = undefined
-    tell()
+    onChange()
   }
 
   return {
     get columns() {
       return columns
-    },
-    get version() {
-      return version
     },
     get state() {
       return state

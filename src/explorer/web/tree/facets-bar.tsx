@@ -3,13 +3,13 @@ import { type Option, Select } from '../shell/fields.tsx'
 import { browse, selected } from '../state/browse.ts'
 import { go, place } from '../state/place.ts'
 import { formatDay, shown } from '../words/texts.ts'
-import { ages, type Facet, facets, noType, priorities } from './select.ts'
+import { ages, type Facet, facets, noFacets, noType, priorities } from './select.ts'
 import { t } from './words.ts'
 
 /** Facets of the rows: each with its values and their numbers of rows. */
 export function FacetsBar() {
-  const isOpen = useSignal(facets.some((facet) => place.value[facet] !== undefined))
   const count = facets.filter((facet) => place.value[facet] !== undefined).length
+  const isOpen = useSignal(count > 0)
   return (
     <div class="narrow">
       <div class="narrow-line">
@@ -27,7 +27,7 @@ export function FacetsBar() {
           {count === 0 ? t('narrow') : t('narrowCount', { count })}
         </button>
         {count === 0 ? null : (
-          <button type="button" class="narrow-open" onClick={() => go(without)}>
+          <button type="button" class="narrow-open" onClick={() => go(noFacets)}>
             {t('clear')}
           </button>
         )}
@@ -38,8 +38,6 @@ export function FacetsBar() {
     </div>
   )
 }
-
-const without = { mount: undefined, mime: undefined, audience: undefined, minPriority: undefined, since: undefined }
 
 function FacetChoice({ facet }: { readonly facet: Facet }) {
   const now = place.value[facet]

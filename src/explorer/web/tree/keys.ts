@@ -2,59 +2,37 @@ import { type Enters, type Folder, isFolder, shownFolder, type Tree } from '../.
 import { fold } from '../../../core/kit/matching.ts'
 import type { Resource } from '../../../core/view.ts'
 import { addFolder, basket, remove, toggle } from '../basket/picked.ts'
+import { movedIndex } from '../palette/keys.ts'
 
 /** Effect of a key in the tree (WAI-ARIA Authoring Practices, tree view): a row to go to, or an action on the active row. */
-type Step =
-  | { readonly to: number }
-  | { readonly act: 'open' | 'close' | 'openSiblings' | 'preview' | 'pick' | 'select' }
+type Step = { readonly to: number } | { readonly act: Act }
+type Act = 'open' | 'close' | 'openSiblings' | 'preview' | 'pick'
 
-interface Pressed {
-  readonly key: string
-  readonly shiftKey: boolean
-}
+const acts: Readonly<Record<string, Act>> = { '*': 'openSiblings', Enter: 'preview', ' ': 'pick' }
 
 /**
  * @param active The index of the active row.
  * @param page Number of visible rows.
  */
-export function stepOf({ key }: Pressed, rows: readonly TreeRow[], active: number, page: number): Step | undefined {
+export function stepOf(key: string, rows: readonly TreeRow[], active: number, page: number): Step | undefined {
   const row = rows[active]
-  const last = rows.length - 1
   if (row === undefined) return undefined
-  const to = (index: number): Step => ({ to: Math.min(Math.max(index, 0), last) })
-  switch (key) {
-    case 'ArrowDown':
-      return to(active + 1)
-    case 'ArrowUp':
-      return to(active - 1)
-    case 'PageDown':
-      return to(active + Math.max(1, page - 1))
-    case 'PageUp':
-      return to(active - Math.max(1, page - 1))
-    case 'Home':
-      return to(0)
-    case 'End':
-      return to(last)
-    case 'ArrowRight':
-      if (!row.isDirectory) return undefined
-      return row.isOpen ? to(active + 1) : { act: 'open' }
-    case 'ArrowLeft':
-      if (row.isDirectory && row.isOpen && row.kind === 'node') return { act: 'close' }
-      return to(Math.max(parentIndex(rows, active), 0))
-    case '*':
-      return { act: 'openSiblings' }
-    case 'Enter':
-      return { act: 'preview' }
-    case ' ':
-      return { act: 'pick' }
+  const to = movedIndex(key, active, rows.length, Math.max(1, page - 1))
+  if (to !== undefined) return { to }
+  if (key === 'ArrowRight') {
+    if (!row.isDirectory) return undefined
+    return row.isOpen ? { to: Math.min(active + 1, rows.length - 1) } : { act: 'open' }
   }
-  return undefined
+  if (key === 'ArrowLeft') {
+    if (row.isDirectory && row.isOpen && row.kind === 'node') return { act: 'close' }
+    return { to: Math.max(parentIndex(rows, active), 0) }
+  }
+  const act = acts[key]
+  return act === undefined ? undefined : { act }
 }
 
 /** Whether a key types a character for type-ahead: any visible character, also kana. */
-export function isTyped(
-  event: Pressed & { readonly ctrlKey: boolean; readonly metaKey: boolean; readonly altKey: boolean },
-): boolean {
+export function isTyped(event: Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'altKey'>): boolean {
   const { key, ctrlKey, metaKey, altKey } = event
   return !ctrlKey && !metaKey && !altKey && [...key].length === 1 && /[^\s/?*]/u.test(key)
 }
@@ -254,4 +232,20 @@ function kindOfNote({ failure, next, items }: Folder<unknown>, isLoading: boolea
   if (failure !== undefined) return 'failed'
   if (next === undefined) return items.length === 0 ? 'empty' : undefined
   return next === '' || isLoading ? 'loading' : 'more'
+}
+
+/** Returns the index of the active row. If it disappeared, the row at its last index becomes active. */
+export function indexOfActive(
+  wanted: string | undefined,
+  count: number,
+  keyOf: (index: number) => string,
+  last: { current: number },
+): number {
+  if (wanted !== undefined && keyOf(last.current) !== wanted)
+    for (let index = 0; index < count; index++) {
+      if (keyOf(index) !== wanted) continue
+      last.current = index
+      break
+    }
+  return Math.min(last.current, count - 1)
 }

@@ -2,14 +2,16 @@ import { signal } from '@preact/signals'
 import { wordsOf } from '../../../core/kit/matching.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, toggle } from '../basket/picked.ts'
+import { movedIndex } from '../palette/keys.ts'
 import { typeName } from '../preview/model/kind.ts'
+import { Text } from '../shell/fields.tsx'
 import { iconOf, Shape } from '../shell/icons.tsx'
 import { browse, reveal, selected, selection } from '../state/browse.ts'
 import { changed } from '../state/live.ts'
 import { go, place } from '../state/place.ts'
-import { formatAge, formatNumber, formatSize, formatTime, langOf, shown } from '../words/texts.ts'
+import { formatAge, formatNumber, formatSize, formatTime, shown } from '../words/texts.ts'
 import { type Columns, readableUri } from './columns.ts'
-import { createRange, idOf, partOf } from './keys.ts'
+import { createRange, idOf, indexOfActive, partOf } from './keys.ts'
 import { asideOf, ChangedDot, Name, PathText } from './tree-row.tsx'
 import { type Anchor, useNeighbours, useRows, useWatched } from './use-rows.ts'
 import { t } from './words.ts'
@@ -25,7 +27,7 @@ export function ListView() {
   const resources = browse.value?.listed.columns.resources ?? []
   const at = (index: number) => resources[rows[index] ?? -1]
   const keyOf = (index: number) => at(index)?.uri ?? ''
-  const activeIndex = indexOfActive(rows.length, keyOf)
+  const activeIndex = indexOfActive(active.value ?? place.value.uri, rows.length, keyOf, lastIndex)
   const pathOf = (index: number) => pathIn(browse.value?.listed.columns, rows[index] ?? -1, place.value.in)
   const words = wordsOf(selection.value.filter)
   const { scroller, window, page, onScroll, show } = useRows({
@@ -48,19 +50,10 @@ export function ListView() {
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.isComposing || event.keyCode === 229) return
     const resource = at(activeIndex)
-    const last = rows.length - 1
-    const targets: Readonly<Record<string, number>> = {
-      ArrowDown: activeIndex + 1,
-      ArrowUp: activeIndex - 1,
-      PageDown: activeIndex + Math.max(1, page - 1),
-      PageUp: activeIndex - Math.max(1, page - 1),
-      Home: 0,
-      End: last,
-    }
-    const target = event.ctrlKey || event.metaKey || event.altKey ? undefined : targets[event.key]
-    if (target !== undefined && last >= 0) {
+    const isCommand = event.ctrlKey || event.metaKey || event.altKey
+    const to = isCommand ? undefined : movedIndex(event.key, activeIndex, rows.length, Math.max(1, page - 1))
+    if (to !== undefined && rows.length > 0) {
       event.preventDefault()
-      const to = Math.min(Math.max(target, 0), last)
       if (event.shiftKey) range.extend(at, activeIndex, to)
       else range.end()
       activate(to)
@@ -137,18 +130,6 @@ function pathIn(columns: Columns | undefined, row: number, directory: string | u
   return name === '' ? path : `${name}/${path}`
 }
 
-function indexOfActive(count: number, keyOf: (index: number) => string): number {
-  const wanted = active.value ?? place.value.uri
-  if (wanted === undefined || count === 0) return Math.min(lastIndex.current, count - 1)
-  if (keyOf(lastIndex.current) === wanted) return lastIndex.current
-  for (let index = 0; index < count; index++) {
-    if (keyOf(index) !== wanted) continue
-    lastIndex.current = index
-    return index
-  }
-  return Math.min(lastIndex.current, count - 1)
-}
-
 interface ListRowProps {
   readonly resource: Resource
   /** The displayed directory of a resource. */
@@ -187,11 +168,7 @@ function ListRow({ resource, path, id, index, isActive, isAway, words, onPress }
       <Shape name={iconOf(mimeType)} />
       <div role="gridcell" class="list-cell cell-name">
         <Name text={name} words={words} />
-        {aside === undefined ? null : (
-          <span class="row-aside" lang={langOf(aside)}>
-            <bdi>{shown(aside)}</bdi>
-          </span>
-        )}
+        <Text class="row-aside" text={aside} />
         {changed.value.has(uri) ? <ChangedDot /> : null}
       </div>
       <div role="gridcell" class="list-cell cell-path">

@@ -1,4 +1,5 @@
 import './browse.css'
+import { Button } from '../shell/fields.tsx'
 import './rows.css'
 import './list.css'
 import { useEffect, useRef } from 'preact/hooks'
@@ -53,7 +54,7 @@ function ListBody() {
   return (
     <>
       <Scope />
-      <div class="list-frame">
+      <div class="column">
         <ListHead />
         {hasRows(true) ? (
           <ListView />
@@ -96,9 +97,7 @@ function Failed({ error, retry }: { readonly error: unknown; readonly retry: () 
       <p class="bad">
         {t('failed')} {reasonOf(error)}
       </p>
-      <button type="button" class="button" onClick={retry}>
-        {t('retry')}
-      </button>
+      <Button name={t('retry')} onClick={retry} />
     </div>
   )
 }
@@ -120,11 +119,7 @@ function NoMatch() {
     <div class="browse-note">
       <p>{t('noMatch')}</p>
       <p class="quiet">{t('noMatchDo')}</p>
-      {filter === undefined ? null : (
-        <button type="button" class="button" onClick={() => go({ view: 'search', q: filter })}>
-          {t('search')}
-        </button>
-      )}
+      {filter === undefined ? null : <Button name={t('search')} onClick={() => go({ view: 'search', q: filter })} />}
     </div>
   )
 }

@@ -23,6 +23,14 @@ export interface Selection {
 
 export const facets = ['mount', 'mime', 'audience', 'minPriority', 'since'] as const
 export type Facet = (typeof facets)[number]
+/** The change of the place that removes all facets. */
+export const noFacets = {
+  mount: undefined,
+  mime: undefined,
+  audience: undefined,
+  minPriority: undefined,
+  since: undefined,
+}
 
 /** Number of rows for each value of a facet, with all other facets unchanged. */
 type Counts = Readonly<Record<Facet, ReadonlyMap<string, number>>>
@@ -134,7 +142,6 @@ function fitsType(wanted: string | undefined, type: string): boolean {
 
 interface Open {
   readonly key: string
-  readonly level: number
   readonly children: { count: number }
   /** Whether the reader has closed it, or a directory above it. */
   readonly isClosed: boolean
@@ -169,7 +176,7 @@ export function foundTree(columns: Columns, rows: Uint32Array, closed: ReadonlyS
         isDirectory: true,
         isOpen: !closed.has(key),
       })
-    path.push({ key, level, children: { count: 0 }, isClosed: isHidden || closed.has(key) })
+    path.push({ key, children: { count: 0 }, isClosed: isHidden || closed.has(key) })
   }
 
   for (const row of rows) {

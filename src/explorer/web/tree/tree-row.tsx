@@ -1,8 +1,10 @@
 import { isFolder } from '../../../browse/tree.ts'
+import { piecesOf } from '../../../core/found.ts'
 import { fold } from '../../../core/kit/matching.ts'
 import { joinRanges } from '../../../core/kit/sorted.ts'
 import type { Resource } from '../../../core/view.ts'
 import { isPicked, markOf } from '../basket/picked.ts'
+import { Marked, Text } from '../shell/fields.tsx'
 import { type IconName, iconOf, Shape } from '../shell/icons.tsx'
 import { reasonOf } from '../state/announce.ts'
 import { asideOfMount, iconOfMount, isSearchMount, titleOfMount } from '../state/known.ts'
@@ -86,11 +88,7 @@ function NodeParts({ row, words, picked, count }: NodePartsProps) {
       )}
       <Shape name={iconOfRow(row)} />
       <Name text={label} words={words} />
-      {aside === undefined ? null : (
-        <span class="row-aside" lang={langOf(aside)}>
-          <bdi>{shown(aside)}</bdi>
-        </span>
-      )}
+      <Text class="row-aside" text={aside} />
       {changed.value.has(resource.uri) ? <ChangedDot /> : null}
       {isMount && isSearchMount(resource.uri) ? null : (
         <span
@@ -161,7 +159,7 @@ interface NameProps {
 /** A name from a server: hidden characters are shown, text direction cannot change, and the end stays visible if space is short. */
 export function Name({ text, words, class: name = '' }: NameProps) {
   const cut = text.length > long ? cutOf(text) : text.length
-  const pieces = piecesOf(text, words)
+  const pieces = piecesOf({ text, marks: marksOf(text, words) })
   let at = 0
   const placed = pieces.map((piece) => {
     const start = at
@@ -169,10 +167,10 @@ export function Name({ text, words, class: name = '' }: NameProps) {
     return { ...piece, start }
   })
   const part = (from: number, to: number) =>
-    placed.flatMap(({ text, isMarked, start }) => {
+    placed.flatMap(({ text, marked, start }) => {
       const visible = onOneLine(shown(text.slice(Math.max(0, from - start), Math.max(0, to - start))))
       if (visible === '') return []
-      return [isMarked ? <mark key={start}>{visible}</mark> : visible]
+      return [marked ? <mark key={start}>{visible}</mark> : visible]
     })
   const lang = langOf(text)
   return (
@@ -197,9 +195,7 @@ export function PathText({ text, words }: NameProps) {
   return (
     <span class="path">
       <bdi dir="ltr">
-        {piecesOf(text, words).map(({ text, isMarked }, at) =>
-          isMarked ? <mark key={at}>{shown(text)}</mark> : shown(text),
-        )}
+        <Marked pieces={piecesOf({ text, marks: marksOf(text, words) })} />
       </bdi>
     </span>
   )
@@ -233,20 +229,4 @@ export function marksOf(text: string, words: readonly string[]): readonly (reado
     for (let at = folded.indexOf(word); at !== -1; at = folded.indexOf(word, at + word.length))
       found.push([starts[at] ?? 0, ends[at + word.length - 1] ?? text.length])
   return joinRanges(found)
-}
-
-/** Splits a text into marked and unmarked pieces. */
-export function piecesOf(
-  text: string,
-  words: readonly string[],
-): readonly { readonly text: string; readonly isMarked: boolean }[] {
-  const pieces: { readonly text: string; readonly isMarked: boolean }[] = []
-  let from = 0
-  for (const [start, end] of marksOf(text, words)) {
-    if (start > from) pieces.push({ text: text.slice(from, start), isMarked: false })
-    pieces.push({ text: text.slice(start, end), isMarked: true })
-    from = end
-  }
-  if (from < text.length || pieces.length === 0) pieces.push({ text: text.slice(from), isMarked: false })
-  return pieces
 }

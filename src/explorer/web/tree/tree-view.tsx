@@ -17,7 +17,17 @@ import {
 } from '../state/browse.ts'
 import { isSearchMount } from '../state/known.ts'
 import { go, place } from '../state/place.ts'
-import { createRange, createTypeAhead, idOf, isTyped, parentIndex, partOf, stepOf, type TreeRow } from './keys.ts'
+import {
+  createRange,
+  createTypeAhead,
+  idOf,
+  indexOfActive,
+  isTyped,
+  parentIndex,
+  partOf,
+  stepOf,
+  type TreeRow,
+} from './keys.ts'
 import { TreeRowView } from './tree-row.tsx'
 import { type Anchor, useNeighbours, useRows, useWatched } from './use-rows.ts'
 import { t } from './words.ts'
@@ -34,17 +44,11 @@ export function TreeView() {
   const rows = treeRows.value
   const { filter } = selection.value
   const words = wordsOf(filter)
-  const found =
-    active.value === undefined
-      ? -1
-      : rows[lastIndex.current]?.key === active.value
-        ? lastIndex.current
-        : rows.findIndex(({ key }) => key === active.value)
-  const activeIndex = found === -1 ? Math.min(lastIndex.current, rows.length - 1) : found
-  if (found !== -1) lastIndex.current = found
+  const keyOf = (index: number) => rows[index]?.key ?? ''
+  const activeIndex = indexOfActive(active.value, rows.length, keyOf, lastIndex)
   const { scroller, window, page, onScroll, show } = useRows({
     count: rows.length,
-    keyOf: (index) => rows[index]?.key ?? '',
+    keyOf,
     identity: rows,
     active: isHeldBy(rows, activeIndex, memory.anchor[0]?.key) ? activeIndex : -1,
     asked: isFiltered.value ? JSON.stringify(selection.value) : '',
@@ -82,7 +86,7 @@ export function TreeView() {
       return
     }
     if (event.ctrlKey || event.metaKey || event.altKey) return
-    const step = stepOf(event, rows, activeIndex, page)
+    const step = stepOf(event.key, rows, activeIndex, page)
     if (step === undefined) return
     event.preventDefault()
     if ('to' in step) {

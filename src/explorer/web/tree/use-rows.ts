@@ -27,9 +27,7 @@ export function useNeighbours(
     if (index === -1) return
     const previous = search(index, -1, uriAt, count)
     const next = search(index, 1, uriAt, count)
-    neighbours.value = {
-      ...defined({ previous, next }),
-    }
+    neighbours.value = defined({ previous, next })
   }, [identity, near, uri])
 }
 

@@ -12,15 +12,14 @@ export const language = signal<Language>(globalThis.navigator?.language.startsWi
 type Values = Readonly<Record<string, string | number>>
 
 /**
- * The words of one part of the page, in each language. The returned function reads the language signal: a component that calls it is rendered
+ * The words of one part of the page, each in every language. The returned function reads the language signal: a component that calls it is rendered
  * again when the reader chooses another one.
  */
 export function createWords<Key extends string>(
-  en: Readonly<Record<Key, string>>,
-  ja: Readonly<Record<Key, string>>,
+  words: Readonly<Record<Key, readonly [en: string, ja: string]>>,
 ): (key: Key, values?: Values) => string {
   return (key, values = {}) => {
-    const sentence = (language.value === 'ja' ? ja : en)[key]
+    const sentence = words[key][language.value === 'ja' ? 1 : 0]
     return sentence.replace(/\{(\w+)(?::([^|}]*)\|([^}]*))?\}/g, (whole, name: string, one?: string, many?: string) => {
       const value = values[name]
       if (one !== undefined && many !== undefined) return value === 1 ? one : many

@@ -7,7 +7,6 @@ export interface ListedAnalysis {
   readonly uri: string
   readonly report: string
   readonly title: string
-  readonly taskType: string | undefined
   readonly confidence: number | undefined
   readonly thresholdsMet: boolean | undefined
   readonly cost: number | undefined
@@ -30,7 +29,6 @@ export function analysesOf(value: unknown, uri: string): readonly ListedAnalysis
       uri: at,
       report: `${at}/report`,
       title: textIn(result.title) ?? String(result.id ?? result.path),
-      taskType: textIn(result.taskType),
       confidence: numberOf(result.confidence),
       thresholdsMet: typeof result.thresholdsMet === 'boolean' ? result.thresholdsMet : undefined,
       cost: numberOf(result.totalCost),
@@ -145,11 +143,9 @@ export interface SchemaTable {
   readonly id: string
   readonly schema: string | undefined
   readonly name: string
-  readonly kind: string
   readonly comment: string | undefined
   readonly columns: number
   readonly keys: readonly string[]
-  readonly rows: number | undefined
   /** Columns that refer to another table, in addition to `keys`. */
   readonly foreign: readonly string[]
 }
@@ -158,7 +154,6 @@ export interface SchemaLink {
   readonly from: string
   readonly to: string
   readonly columns: readonly string[]
-  readonly toColumns: readonly string[]
 }
 
 export interface Overview {
@@ -174,7 +169,7 @@ export function overviewOf(value: unknown): Overview | undefined {
     if (!isObject(one) || !isObject(one.from) || !isObject(one.to)) return []
     const [from, to] = [one.from, one.to]
     if (typeof from.table !== 'string' || typeof to.table !== 'string') return []
-    return [{ from: idOf(from), to: idOf(to), columns: textsOf(from.columns), toColumns: textsOf(to.columns) }]
+    return [{ from: idOf(from), to: idOf(to), columns: textsOf(from.columns) }]
   })
   const tables = value.tables.flatMap((one: unknown): readonly SchemaTable[] => {
     if (!isObject(one) || typeof one.table !== 'string') return []
@@ -186,11 +181,9 @@ export function overviewOf(value: unknown): Overview | undefined {
         id,
         schema: typeof one.schema === 'string' ? one.schema : undefined,
         name: one.table,
-        kind: typeof one.kind === 'string' ? one.kind : 'table',
         comment: typeof one.comment === 'string' ? one.comment : undefined,
         columns: typeof one.columns === 'number' ? one.columns : 0,
         keys,
-        rows: typeof one.rowEstimate === 'number' ? one.rowEstimate : undefined,
         foreign: [...new Set(foreign)].filter((name) => !keys.includes(name)),
       },
     ]

@@ -94,12 +94,6 @@ const maxFootnotes = 2000
  */
 const maxLookAhead = 2000
 
-/** A footnote mark in the text, or the note itself. */
-interface FootnoteToken extends Tokens.Generic {
-  readonly label: string
-  readonly number: number
-}
-
 /** Footnotes of one document, while it is rendered. */
 interface Footnotes {
   readonly extension: MarkedExtension
@@ -123,8 +117,8 @@ function createFootnotes(): Footnotes {
     tokenizer: (text) => {
       const [raw, label] = /^\[\^([^\]\s]{1,80})\]/.exec(text) ?? []
       const number = label === undefined ? undefined : numbers.get(label.toLowerCase())
-      if (raw === undefined || label === undefined || number === undefined) return undefined
-      return { type: 'footnoteMark', raw, label, number } satisfies FootnoteToken
+      if (raw === undefined || number === undefined) return undefined
+      return { type: 'footnoteMark', raw, number }
     },
     renderer: (token) => {
       const number = Number(token.number)
@@ -145,9 +139,9 @@ function createFootnotes(): Footnotes {
     tokenizer(text) {
       const [raw, label, body] = definition.exec(text) ?? []
       const number = label === undefined ? undefined : numbers.get(label.toLowerCase())
-      if (raw === undefined || label === undefined || body === undefined || number === undefined) return undefined
+      if (raw === undefined || body === undefined || number === undefined) return undefined
       const tokens = this.lexer.blockTokens(body.replace(/^(?: {4}|\t)/gm, ''), [])
-      return { type: 'footnote', raw, label, number, tokens } satisfies FootnoteToken
+      return { type: 'footnote', raw, number, tokens }
     },
     childTokens: ['tokens'],
     renderer(token) {
