@@ -3,7 +3,14 @@ import type { FindingContext, OptionsOf, SourceConfig } from '../providers/sourc
 import * as z from '../schema/builder.ts'
 import { count, duration, listen, mountShape, size, text } from '../schema/fields.ts'
 import { type Finding, refusal } from '../schema/refusals.ts'
-import { type Effect, type Context as EffectContext, effectsBy, httpUrl, type Rules } from '../schema/shapes.ts'
+import {
+  type Effect,
+  type Context as EffectContext,
+  effectsBy,
+  harmless,
+  httpUrl,
+  type Rules,
+} from '../schema/shapes.ts'
 import { auth } from './auth.ts'
 
 type ConfigModule<Name extends SourceName> = Awaited<ReturnType<(typeof sources)[Name]['config']>>
@@ -19,14 +26,7 @@ type AnySource = SourceConfig<z.Shape>
 
 /** Options of every mount: they have no effect beyond reading. */
 const commonRules = {
-  title: 'none',
-  description: 'none',
-  link: 'none',
-  access: 'none',
-  scopes: 'none',
-  cache: 'none',
-  poll: 'none',
-  limits: 'none',
+  ...harmless('title description link access scopes cache poll limits'),
 } as const satisfies Rules<z.output<z.Members<typeof mountShape>>>
 
 /** The schemas of the loaded sources, and their other declarations about mounts. */

@@ -39,6 +39,14 @@ type Rule<Value> = 'none' | ((value: Value, context: Context) => readonly Effect
 /** One rule for each key of an object. A key without one is a type error, and fails test/unit/config-effects.test.ts. */
 export type Rules<Values> = { readonly [Key in keyof Values]-?: Rule<NonNullable<Values[Key]>> }
 
+/** The names in a text, with a space between each two. */
+type Names<Text extends string> = Text extends `${infer Name} ${infer Rest}` ? Name | Names<Rest> : Text
+
+/** Returns the rules of options without an effect, by their names: a text with a space between each two. */
+export function harmless<const Text extends string>(names: Text): Readonly<Record<Names<Text>, 'none'>> {
+  return Object.fromEntries(names.split(' ').map((name) => [name, 'none'])) as Record<Names<Text>, 'none'>
+}
+
 /** Returns the effects of an object, key by key. A key without a rule counts as one that starts something: it fails closed. */
 export function effectsBy<Values extends object>(
   rules: Rules<Values>,
@@ -209,13 +217,7 @@ export const documentsShape = {
 
 /** No key for reading files as documents has an effect (`schema/effects.ts`). */
 export const documentEffects = {
-  language: 'none',
-  encodings: 'none',
-  frontMatter: 'none',
-  languages: 'none',
-  readings: 'none',
-  redact: 'none',
-  skills: 'none',
+  ...harmless('language encodings frontMatter languages readings redact skills'),
 } as const
 
 export const httpUrl = text.refine(isHttpUrl, {
@@ -273,10 +275,5 @@ export const originShape = {
 
 /** None of these keys has an effect (`schema/effects.ts`) besides that of the access itself. */
 export const originEffects = {
-  redirects: 'none',
-  allowAddresses: 'none',
-  insecure: 'none',
-  types: 'none',
-  maxBytes: 'none',
-  timeout: 'none',
+  ...harmless('redirects allowAddresses insecure types maxBytes timeout'),
 } as const

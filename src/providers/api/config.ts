@@ -3,7 +3,7 @@ import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { duration, secret, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { documentsShape, httpUrl, originEffects, originShape, secrets, service } from '../../schema/shapes.ts'
+import { documentsShape, harmless, httpUrl, originEffects, originShape, secrets, service } from '../../schema/shapes.ts'
 import { refuseInTheClear, resolveSecret, type SecretSource } from '../../schema/values.ts'
 import { kindOfKey } from '../../secrets/keys.ts'
 import { parsePointer } from '../settings/tree.ts'
@@ -127,12 +127,9 @@ export const source = defineSource({
     options: {
       ...originEffects,
       url: service,
-      routes: 'none',
       bearer: secrets,
       headers: secrets,
-      keep: 'none',
-      maxEntries: 'none',
-      redact: 'none',
+      ...harmless('routes keep maxEntries redact'),
     },
   },
 })

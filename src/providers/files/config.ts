@@ -1,7 +1,7 @@
 import * as z from '../../schema/builder.ts'
 import { glob, globs, interval, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { documentEffects, documentsShape, opens, path } from '../../schema/shapes.ts'
+import { documentEffects, documentsShape, harmless, opens, path } from '../../schema/shapes.ts'
 import { defineSource } from '../source.ts'
 
 const rule = z.strictObject({
@@ -80,15 +80,9 @@ export const filesShape = {
  */
 export const folderEffects = {
   root: path,
-  include: 'none',
-  exclude: 'none',
-  gitignore: 'none',
-  hidden: 'none',
-  symlinks: 'none',
   hardlinks: opens('files that have a second name elsewhere'),
   allowMounts: opens('other file systems that are mounted in the folder'),
-  watch: 'none',
-  reconcile: 'none',
+  ...harmless('include exclude gitignore hidden symlinks watch reconcile'),
 } as const
 
 export const source = defineSource({

@@ -2,7 +2,7 @@ import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { duration, interval, secret, size, text } from '../../schema/fields.ts'
 import { type Finding, refusal } from '../../schema/refusals.ts'
-import { documentEffects, documentsShape, path, secrets, service } from '../../schema/shapes.ts'
+import { documentEffects, documentsShape, harmless, path, secrets, service } from '../../schema/shapes.ts'
 import { namedSecret, requireSecret, resolveFolder } from '../../schema/values.ts'
 import { defineSource, type FindingContext, type OpenSource, type OptionsOf } from '../source.ts'
 
@@ -126,21 +126,11 @@ export const source = defineSource({
     always: ({ endpoint }) => service(endpoint ?? 'Google Drive'),
     options: {
       ...documentEffects,
-      folder: 'none',
-      drives: 'none',
-      shared: 'none',
-      shortcuts: 'none',
       clientId: secrets,
       clientSecret: secrets,
       tokenFile: path,
       key: secrets,
-      subject: 'none',
-      permissions: 'none',
-      interval: 'none',
-      maxFiles: 'none',
-      maxBytes: 'none',
-      timeout: 'none',
-      endpoint: 'none',
+      ...harmless('folder drives shared shortcuts subject permissions interval maxFiles maxBytes timeout endpoint'),
     },
   },
 })

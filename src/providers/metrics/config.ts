@@ -2,7 +2,7 @@ import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { duration, glob, interval, secret, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { allowAddresses, secrets, service } from '../../schema/shapes.ts'
+import { allowAddresses, harmless, secrets, service } from '../../schema/shapes.ts'
 import { refuseInTheClear, requireSecret } from '../../schema/values.ts'
 import { collectionName, defineSource, type OpenSource, type OptionsOf } from '../source.ts'
 import type { Credentials } from './request.ts'
@@ -106,19 +106,10 @@ export const source = defineSource({
   check: checkMetrics,
   effects: {
     options: {
-      source: 'none',
       url: service,
-      allowAddresses: 'none',
-      allow: 'none',
       bearer: secrets,
       basic: secrets,
-      insecure: 'none',
-      interval: 'none',
-      keep: 'none',
-      maxSeries: 'none',
-      maxPoints: 'none',
-      maxBytes: 'none',
-      timeout: 'none',
+      ...harmless('source allowAddresses allow insecure interval keep maxSeries maxPoints maxBytes timeout'),
     },
   },
 })

@@ -2,7 +2,7 @@ import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { duration, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { documentEffects, documentsShape } from '../../schema/shapes.ts'
+import { documentEffects, documentsShape, harmless } from '../../schema/shapes.ts'
 
 const [least, most] = [1000, 3_600_000]
 
@@ -35,14 +35,7 @@ export const objectsShape = {
 /** Effects of the options common to all mounts of object storage. */
 export const objectsEffects = {
   ...documentEffects,
-  bucket: 'none',
-  prefix: 'none',
-  maxBytes: 'none',
-  links: 'none',
-  timeout: 'none',
-  endpoint: 'none',
-  insecure: 'none',
-  anonymous: 'none',
+  ...harmless('bucket prefix maxBytes links timeout endpoint insecure anonymous'),
 } as const
 
 interface BucketOptions {

@@ -4,7 +4,7 @@ import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { count, duration, glob, interval, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { type Effect, type Context as EffectContext, path, secrets, service } from '../../schema/shapes.ts'
+import { type Effect, type Context as EffectContext, harmless, path, secrets, service } from '../../schema/shapes.ts'
 import { resolveFolder, resolveSecret, type SecretSource } from '../../schema/values.ts'
 import type { OptionsOf } from '../source.ts'
 
@@ -112,14 +112,7 @@ export const serverShape = {
 
 /** Effects of the options common to all mounts over a relational database. */
 export const databaseEffects = {
-  rows: 'none',
-  watch: 'none',
-  reconcile: 'none',
-  connections: 'none',
-  statementTimeout: 'none',
-  lockTimeout: 'none',
-  waitTimeout: 'none',
-  idleTimeout: 'none',
+  ...harmless('rows watch reconcile connections statementTimeout lockTimeout waitTimeout idleTimeout'),
 } as const
 
 /** Effects of a mount over a database server. */
@@ -129,11 +122,9 @@ export const serverEffects = {
   options: {
     ...databaseEffects,
     url: secrets,
-    schemas: 'none',
-    connectTimeout: 'none',
     tls: (tls: NonNullable<z.output<typeof serverShape.tls>>, context: EffectContext) =>
       typeof tls === 'object' && tls.ca !== undefined ? path(tls.ca, context) : [],
-    allowPrivileged: 'none',
+    ...harmless('schemas connectTimeout allowPrivileged'),
   },
 } as const
 

@@ -3,7 +3,7 @@ import { parseUri } from '../../core/uri.ts'
 import * as z from '../../schema/builder.ts'
 import { duration, interval, secret, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { path, program, secrets, service } from '../../schema/shapes.ts'
+import { harmless, path, program, secrets, service } from '../../schema/shapes.ts'
 import { refuseInTheClear, requireSecret, resolveFolder, type SecretSource } from '../../schema/values.ts'
 import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
 
@@ -125,23 +125,14 @@ export const source = defineSource({
   effects: {
     always: ({ command, args = [] }) => (command === undefined ? [] : program([command, ...args].join(' '))),
     options: {
-      command: 'none',
-      args: 'none',
       env: secrets,
       cwd: path,
       url: service,
       bearer: secrets,
       headers: secrets,
-      insecure: 'none',
-      refresh: 'none',
-      timeout: 'none',
-      maxResources: 'none',
-      maxBytes: 'none',
-      memory: 'none',
       // Its tools do whatever the server does.
       tools: (on) => (on ? [{ kind: 'admits', what: 'callers of the tools of the server, whatever those do' }] : []),
-      prompts: 'none',
-      redact: 'none',
+      ...harmless('command args insecure refresh timeout maxResources maxBytes memory prompts redact'),
     },
   },
 })

@@ -3,6 +3,7 @@ import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { count, duration, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
+import { harmless } from '../../schema/shapes.ts'
 import { collectionName, defineSource, type OpenSource } from '../source.ts'
 
 /** Upper bound of the maximum size of an analysis, in bytes. */
@@ -58,13 +59,7 @@ export const source = defineSource({
   shape: resultsShape,
   effects: {
     options: {
-      collection: 'none',
-      ttl: 'none',
-      keep: 'none',
-      maxBytes: 'none',
-      language: 'none',
-      write: 'none',
-      redact: 'none',
+      ...harmless('collection ttl keep maxBytes language write redact'),
     },
   },
 })

@@ -2,7 +2,7 @@ import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { secret, text } from '../../schema/fields.ts'
-import { secrets, service } from '../../schema/shapes.ts'
+import { harmless, secrets, service } from '../../schema/shapes.ts'
 import { namedSecret, type SecretSource } from '../../schema/values.ts'
 import { bucketOptions, objectsEffects, objectsShape } from '../objects/config.ts'
 import { defineSource, type OpenSource } from '../source.ts'
@@ -47,13 +47,10 @@ export const source = defineSource({
     always: ({ endpoint }) => service(endpoint ?? 'Amazon S3'),
     options: {
       ...objectsEffects,
-      region: 'none',
-      pathStyle: 'none',
       accessKeyId: secrets,
       secretAccessKey: secrets,
       sessionToken: secrets,
-      profile: 'none',
-      requesterPays: 'none',
+      ...harmless('region pathStyle profile requesterPays'),
     },
   },
 })

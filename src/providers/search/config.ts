@@ -1,7 +1,7 @@
 import * as z from '../../schema/builder.ts'
 import { duration, interval, secret, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { allowAddresses, path, secrets, service } from '../../schema/shapes.ts'
+import { allowAddresses, harmless, path, secrets, service } from '../../schema/shapes.ts'
 import { defineSource } from '../source.ts'
 
 /** Upper bound of the maximum size of an indexed text, in bytes. */
@@ -87,10 +87,7 @@ export const source = defineSource({
   shape: searchShape,
   effects: {
     options: {
-      over: 'none',
-      maxBytes: 'none',
-      maxRows: 'none',
-      refresh: 'none',
+      ...harmless('over maxBytes maxRows refresh'),
       embeddings: ({ openai, ollama, local }, context) => [
         ...(openai === undefined ? [] : [...service(openai.url), ...secrets(openai.key, context)]),
         ...(ollama === undefined ? [] : service(ollama.url)),

@@ -1,7 +1,7 @@
 import * as z from '../../schema/builder.ts'
 import { duration, glob, size } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { encodingShape } from '../../schema/shapes.ts'
+import { encodingShape, harmless } from '../../schema/shapes.ts'
 import { filesShape, folderEffects } from '../files/config.ts'
 import { defineSource } from '../source.ts'
 import { formats } from './formats.ts'
@@ -61,16 +61,7 @@ export const source = defineSource({
   effects: {
     options: {
       ...folderEffects,
-      dotenv: 'none',
-      formats: 'none',
-      show: 'none',
-      allow: 'none',
-      maxBytes: 'none',
-      maxDepth: 'none',
-      maxNodes: 'none',
-      timeout: 'none',
-      language: 'none',
-      encodings: 'none',
+      ...harmless('dotenv formats show allow maxBytes maxDepth maxNodes timeout language encodings'),
     },
   },
 })

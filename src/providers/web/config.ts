@@ -5,7 +5,15 @@ import { parseAddress } from '../../core/uri.ts'
 import * as z from '../../schema/builder.ts'
 import { globs, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { documentEffects, documentsShape, httpUrl, originEffects, originShape, service } from '../../schema/shapes.ts'
+import {
+  documentEffects,
+  documentsShape,
+  harmless,
+  httpUrl,
+  originEffects,
+  originShape,
+  service,
+} from '../../schema/shapes.ts'
 import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
 
 const path = z.string().regex(/^(?!\/)(?!.*\/$)[^?#]*$/, {
@@ -85,11 +93,7 @@ export const source = defineSource({
     options: {
       ...documentEffects,
       ...originEffects,
-      url: 'none',
-      pages: 'none',
-      llms: 'none',
-      match: 'none',
-      fetch: 'none',
+      ...harmless('url pages llms match fetch'),
     },
   },
   findings: (written, { address }) => {
