@@ -1,6 +1,6 @@
-import { isResourceError } from '../../core/errors.ts'
 import { sleep } from '../../core/kit/abort.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
+import { createLooking, type Looking } from '../../wrap/polled.ts'
 import { behind, enumDocument, relationDocument, routineDocument, versionOf } from './documents.ts'
 import type { Listed, ObjectName, Source, SourceContext } from './model.ts'
 import { depthOf, keyOf } from './names.ts'
@@ -29,9 +29,9 @@ interface Sight {
  * the fingerprint has changed. A hint only causes a poll; its content is not trusted.
  */
 export function createWatch({ source, interval, hasRows }: WatchOptions) {
-  let away = false
+  let looking: Looking | undefined
 
-  const lookAt = async (before: Sight | undefined, signal: AbortSignal): Promise<Sight> => {
+  const lookAt = async (signal: AbortSignal, before: Sight | undefined): Promise<Sight> => {
     const context = { signal }
     // Read the fingerprint first: changes during the comparison are then seen at the next poll.
     const fingerprint = await source.fingerprint(context)
@@ -52,38 +52,22 @@ export function createWatch({ source, interval, hasRows }: WatchOptions) {
     }
   }
 
-  const follow = async function* (armed: Hints, first: Sight, signal: AbortSignal): AsyncGenerator<Change> {
-    let known = first
-    let wait = interval
-    for (;;) {
-      // Spreads the polls of replicas that started at the same time.
-      await armed.wait(wait * (0.8 + Math.random() * 0.4))
-      if (signal.aborted) return
-      try {
-        await armed.renew()
-        const now = await lookAt(known, signal)
-        yield* changesOf(known, now)
-        known = now
-        wait = interval
-        away = false
-      } catch (error) {
-        if (signal.aborted) return
-        if (!isResourceError(error)) throw error
-        away = true
-        wait = Math.min(interval, retry)
-      }
-    }
-  }
-
   return {
-    watch: async (signal: AbortSignal): Promise<AsyncIterable<Change>> => {
-      const armed = createHints(source, signal)
-      await armed.renew()
-      const first = await lookAt(undefined, signal)
-      away = false
-      return follow(armed, first, signal)
+    watch: (signal: AbortSignal): Promise<AsyncIterable<Change>> => {
+      const hints = createHints(source, signal)
+      looking = createLooking({
+        interval,
+        longest: Math.min(interval, retry),
+        wait: hints.wait,
+        look: async (signal, before) => {
+          await hints.renew()
+          return lookAt(signal, before)
+        },
+        changesOf,
+      })
+      return looking.watch(signal)
     },
-    degraded: (): Degradation | undefined => (away ? 'unavailable' : undefined),
+    degraded: (): Degradation | undefined => (looking?.away ? 'unavailable' : undefined),
   }
 }
 
