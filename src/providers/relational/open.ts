@@ -79,40 +79,24 @@ export interface TlsOptions {
 }
 
 /** Options with their defaults. */
-interface DatabaseSettings {
-  readonly statementTimeoutMs: number
-  readonly lockTimeoutMs: number
-  readonly waitTimeoutMs: number
-  readonly idleTimeoutMs: number
-  readonly log: Log
-}
+type DatabaseSettings = Required<Omit<DatabaseOptions, 'watch' | 'reconcile'>>
 
 export function completeDatabaseOptions(options: DatabaseOptions): DatabaseSettings {
-  return {
-    statementTimeoutMs: options.statementTimeoutMs ?? 10_000,
-    lockTimeoutMs: options.lockTimeoutMs ?? 2000,
-    waitTimeoutMs: options.waitTimeoutMs ?? 5000,
-    idleTimeoutMs: options.idleTimeoutMs ?? 60_000,
-    log: options.log ?? (() => {}),
-  }
+  const { statementTimeoutMs = 10_000, lockTimeoutMs = 2000, waitTimeoutMs = 5000 } = options
+  const { idleTimeoutMs = 60_000, log = () => {} } = options
+  return { statementTimeoutMs, lockTimeoutMs, waitTimeoutMs, idleTimeoutMs, log }
 }
 
 /** Options with their defaults. */
-export interface ServerSettings extends DatabaseSettings {
+export interface ServerSettings
+  extends DatabaseSettings,
+    Required<Pick<ServerOptions, 'connections' | 'connectTimeoutMs' | 'allowPrivileged'>> {
   readonly schemas: readonly string[] | undefined
-  readonly connections: number
-  readonly connectTimeoutMs: number
-  readonly allowPrivileged: boolean
 }
 
 export function completeServerOptions(options: ServerOptions): ServerSettings {
-  return {
-    ...completeDatabaseOptions(options),
-    schemas: options.schemas,
-    connections: options.connections ?? 4,
-    connectTimeoutMs: options.connectTimeoutMs ?? 5000,
-    allowPrivileged: options.allowPrivileged ?? false,
-  }
+  const { schemas, connections = 4, connectTimeoutMs = 5000, allowPrivileged = false } = options
+  return { ...completeDatabaseOptions(options), schemas, connections, connectTimeoutMs, allowPrivileged }
 }
 
 interface PoolOptions<C> {

@@ -1,7 +1,7 @@
 import { sleep } from '../../core/kit/abort.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
 import { createLooking, type Looking } from '../../wrap/polled.ts'
-import { behind, enumDocument, relationDocument, routineDocument, versionOf } from './documents.ts'
+import { enumDocument, pagesFrom, relationDocument, routineDocument, versionOf } from './documents.ts'
 import type { Listed, ObjectName, Source, SourceContext } from './model.ts'
 import { depthOf, keyOf } from './names.ts'
 
@@ -135,14 +135,8 @@ const [pageLength, chunk] = [2000, 200]
 /** Takes a snapshot of everything; `undefined` if there are too many objects. */
 async function takeSnapshot(source: Source, context: SourceContext): Promise<Snapshot | undefined> {
   const items: Listed[] = []
-  for (let from = ''; ; ) {
-    const page = await source.page({ from, prefix: '', limit: pageLength }, context)
-    items.push(...page)
-    if (items.length > maxObjects) return undefined
-    const last = page.at(-1)
-    if (last === undefined || page.length < pageLength) break
-    from = behind(last.key)
-  }
+  for await (const page of pagesFrom(source, { from: '', prefix: '', limit: pageLength }, context))
+    if (items.push(...page) > maxObjects) return undefined
   const versions = new Map<string, string>()
   const look = async <T extends ObjectName>(
     leaf: string,
