@@ -1,7 +1,7 @@
 import { type SourceName, sourceNamed, sources } from '../providers/index.ts'
 import type { FindingContext, OptionsOf, SourceConfig } from '../providers/source.ts'
 import * as z from '../schema/builder.ts'
-import { count, duration, listen, mountShape, size, text } from '../schema/fields.ts'
+import { count, duration, durationFrom, listen, mountShape, size, text } from '../schema/fields.ts'
 import { type Finding, refusal } from '../schema/refusals.ts'
 import {
   type Effect,
@@ -98,9 +98,7 @@ function providerOf(mount: unknown): unknown {
 }
 
 /** A duration of at least one second. */
-const seconds = duration.refine((ms) => ms >= 1000, {
-  error: refusal('This is less than a second.', 'It must be at least "1s".'),
-})
+const seconds = durationFrom('1s')
 
 /** The settings for HTTP: address, authentication and limits. */
 export const http = z.strictObject({

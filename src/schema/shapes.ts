@@ -6,7 +6,7 @@ import { isPath } from '../core/path.ts'
 import { labelOf } from '../text/encoding/decode.ts'
 import { languageOf } from '../text/encoding/detect.ts'
 import * as z from './builder.ts'
-import { duration, globs, size, text } from './fields.ts'
+import { duration, durationFrom, globs, size, sizeUpTo, text } from './fields.ts'
 import { refusal } from './refusals.ts'
 import { resolveFolder, secretSourcesIn } from './values.ts'
 
@@ -211,7 +211,7 @@ export const documentsShape = {
   redact: z
     .enum(['mask', 'withhold', 'off'])
     .optionalKey(
-      'Looks for secrets in contents: "mask" replaces each by [redacted], "withhold" refuses to show a file that contains one. By default "off".',
+      'Looks for secrets in contents: "mask" replaces each by [redacted], "withhold" refuses to show a content that contains one. By default "off".',
     ),
 }
 
@@ -261,16 +261,12 @@ export const originShape = {
     )
     .min(1)
     .exactOptional(),
-  maxBytes: size
-    .refine((bytes) => bytes >= 1 && bytes <= 64 * 2 ** 20, {
-      error: refusal('This is more than can be read at once, or nothing.', 'It must be at most "64MiB".'),
-    })
-    .optionalKey('Maximum size of an answer, decompressed. By default "8MiB", at most "64MiB".'),
-  timeout: duration
-    .refine((ms) => ms >= 100 && ms <= 600_000, {
-      error: refusal('This is too short or too long.', 'It must be from "100ms" to "10m".'),
-    })
-    .optionalKey('Time-out of one answer, with all redirects and the whole body. By default "20s".'),
+  maxBytes: sizeUpTo('64MiB').optionalKey(
+    'Maximum size of an answer, decompressed. By default "8MiB", at most "64MiB".',
+  ),
+  timeout: durationFrom('100ms', '10m').optionalKey(
+    'Time-out of one answer, with all redirects and the whole body. By default "20s".',
+  ),
 }
 
 /** None of these keys has an effect (`schema/effects.ts`) besides that of the access itself. */

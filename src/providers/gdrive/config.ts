@@ -1,6 +1,6 @@
 import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
-import { duration, interval, secret, size, text } from '../../schema/fields.ts'
+import { durationFrom, interval, secret, sizeUpTo, text } from '../../schema/fields.ts'
 import { type Finding, refusal } from '../../schema/refusals.ts'
 import { documentEffects, documentsShape, harmless, path, secrets, service } from '../../schema/shapes.ts'
 import { namedSecret, requireSecret, resolveFolder } from '../../schema/values.ts'
@@ -48,14 +48,8 @@ const gdriveShape = {
     'Interval at which Drive is polled for changes, and maximum age of a listing. By default "15s".',
   ),
   maxFiles: z.int().min(1).max(2_000_000).optionalKey('Maximum number of files and folders. By default 200000.'),
-  maxBytes: size
-    .refine((bytes) => bytes >= 1 && bytes <= 256 * 2 ** 20, {
-      error: refusal('This is more than can be read at once, or nothing.', 'It must be at most "256MiB".'),
-    })
-    .optionalKey('Maximum size of a file, or of a part, in one answer. By default "16MiB".'),
-  timeout: duration
-    .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
-    .optionalKey('Time-out of one answer of Google, with all retries. By default "30s".'),
+  maxBytes: sizeUpTo('256MiB').optionalKey('Maximum size of a file, or of a part, in one answer. By default "16MiB".'),
+  timeout: durationFrom('100ms').optionalKey('Time-out of one answer of Google, with all retries. By default "30s".'),
   endpoint: text.optionalKey(
     'A server on this machine that replaces Google, for tests: "http://127.0.0.1:4443". By default Google.',
   ),

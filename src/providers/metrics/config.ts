@@ -1,6 +1,6 @@
 import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
-import { duration, glob, interval, secret, size, text } from '../../schema/fields.ts'
+import { duration, durationFrom, glob, interval, secret, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
 import { allowAddresses, harmless, secrets, service } from '../../schema/shapes.ts'
 import { refuseInTheClear, requireSecret } from '../../schema/values.ts'
@@ -59,11 +59,7 @@ const metricsShape = {
   interval: interval.optionalKey(
     'Scrape interval of the source: the finest step of queries, and the interval at which changes are polled. With "self": the interval of measurements. By default "15s".',
   ),
-  keep: duration
-    .refine((ms) => ms >= 60_000 && ms <= 366 * 86_400_000, {
-      error: refusal('This is too short or too long.', 'It must be from "1m" to "366d".'),
-    })
-    .optionalKey('How long the store keeps the measurements of "self". By default "1d".'),
+  keep: durationFrom('1m', '366d').optionalKey('How long the store keeps the measurements of "self". By default "1d".'),
   maxSeries: z.int().min(1).max(10_000).optionalKey('Maximum number of series in one answer. By default 100.'),
   maxPoints: z
     .int()

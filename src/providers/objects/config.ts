@@ -1,10 +1,7 @@
 import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
-import { duration, size, text } from '../../schema/fields.ts'
-import { refusal } from '../../schema/refusals.ts'
+import { durationFrom, sizeUpTo, text } from '../../schema/fields.ts'
 import { documentEffects, documentsShape, harmless } from '../../schema/shapes.ts'
-
-const [least, most] = [1000, 3_600_000]
 
 /** Keys common to all mounts of object storage. */
 export const objectsShape = {
@@ -12,23 +9,15 @@ export const objectsShape = {
   prefix: text.optionalKey(
     'Serves only keys below this prefix, such as "tenant1/"; paths do not contain it. A slash at the end makes no difference. By default all keys.',
   ),
-  maxBytes: size
-    .refine((bytes) => bytes >= 1 && bytes <= 256 * 2 ** 20, {
-      error: refusal('This is more than can be read at once, or nothing.', 'It must be at most "256MiB".'),
-    })
-    .optionalKey(
-      'Maximum size of an object, or of a part, in one answer. A larger object can be read in parts. By default "16MiB", at most "256MiB".',
-    ),
-  links: duration
-    .refine((ms) => ms >= least && ms <= most, {
-      error: refusal('This is too short or too long.', 'It must be from "1s" to "1h".'),
-    })
-    .optionalKey(
-      'Lifetime of links to objects that are too large for one answer. Everyone who has such a link can fetch the object without authentication. By default there are no links.',
-    ),
-  timeout: duration
-    .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
-    .optionalKey('Time-out of one answer of the store, with all retries. By default "30s".'),
+  maxBytes: sizeUpTo('256MiB').optionalKey(
+    'Maximum size of an object, or of a part, in one answer. A larger object can be read in parts. By default "16MiB", at most "256MiB".',
+  ),
+  links: durationFrom('1s', '1h').optionalKey(
+    'Lifetime of links to objects that are too large for one answer. Everyone who has such a link can fetch the object without authentication. By default there are no links.',
+  ),
+  timeout: durationFrom('100ms').optionalKey(
+    'Time-out of one answer of the store, with all retries. By default "30s".',
+  ),
   ...documentsShape,
 }
 

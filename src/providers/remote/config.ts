@@ -1,9 +1,9 @@
 import { defined } from '../../core/kit/object.ts'
 import { parseUri } from '../../core/uri.ts'
 import * as z from '../../schema/builder.ts'
-import { duration, interval, secret, size, text } from '../../schema/fields.ts'
+import { durationFrom, interval, secret, size, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { harmless, path, program, secrets, service } from '../../schema/shapes.ts'
+import { documentsShape, harmless, path, program, secrets, service } from '../../schema/shapes.ts'
 import { refuseInTheClear, requireSecret, resolveFolder, type SecretSource } from '../../schema/values.ts'
 import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
 
@@ -59,9 +59,7 @@ const remoteShape = {
   refresh: interval.optionalKey(
     'How long a listing is cached if the server does not report changes. By default "30s".',
   ),
-  timeout: duration
-    .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
-    .optionalKey('Time-out of one answer of the server. By default "30s".'),
+  timeout: durationFrom('100ms').optionalKey('Time-out of one answer of the server. By default "30s".'),
   maxResources: z
     .int()
     .min(1)
@@ -79,11 +77,7 @@ const remoteShape = {
   tools: z
     .boolean()
     .optionalKey('Also offers the tools of the server, to callers who may see the mount. By default false.'),
-  redact: z
-    .enum(['mask', 'withhold', 'off'])
-    .optionalKey(
-      'Looks for secrets in contents: "mask" replaces each by [redacted], "withhold" refuses to show a resource that contains one. By default "off".',
-    ),
+  redact: documentsShape.redact,
 }
 
 interface Given {
