@@ -5,7 +5,7 @@ import { isPath } from '../../src/core/path.ts'
 import { diagramOf } from '../../src/providers/relational/documents.ts'
 import { type ObjectName, type Relation, roundEstimate } from '../../src/providers/relational/model.ts'
 import {
-  createBatcher,
+  batched,
   nameOf,
   placeOf,
   rowKeyOf,
@@ -123,30 +123,30 @@ describe('a batcher', () => {
 
   test('joins what is asked for at the same time, and while queries are under way', async () => {
     const batches: string[][] = []
-    const batcher = createBatcher(async (names) => {
+    const ask = batched(async (names) => {
       batches.push(names.map((one) => one.name))
       await sleep(20)
       return names.filter((one) => one.name !== 'none')
     })
-    const ask = (one: string) => batcher.ask(named(one), new AbortController().signal)
-    const first = ['a', 'b', 'a', 'none'].map(ask)
+    const askFor = (one: string) => ask(named(one), new AbortController().signal)
+    const first = ['a', 'b', 'a', 'none'].map(askFor)
     expect(await Promise.all(first)).toEqual([named('a'), named('b'), named('a'), undefined])
     expect(batches).toEqual([['a', 'b', 'none']])
-    const many = Array.from({ length: 1000 }, (_, i) => ask(`${i}`))
+    const many = Array.from({ length: 1000 }, (_, i) => askFor(`${i}`))
     await Promise.all(many)
     expect(batches).toHaveLength(6)
   })
 
   test('ends a query that nobody waits for, and fails all who wait for one that fails', async () => {
     const seen: AbortSignal[] = []
-    const batcher = createBatcher<ObjectName>(async (names, signal) => {
+    const ask = batched<ObjectName>(async (names, signal) => {
       seen.push(signal)
       if (names[0]?.name === 'bad') throw new Error('bad')
       await new Promise((resolve) => signal.addEventListener('abort', resolve))
       return []
     })
     const [one, other] = [new AbortController(), new AbortController()]
-    const asked = [one, other].map(({ signal }, i) => batcher.ask(named(`${i}`), signal))
+    const asked = [one, other].map(({ signal }, i) => ask(named(`${i}`), signal))
     await vi.waitFor(() => expect(seen).toHaveLength(1))
     one.abort(new Error('gone'))
     await expect(asked[0]).rejects.toThrow('gone')
@@ -155,7 +155,7 @@ describe('a batcher', () => {
     await expect(asked[1]).rejects.toThrow('gone too')
     expect(seen[0]?.aborted).toBe(true)
     const { signal } = new AbortController()
-    const outcomes = await Promise.allSettled([batcher.ask(named('bad'), signal), batcher.ask(named('worse'), signal)])
+    const outcomes = await Promise.allSettled([ask(named('bad'), signal), ask(named('worse'), signal)])
     expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   })
 })

@@ -51,7 +51,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
   const sheets = createSheets()
   /** The files being read, with their latest descriptions. */
   const described = createRecent<DriveFile>(1000)
-  const stored = createReader({ store: storeOf(client, described), maxBytes, linkSeconds: undefined })
+  const readObject = createReader({ store: storeOf(client, described), maxBytes, linkSeconds: undefined })
 
   const exported = async ({ id, version }: DriveFile, mimeType: string, signal: AbortSignal): Promise<Buffer> => {
     const key = [id, version, mimeType].join(' ')
@@ -99,7 +99,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
 
   const readStored = async ({ file, raw }: Described, range: ByteRange | undefined, context: Asking) => {
     described.set(file.id, file)
-    const content = await stored.read(file.id, file.name, range, context)
+    const content = await readObject(file.id, file.name, range, context)
     const said = storedTypeOf(file)
     // Drive's type is used, unless it is a text type and the bytes are binary.
     const isBelieved = said !== 'application/octet-stream' && ('text' in content || !said.startsWith('text/'))

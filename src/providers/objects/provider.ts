@@ -33,7 +33,7 @@ export function createObjects(store: ObjectStore, options: ObjectsOptions): Prov
   const odd = createOddKeys(prefix, log)
   const asked = timed(store, timeoutMs)
   const lister = createLister({ store: asked, prefix, odd, remainders: createRemainders() })
-  const reader = createReader({ store: asked, maxBytes, linkSeconds })
+  const readObject = createReader({ store: asked, maxBytes, linkSeconds })
   const closing = new AbortController()
 
   const signalOf = ({ signal }: Context): AbortSignal => {
@@ -70,7 +70,7 @@ export function createObjects(store: ObjectStore, options: ObjectsOptions): Prov
     },
     read: async ({ path, range }, context) => {
       const signal = signalOf(context)
-      return [await reader.read(keyOf(path), path, range, { ...context, signal })]
+      return [await readObject(keyOf(path), path, range, { ...context, signal })]
     },
     templates: async (context) => {
       signalOf(context)

@@ -45,7 +45,10 @@ interface Beginning {
   readonly head: Buffer
 }
 
-/** Creates the reader of objects: each answer is from one version, the whole object as it is stored, or the requested range. */
+/**
+ * Creates the reader of objects: each answer is from one version, the whole object as it is stored, or the requested range. It throws the
+ * errors of the store, `too-large` above the limit, and `invalid` for a range beyond the end.
+ */
 export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
   const beginnings = createRecent<Beginning>(10_000)
 
@@ -148,11 +151,8 @@ export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
     }
   }
 
-  return {
-    /** @throws ResourceError of the store, `too-large` above the limit, `invalid` for a range beyond the end. */
-    read: (key: string, path: string, range: ByteRange | undefined, context: Wanted): Promise<Content> =>
-      repeatRead(() => readOnce(key, path, range, context), context.signal),
-  }
+  return (key: string, path: string, range: ByteRange | undefined, context: Wanted): Promise<Content> =>
+    repeatRead(() => readOnce(key, path, range, context), context.signal)
 }
 
 /** Repeats a read until its answers are whole and of one version of the object. */

@@ -128,15 +128,12 @@ export interface Pool<C> {
   close(): void
 }
 
-interface Waiting {
-  readonly enter: () => void
-}
-
 /** A bounded pool of connections with a time-out for waiting callers. */
 export function createPool<C>(options: PoolOptions<C>): Pool<C> {
   const { open, close, isUsable, reset, size, patience, idle } = options
   const free = new Map<C, NodeJS.Timeout>()
-  const queue = new Set<Waiting>()
+  /** What lets each waiting caller in. */
+  const queue = new Set<() => void>()
   const closing = new AbortController()
   let taken = 0
 
@@ -150,15 +147,15 @@ export function createPool<C>(options: PoolOptions<C>): Pool<C> {
     return new Promise((resolve, reject) => {
       const settle = (then: () => void) => {
         clearTimeout(timer)
-        queue.delete(waiting)
+        queue.delete(admit)
         signal.removeEventListener('abort', onAbort)
         then()
       }
-      const waiting: Waiting = { enter: () => settle(resolve) }
+      const admit = () => settle(resolve)
       const onAbort = () => settle(() => reject(signal.reason))
       const busy = () => new ResourceError('unavailable', `All ${size} connections to the database are in use.`)
       const timer = setTimeout(() => settle(() => reject(busy())), patience)
-      queue.add(waiting)
+      queue.add(admit)
       signal.addEventListener('abort', onAbort)
     })
   }
@@ -167,7 +164,7 @@ export function createPool<C>(options: PoolOptions<C>): Pool<C> {
     const [next] = queue
     // Hand the slot directly to the next waiter, so that a new caller cannot take it.
     if (next === undefined) taken--
-    else next.enter()
+    else next()
   }
 
   const takeFree = (): C | undefined => {
