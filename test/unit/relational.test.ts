@@ -161,24 +161,23 @@ describe('a batcher', () => {
 })
 
 describe('a pool', () => {
-  interface Connection {
-    readonly id: number
-    open: boolean
+  class Connection {
+    open = true
+    isUsable() {
+      return this.open
+    }
+    close() {
+      this.open = false
+    }
   }
-  const make = (options: { readonly size?: number; readonly patience?: number; readonly idle?: number } = {}) => {
+  const make = (options: { connections?: number; waitTimeoutMs?: number; idleTimeoutMs?: number } = {}) => {
     const all: Connection[] = []
-    const pool = createPool<Connection>({
-      open: async () => {
-        const connection = { id: all.length, open: true }
-        all.push(connection)
-        return connection
-      },
-      close: (connection) => {
-        connection.open = false
-      },
-      isUsable: ({ open }) => open,
-      ...{ size: 2, patience: 10_000, idle: 10_000, ...options },
-    })
+    const open = async () => {
+      const connection = new Connection()
+      all.push(connection)
+      return connection
+    }
+    const pool = createPool(open, { connections: 2, waitTimeoutMs: 10_000, idleTimeoutMs: 10_000, ...options })
     return { pool, all }
   }
   test('has so many connections and no more, and uses them again', async () => {
@@ -202,7 +201,7 @@ describe('a pool', () => {
   })
 
   test('lets whoever waits go when the signal ends, or after a while', async () => {
-    const { pool, all } = make({ size: 1, patience: 50 })
+    const { pool, all } = make({ connections: 1, waitTimeoutMs: 50 })
     let release = () => {}
     const held = pool.use(new AbortController().signal, () => new Promise<void>((resolve) => (release = resolve)))
     const gone = new AbortController()
@@ -218,7 +217,7 @@ describe('a pool', () => {
   })
 
   test('ends a connection whose work was given up, and one that is not used', async () => {
-    const { pool, all } = make({ idle: 20 })
+    const { pool, all } = make({ idleTimeoutMs: 20 })
     const gone = new AbortController()
     const work = pool.use(gone.signal, (connection) => vi.waitFor(() => expect(connection.open).toBe(false)))
     await vi.waitFor(() => expect(all).toHaveLength(1))
