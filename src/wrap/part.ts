@@ -183,10 +183,16 @@ export async function* chunksOf(
   }
 }
 
-async function readOne(provider: Provider, request: ReadRequest, context: Context): Promise<Content> {
+/** Reads a resource of one content. `several` returns the error for one with several contents. */
+export async function readOne(
+  provider: Provider,
+  request: ReadRequest,
+  context: Context,
+  several = () => badRange('This resource has several contents: ask for it without ?lines and ?bytes.'),
+): Promise<Content> {
   const [content, other] = await provider.read(request, context)
   if (content === undefined) throw new ResourceError('internal', 'a provider answered a read with nothing')
-  if (other !== undefined) throw badRange('This resource has several contents: ask for it without ?lines and ?bytes.')
+  if (other !== undefined) throw several()
   return content
 }
 
@@ -282,11 +288,25 @@ export async function readWhole(
     }
     return { bytes: pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces), facts }
   }
-  for (let attempt = 0; attempt < 4; attempt++) {
+  return inOneVersion(once)
+}
+
+const attempts = 6
+
+/**
+ * Repeats a read until its answers are of one version.
+ *
+ * @throws ResourceError `unavailable` if the resource changes all the time.
+ */
+export async function inOneVersion<T>(
+  read: () => Promise<T>,
+  isChange: (error: unknown) => boolean = (error) => error instanceof ChangedError,
+): Promise<T> {
+  for (let attempt = 0; attempt < attempts; attempt++) {
     try {
-      return await once()
+      return await read()
     } catch (error) {
-      if (!(error instanceof ChangedError)) throw error
+      if (!isChange(error)) throw error
     }
   }
   throw new ResourceError('unavailable', 'A resource changes faster than it can be read as one version.')

@@ -1,4 +1,3 @@
-import { ResourceError } from '../core/errors.ts'
 import { promising, soonOf } from '../core/kit/chain.ts'
 import { defined, requireProvider } from '../core/kit/object.ts'
 import { isContinuation } from '../core/kit/utf8.ts'
@@ -6,9 +5,9 @@ import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } 
 import { createLineReader } from './lines.ts'
 import {
   badRange,
-  ChangedError,
   chunksOf,
   formatPart,
+  inOneVersion,
   isTextPart,
   type PartFacts,
   type PartQuery,
@@ -46,22 +45,13 @@ export function sliced(provider: Provider, options: SlicedOptions = {}): Provide
   const limit = options.maxBytes ?? 1024 * 1024
   const readLines = createLineReader(provider, limit)
 
-  const readPart = async (part: PartQuery, request: ReadRequest, context: Context): Promise<Content> => {
-    for (let attempt = 0; attempt < 4; attempt++) {
-      try {
-        if (part.unit === 'lines') return await readLines(part, request, context)
-        return await readBytes(provider, part, request, limit, context)
-      } catch (error) {
-        if (!(error instanceof ChangedError)) throw error
-      }
-    }
-    throw new ResourceError('unavailable', 'A resource changes faster than a part of it can be read as one version.')
-  }
-
   const readAsked = async (request: ReadRequest, context: Context): Promise<readonly Content[]> => {
     const { part, others } = partIn(request.params)
     if (part === undefined) return provider.read(request, context)
-    return [await readPart(part, { path: request.path, params: others }, context)]
+    const whole = { path: request.path, params: others }
+    const readPart = () =>
+      part.unit === 'lines' ? readLines(part, whole, context) : readBytes(provider, part, whole, limit, context)
+    return [await inOneVersion(readPart)]
   }
 
   return {
