@@ -1,3 +1,4 @@
+import { memberOf } from '../core/kit/object.ts'
 import { type SourceName, sourceNamed, sources } from '../providers/index.ts'
 import type { FindingContext, OptionsOf, SourceConfig } from '../providers/source.ts'
 import * as z from '../schema/builder.ts'
@@ -41,9 +42,12 @@ export interface MountSchemas {
   findingsOf(written: unknown, context: FindingContext): Promise<readonly Finding[]>
 }
 
+/** The name of the source of a mount, before validation. */
+const providerOf = (mount: unknown) => memberOf(mount, 'provider')
+
 /** Loads the schemas of all sources, or only of the sources that some mounts name. A start loads only the schemas that it needs. */
 export async function loadMountSchemas(mounts?: Iterable<unknown>): Promise<MountSchemas> {
-  const wanted = mounts === undefined ? undefined : new Set([...mounts].map(providerOf))
+  const wanted = mounts === undefined ? undefined : new Set(Array.from(mounts, providerOf))
   const names = (Object.keys(sources) as SourceName[]).filter((name) => wanted?.has(name) ?? true)
   const loaded = await Promise.all(names.map(async (name) => [name, await loadSource(name)] as const))
   const schemas = new Map(loaded.map(([name, source]) => [name, schemaOf(name, source)]))
@@ -89,12 +93,6 @@ function schemaOf(name: SourceName, { about, shape, check }: AnySource): z.Schem
   const schema = check === undefined ? members : members.superRefine(check)
   made.set(name, schema as unknown as z.Schema<MountConfig>)
   return schema as unknown as z.Schema<MountConfig>
-}
-
-function providerOf(mount: unknown): unknown {
-  return typeof mount === 'object' && mount !== null && Object.hasOwn(mount, 'provider')
-    ? (mount as { readonly provider: unknown }).provider
-    : undefined
 }
 
 /** A duration of at least one second. */
