@@ -133,26 +133,20 @@ interface Checkpoint {
   readonly clean: number
 }
 
-/** Caches the positions of parts, so that a late part is not searched from the beginning each time. */
-interface Checkpoints {
-  /** The last cached part at or before a position in the clean text, for one version of the source. */
-  before(key: string, place: number): Checkpoint & { readonly version?: string }
-  add(key: string, version: string | undefined, checkpoint: Checkpoint): void
-  forget(key: string): void
-}
-
 const maxResources = 100
 const maxPoints = 4096
 
-function createCheckpoints(): Checkpoints {
+/** Caches the positions of parts, so that a late part is not searched from the beginning each time. */
+function createCheckpoints() {
   const resources = createRecent<{ readonly version: string; readonly points: Checkpoint[] }>(maxResources)
   return {
-    before: (key, place) => {
+    /** The last cached part at or before a position in the clean text, for one version of the source. */
+    before: (key: string, place: number): Checkpoint & { readonly version?: string } => {
       const known = resources.get(key)
       const point = known?.points.findLast(({ clean }) => clean <= place)
       return known === undefined || point === undefined ? { source: 0, clean: 0 } : { ...point, version: known.version }
     },
-    add: (key, version, checkpoint) => {
+    add: (key: string, version: string | undefined, checkpoint: Checkpoint): void => {
       // Without a version, offsets cannot be cached.
       if (version === undefined) return
       const known = resources.get(key)
