@@ -1,7 +1,7 @@
 import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { durationFrom, interval, secret, sizeUpTo, text } from '../../schema/fields.ts'
-import { type Finding, refusal } from '../../schema/refusals.ts'
+import { type Finding, refusal, refuserIn } from '../../schema/refusals.ts'
 import { documentEffects, documentsShape, harmless, path, secrets, service } from '../../schema/shapes.ts'
 import { namedSecret, requireSecret, resolveFolder } from '../../schema/values.ts'
 import { defineSource, type FindingContext, type OpenSource, type OptionsOf } from '../source.ts'
@@ -56,22 +56,9 @@ const gdriveShape = {
   ...documentsShape,
 }
 
-type Given = {
-  readonly [key in
-    | 'folder'
-    | 'drives'
-    | 'shared'
-    | 'clientId'
-    | 'clientSecret'
-    | 'tokenFile'
-    | 'key'
-    | 'subject']?: unknown
-}
-
 /** Checks that a mount selects files in one way, and credentials in one way. */
-function checkGdrive(given: Given, context: z.RefinementCtx): void {
-  const refuse = (path: string, message: string, fix: string) =>
-    context.addIssue({ code: 'custom', path: [path], message: refusal(message, fix) })
+function checkGdrive(given: OptionsOf<typeof gdriveShape>, context: z.RefinementCtx): void {
+  const refuse = refuserIn(context)
   const places = (['folder', 'drives', 'shared'] as const).filter(
     (key) => given[key] !== undefined && given[key] !== false,
   )

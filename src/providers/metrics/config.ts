@@ -1,7 +1,7 @@
 import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { duration, durationFrom, glob, interval, secret, size, text } from '../../schema/fields.ts'
-import { refusal } from '../../schema/refusals.ts'
+import { refusal, refuserIn } from '../../schema/refusals.ts'
 import { allowAddresses, harmless, secrets, service } from '../../schema/shapes.ts'
 import { refuseInTheClear, requireSecret } from '../../schema/values.ts'
 import { collectionName, defineSource, type OpenSource, type OptionsOf } from '../source.ts'
@@ -70,20 +70,9 @@ const metricsShape = {
   timeout: duration.optionalKey('How long one answer may take. By default "20s".'),
 }
 
-interface Given {
-  readonly source?: 'prometheus' | 'self'
-  readonly url?: string
-  readonly allow?: readonly string[]
-  readonly bearer?: unknown
-  readonly basic?: unknown
-  readonly allowAddresses?: unknown
-  readonly keep?: number
-}
-
 /** Checks that a mount has the options that its source needs, and no others. */
-function checkMetrics(given: Given, context: z.RefinementCtx): void {
-  const refuse = (path: string, message: string, fix: string) =>
-    context.addIssue({ code: 'custom', path: [path], message: refusal(message, fix) })
+function checkMetrics(given: OptionsOf<typeof metricsShape>, context: z.RefinementCtx): void {
+  const refuse = refuserIn(context)
   if (given.source !== 'self') {
     if (given.url === undefined)
       refuse('url', 'The key is missing.', 'Add it: the address of Prometheus, such as "http://127.0.0.1:9090".')

@@ -2,6 +2,7 @@ import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { durationFrom, sizeUpTo, text } from '../../schema/fields.ts'
 import { documentEffects, documentsShape, harmless } from '../../schema/shapes.ts'
+import type { OptionsOf } from '../source.ts'
 
 /** Keys common to all mounts of object storage. */
 export const objectsShape = {
@@ -27,21 +28,13 @@ export const objectsEffects = {
   ...harmless('bucket prefix maxBytes links timeout endpoint insecure anonymous'),
 } as const
 
-interface BucketOptions {
-  readonly bucket: string
-  readonly prefix?: string
-  readonly maxBytes?: number
-  readonly links?: number
-  readonly timeout?: number
-  readonly redact?: 'mask' | 'withhold' | 'off'
-}
-
 /**
  * Returns the provider options common to all mounts of object storage.
  *
  * @throws ResourceError `invalid` for links together with redaction, which they would bypass.
  */
-export function bucketOptions({ bucket, prefix, maxBytes, links, timeout, redact = 'off' }: BucketOptions) {
+export function bucketOptions(options: OptionsOf<typeof objectsShape>) {
+  const { bucket, prefix, maxBytes, links, timeout, redact = 'off' } = options
   if (links !== undefined && redact !== 'off')
     throw invalid('A link leads past "redact": what it shows is not looked through. Remove one of the two.', 'links')
   return { bucket, ...defined({ prefix, maxBytes, linkMs: links, timeoutMs: timeout }) }

@@ -2,7 +2,7 @@ import { defined } from '../../core/kit/object.ts'
 import { parseUri } from '../../core/uri.ts'
 import * as z from '../../schema/builder.ts'
 import { durationFrom, interval, secret, size, text } from '../../schema/fields.ts'
-import { refusal } from '../../schema/refusals.ts'
+import { refusal, refuserIn } from '../../schema/refusals.ts'
 import { documentsShape, harmless, path, program, secrets, service } from '../../schema/shapes.ts'
 import { refuseInTheClear, requireSecret, resolveFolder, type SecretSource } from '../../schema/values.ts'
 import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
@@ -80,29 +80,22 @@ const remoteShape = {
   redact: documentsShape.redact,
 }
 
-interface Given {
-  readonly command?: string
-  readonly url?: string
-  readonly env?: Readonly<Record<string, unknown>>
-  readonly [key: string]: unknown
-}
-
 /** Names of variables whose values are secrets, as far as a name shows it. */
 const secretName = /(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PWD|APIKEY|KEY|CREDENTIALS?|AUTH)(?:_|$)/i
 
 /** Checks that a mount names its server exactly once, and contains no secret. */
-function checkRemote(given: Given, context: z.RefinementCtx): void {
-  const refuse = (path: readonly string[], message: string, fix: string) =>
-    context.addIssue({ code: 'custom', path: [...path], message: refusal(message, fix) })
+function checkRemote(given: OptionsOf<typeof remoteShape>, context: z.RefinementCtx): void {
+  const refuse = refuserIn(context)
   const { command, url, env = {} } = given
   if (command === undefined && url === undefined)
-    refuse(['command'], 'The key is missing.', 'Add "command" to start a server, or "url" of one that runs.')
+    refuse('command', 'The key is missing.', 'Add "command" to start a server, or "url" of one that runs.')
   if (command !== undefined && url !== undefined)
-    refuse(['url'], 'There are two servers.', 'Remove "url" or "command": each server is a mount of its own.')
-  const others = url === undefined ? ['bearer', 'headers', 'insecure'] : ['args', 'env', 'cwd', 'memory']
+    refuse('url', 'There are two servers.', 'Remove "url" or "command": each server is a mount of its own.')
+  const others =
+    url === undefined ? (['bearer', 'headers', 'insecure'] as const) : (['args', 'env', 'cwd', 'memory'] as const)
   for (const key of others)
     if (given[key] !== undefined && (command === undefined) !== (url === undefined))
-      refuse([key], `This is for ${url === undefined ? 'a "url"' : 'a "command"'}.`, 'Remove it.')
+      refuse(key, `This is for ${url === undefined ? 'a "url"' : 'a "command"'}.`, 'Remove it.')
   for (const [name, value] of Object.entries(env))
     if (typeof value === 'string' && secretName.test(name))
       refuse(
