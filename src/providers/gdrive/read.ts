@@ -6,7 +6,7 @@ import { defined } from '../../core/kit/object.ts'
 import { isText } from '../../core/kit/utf8.ts'
 import { createHost, workerLimits } from '../../core/kit/workers.ts'
 import { metaKeys } from '../../core/meta.ts'
-import type { ByteRange, Content, ContentFacts, Context, Params } from '../../core/provider.ts'
+import type { ByteRange, Content, ContentFacts, Context, Params, ReadRequest } from '../../core/provider.ts'
 import type { ReadingAnswer, ReadingJob, SheetText } from '../../readings/formats.ts'
 import { createReader } from '../objects/read.ts'
 import { ObjectFault, type ObjectStore } from '../objects/store.ts'
@@ -29,11 +29,6 @@ export interface Described {
   readonly raw: RawFile
 }
 
-interface ReadQuery {
-  readonly params: Params
-  readonly range?: ByteRange
-}
-
 /** The signal of the caller, and the limit of a content at the moment. */
 type Asking = Pick<Context, 'signal' | 'most'>
 
@@ -51,7 +46,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
   const sheets = createSheets()
   /** The files being read, with their latest descriptions. */
   const described = createRecent<DriveFile>(1000)
-  const readObject = createReader({ store: storeOf(client, described), maxBytes, linkSeconds: undefined })
+  const readObject = createReader(storeOf(client, described), maxBytes)
 
   const exported = async ({ id, version }: DriveFile, mimeType: string, signal: AbortSignal): Promise<Buffer> => {
     const key = [id, version, mimeType].join(' ')
@@ -107,7 +102,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
   }
 
   return {
-    read: async (one: Described, { params, range }: ReadQuery, context: Asking): Promise<Content> => {
+    read: async (one: Described, { params, range }: ReadRequest, context: Asking): Promise<Content> => {
       const kind = kindOf(one.file.type)
       if (kind !== undefined) return readExport(one, kind, params, context.signal)
       if (params.has('form') || params.has('sheet'))

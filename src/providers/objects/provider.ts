@@ -33,7 +33,7 @@ export function createObjects(store: ObjectStore, options: ObjectsOptions): Prov
   const odd = createOddKeys(prefix, log)
   const asked = timed(store, timeoutMs)
   const list = createLister({ store: asked, prefix, odd, remainders: createRemainders() })
-  const readObject = createReader({ store: asked, maxBytes, linkSeconds })
+  const readObject = createReader(asked, maxBytes, linkSeconds)
   const closing = new AbortController()
 
   const signalOf = ({ signal }: Context): AbortSignal => {

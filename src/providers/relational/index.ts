@@ -100,7 +100,7 @@ export function relational(options: RelationalOptions): Provider {
     return rowParts(source.rows, table, path, rules, context)
   }
 
-  const complete = createCompleter({ source, tableOf })
+  const complete = createCompleter(source, tableOf)
   return {
     list: async function* (query, context) {
       context.signal.throwIfAborted()

@@ -137,14 +137,15 @@ const searchedPageLength = 500
 const maxKeys = 1000
 const nothing: Completion = { values: [], total: 0, hasMore: false }
 
-interface CompleterOptions {
-  readonly source: Source
-  /** Returns a table whose rows may be read; `undefined` if there is none. */
-  readonly tableOf: (name: ObjectName, context: SourceContext) => Promise<Table | undefined>
-}
-
-/** Completes names of tables, enums and functions, columns and keys. Schemas are completed from the tree. */
-export function createCompleter({ source, tableOf }: CompleterOptions) {
+/**
+ * Completes names of tables, enums and functions, columns and keys. Schemas are completed from the tree.
+ *
+ * @param tableOf Returns a table whose rows may be read; `undefined` if there is none.
+ */
+export function createCompleter(
+  source: Source,
+  tableOf: (name: ObjectName, context: SourceContext) => Promise<Table | undefined>,
+) {
   const names = async (
     head: string,
     typed: string,

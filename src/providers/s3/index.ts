@@ -59,7 +59,7 @@ export async function s3(options: S3Options): Promise<Provider> {
     credentials: anonymous ? 'anonymous' : (keys ?? (profile === undefined ? {} : { profile })),
     timeoutMs: settings.timeoutMs,
   })
-  const store = createS3Store({ client, bucket, requesterPays, log: settings.log })
+  const store = createS3Store(client, bucket, requesterPays, settings.log)
   return createObjects(store, settings)
 }
 
