@@ -6,7 +6,7 @@ import { errorCodeOf } from '../core/errors.ts'
 import { createFormats } from '../providers/settings/formats.ts'
 import type { Finding } from './problem.ts'
 
-/** What to do about a path that leads to something else. */
+/** The remedies for a path that leads to something else. */
 const remedies = {
   file: 'Name a file.',
   folder: 'Name the folder that it is in, and what to take from it in "include".',
