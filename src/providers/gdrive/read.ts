@@ -196,21 +196,16 @@ function metaOf(raw: RawFile, rest: Readonly<Record<string, unknown>>): Readonly
   return { [metaKeys.drive]: Object.fromEntries(known) }
 }
 
-interface Sheets {
-  /** Returns the sheets of a workbook, each as CSV. Throws `invalid` and `too-large`, as readings of documents do. */
-  read(workbook: Uint8Array, signal: AbortSignal): Promise<readonly SheetText[]>
-  close(): void
-}
-
 /** Limits of one workbook: characters of its text, and bytes of its unpacked content. */
 const limits = { characters: 8_000_000, unpacked: 256 * 2 ** 20 }
 
 /** Splits workbooks into their sheets, in the worker thread that reads documents. */
-function createSheets(): Sheets {
+function createSheets() {
   const file = join(import.meta.dirname, '../../readings', `worker${extname(import.meta.filename)}`)
   const host = createHost<ReadingJob, ReadingAnswer>({ file, ...workerLimits.documents })
   return {
-    read: async (bytes, signal) => {
+    /** Returns the sheets of a workbook, each as CSV. Throws `invalid` and `too-large`, as readings of documents do. */
+    read: async (bytes: Uint8Array, signal: AbortSignal): Promise<readonly SheetText[]> => {
       const outcome = await host.run({ format: 'xlsx', form: 'csv', bytes, limits }, signal)
       if ('failure' in outcome)
         throw new ResourceError('too-large', 'The sheets take more time or memory than there is to read them.', {

@@ -13,15 +13,6 @@ import type { Repository } from './repository.ts'
 /** Kind of an event: a file that refs are read from, or the index. */
 export type Heard = 'refs' | 'index'
 
-/** The watched directories of a repository: those of `HEAD`, refs and the index. */
-interface Directories {
-  /** Watches all directories that exist now. Drops the watches of deleted or replaced ones. */
-  follow(): Promise<void>
-  /** Whether the watched git directory is still the current one. */
-  isSame(): Promise<boolean>
-  close(): void
-}
-
 interface Listened {
   readonly identity: string
   readonly handle: Handle | undefined
@@ -32,11 +23,12 @@ const telling = new Set(['HEAD', 'packed-refs', 'shallow', 'refs'])
 /** Maximum number of ref directories to watch. */
 const maxDirectories = 4096
 
+/** The watched directories of a repository: those of `HEAD`, refs and the index. */
 export function createDirectories(
   { location, anchors, settings }: Repository,
   handles: Handles,
   heard: (what: Heard) => void,
-): Directories {
+) {
   const { gitDir, commonDir } = location
   /** The ref directories that are watched, with those above and below them. */
   const wanted = [...settings.patterns, 'refs/heads']
@@ -71,7 +63,8 @@ export function createDirectories(
   }
 
   return {
-    follow: async () => {
+    /** Watches all directories that exist now. Drops the watches of deleted or replaced ones. */
+    follow: async (): Promise<void> => {
       const doubts = doubtful
       doubtful = new Set()
       handles.retry()
@@ -103,7 +96,8 @@ export function createDirectories(
       await descend(current.commonDir, join(commonDir, 'refs'), 'refs', 'refs')
       for (const directory of all.keys()) if (!seen.has(directory)) forget(directory)
     },
-    isSame: async () => all.get(gitDir)?.identity === (await anchors.current()).gitDir.identity,
+    /** Whether the watched git directory is still the current one. */
+    isSame: async (): Promise<boolean> => all.get(gitDir)?.identity === (await anchors.current()).gitDir.identity,
     close: () => {
       for (const directory of all.keys()) forget(directory)
     },

@@ -74,14 +74,7 @@ export function createWatch({ source, interval, hasRows }: WatchOptions) {
 /** Delay before a database that did not answer is asked again, in milliseconds. */
 const retry = 2000
 
-interface Hints {
-  /** Waits for a time, or until there is a hint, or the signal aborts. */
-  wait(ms: number): Promise<void>
-  /** Asks the source for hints again, if they were lost. */
-  renew(): Promise<void>
-}
-
-function createHints(source: Source, signal: AbortSignal): Hints {
+function createHints(source: Source, signal: AbortSignal) {
   let hinted = false
   let armed = false
   let wake = () => {}
@@ -102,7 +95,8 @@ function createHints(source: Source, signal: AbortSignal): Hints {
   }
 
   return {
-    wait: async (ms) => {
+    /** Waits for a time, or until there is a hint, or the signal aborts. */
+    wait: async (ms: number): Promise<void> => {
       if (!hinted) {
         const waiting = new AbortController()
         wake = () => waiting.abort()
@@ -112,7 +106,8 @@ function createHints(source: Source, signal: AbortSignal): Hints {
       if (hinted) await sleep(settling, signal)
       hinted = false
     },
-    renew: async () => {
+    /** Asks the source for hints again, if they were lost. */
+    renew: async (): Promise<void> => {
       if (armed || source.hints === undefined) return
       const hints = await source.hints(signal)
       if (hints === undefined) return
