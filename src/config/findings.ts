@@ -7,7 +7,6 @@ import { partsOfRefusal, unknownKey } from '../schema/refusals.ts'
 import type { Issue } from './explain.ts'
 import type { Finding } from './problem.ts'
 import { clients } from './schema.ts'
-import { providerOf } from './store.ts'
 import { postPath } from './writing.ts'
 
 /** A finding about a key, or about its value. */
@@ -90,9 +89,9 @@ export function postingFindings(mounts: ReadonlyMap<string, unknown>): readonly 
 /** Finds searches over missing mounts, or over other searches. */
 export function searchFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] {
   const textOf = (address: string) => (isAddress(address) ? parseAddress(address).text : undefined)
-  const providers = new Map([...mounts].map(([address, mount]) => [textOf(address), providerOf(mount)]))
+  const providers = new Map([...mounts].map(([address, mount]) => [textOf(address), memberOf(mount, 'provider')]))
   return [...mounts].flatMap(([address, mount]) => {
-    if (providerOf(mount) !== 'search') return []
+    if (memberOf(mount, 'provider') !== 'search') return []
     const over = (mount as { readonly over?: unknown }).over
     if (over === '*' && [...providers.values()].every((name) => sourceNamed(name)?.isUnsearched === true)) {
       const fix = 'Mount something that can be searched, or remove the search.'

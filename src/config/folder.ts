@@ -6,29 +6,27 @@ import { errorCodeOf } from '../core/errors.ts'
 import { createFormats } from '../providers/settings/formats.ts'
 import type { Finding } from './problem.ts'
 
-/** Checks a file to serve. Returns findings at its key, or no findings when the file exists. */
-export async function checkFile(path: string, key: Finding['path']): Promise<readonly Finding[]> {
+/** The remedies for a path that leads to something else. */
+const remedies = {
+  file: 'Name a file.',
+  folder: 'Name the folder that it is in, and what to take from it in "include".',
+}
+
+/** Checks a file or a folder to serve. Returns findings at its key, or no findings when it exists. */
+export async function checkPlace(
+  kind: 'file' | 'folder',
+  path: string,
+  key: Finding['path'] = [],
+): Promise<readonly Finding[]> {
   const finding = (message: string, fix: string) => [{ path: key, message, fix }]
   try {
     const stats = await stat(path)
-    return stats.isFile() ? [] : finding(`${path} is not a file.`, 'Name a file.')
+    if (kind === 'file' ? stats.isFile() : stats.isDirectory()) return []
+    return finding(`${path} is not a ${kind}.`, remedies[kind])
   } catch (error) {
     const code = errorCodeOf(error) ?? 'unknown'
-    if (!isMissing(code)) return finding(`The file ${path} cannot be opened (${code}).`, 'Let this user read it.')
-    return finding(`There is no file ${path}.`, `Create it, or correct the path; ${relativePaths}`)
-  }
-}
-
-/** Checks a folder to serve. Returns findings at its key, or no findings when the folder exists. */
-export async function checkFolder(path: string, key: Finding['path']): Promise<readonly Finding[]> {
-  const finding = (message: string, fix: string) => [{ path: key, message, fix }]
-  try {
-    if ((await stat(path)).isDirectory()) return []
-    return finding(`${path} is not a folder.`, 'Name the folder that it is in, and what to take from it in "include".')
-  } catch (error) {
-    const code = errorCodeOf(error) ?? 'unknown'
-    if (!isMissing(code)) return finding(`The folder ${path} cannot be opened (${code}).`, 'Let this user read it.')
-    return finding(`There is no folder ${path}.`, `Create it, or correct the path; ${relativePaths}`)
+    if (!isMissing(code)) return finding(`The ${kind} ${path} cannot be opened (${code}).`, 'Let this user read it.')
+    return finding(`There is no ${kind} ${path}.`, `Create it, or correct the path; ${relativePaths}`)
   }
 }
 

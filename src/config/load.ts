@@ -19,8 +19,8 @@ import {
   replicasFindings,
   searchFindings,
 } from './findings.ts'
-import { checkFile, checkFolder, isInside } from './folder.ts'
-import { type ConfigProblem, type Finding, locate } from './problem.ts'
+import { checkPlace, isInside } from './folder.ts'
+import { type ConfigProblem, type Finding, locate, servedFinding } from './problem.ts'
 import { type ConfigFile, configSchemaOf, loadConfigSchema, loadCursorSecrets } from './schema.ts'
 import { loadMountSchemas, type MountSchemas } from './schema-parts.ts'
 import { loadStore } from './store.ts'
@@ -168,10 +168,9 @@ async function absences(
 ): Promise<readonly { readonly address: string; readonly finding: Finding }[]> {
   const looked = [...mounts].map(async ([address, mount]) => {
     const findings = await Promise.all(
-      pathsOf(mount, schemas).map(({ key, kind, name }) => {
-        const check = kind === 'file' ? checkFile : checkFolder
-        return check(resolveFolder(name, folder), ['mounts', address, key])
-      }),
+      pathsOf(mount, schemas).map(({ key, kind, name }) =>
+        checkPlace(kind === 'file' ? kind : 'folder', resolveFolder(name, folder), ['mounts', address, key]),
+      ),
     )
     return findings.flat().map((finding) => ({ address, finding }))
   })
@@ -195,14 +194,7 @@ function auditFindings(
 ): readonly Finding[] {
   const file = memberOf(memberOf(config, 'audit'), 'file')
   const address = typeof file === 'string' ? servedBy(resolve(folder, file)) : undefined
-  if (address === undefined) return []
-  return [
-    {
-      path: ['audit', 'file'],
-      message: `The audit log lies in the folder that ${JSON.stringify(address)} serves.`,
-      fix: 'Move it to a place that is not served.',
-    },
-  ]
+  return address === undefined ? [] : [servedFinding(['audit', 'file'], 'The audit log', address)]
 }
 
 /** Faults that only the source of a mount can detect. */

@@ -65,7 +65,7 @@ export function withOverview(views: Views, sources: OverviewSources): Views {
   }
   const subscribing = ({ subscribe }: View, principal: Principal): Pick<View, 'subscribe'> => {
     if (subscribe === undefined) return {}
-    const watchOverview = (tell: () => void) => watch.add(principal, tell)
+    const watchOverview = (tell: () => void) => watch(principal, tell)
     return { subscribe: (listener) => withOverviewUpdates(subscribe(listener), watchOverview, listener) }
   }
   const readOverview = async (
@@ -121,12 +121,6 @@ function isOverview(uri: string): boolean {
   }
 }
 
-/** Tells listeners when the overview of their principal has changed. */
-interface Watch {
-  /** Resolves when it is armed: every later change is reported, until the returned function is called. */
-  add(principal: Principal, tell: () => void): Promise<() => void>
-}
-
 interface Watcher {
   readonly principal: Principal
   readonly tell: () => void
@@ -134,8 +128,11 @@ interface Watcher {
   known: string
 }
 
-/** Compares the overview periodically, while a client listens to it. */
-function createWatch(textFor: (principal: Principal) => Promise<string>, compareIntervalMs: number): Watch {
+/**
+ * Compares the overview of every listening principal periodically. Returns a function that adds a listener, and resolves when it is armed: every
+ * later change is reported, until the function that it resolves to is called.
+ */
+function createWatch(textFor: (principal: Principal) => Promise<string>, compareIntervalMs: number) {
   const watchers = new Set<Watcher>()
   let timer: ReturnType<typeof setInterval> | undefined
   let isComparing = false
@@ -157,18 +154,16 @@ function createWatch(textFor: (principal: Principal) => Promise<string>, compare
     }
   }
 
-  return {
-    add: async (principal, tell) => {
-      const watcher: Watcher = { principal, tell, known: await textFor(principal) }
-      watchers.add(watcher)
-      timer ??= setInterval(() => void compare(), compareIntervalMs).unref()
-      return () => {
-        watchers.delete(watcher)
-        if (watchers.size > 0) return
-        clearInterval(timer)
-        timer = undefined
-      }
-    },
+  return async (principal: Principal, tell: () => void): Promise<() => void> => {
+    const watcher: Watcher = { principal, tell, known: await textFor(principal) }
+    watchers.add(watcher)
+    timer ??= setInterval(() => void compare(), compareIntervalMs).unref()
+    return () => {
+      watchers.delete(watcher)
+      if (watchers.size > 0) return
+      clearInterval(timer)
+      timer = undefined
+    }
   }
 }
 

@@ -144,11 +144,6 @@ export function searchesOf({ mounts }: Pick<Catalog, 'mounts'>): readonly Search
   return mounts.filter((mount): mount is SearchMount => mount.provider.feedStatus !== undefined)
 }
 
-interface SkillSources {
-  readonly mounts: readonly PlannedMount[]
-  readonly log: Log
-}
-
 /** The address of the skills that hikidashi brings itself. */
 const ownAddress = 'skill://hikidashi'
 
@@ -156,7 +151,7 @@ const ownAddress = 'skill://hikidashi'
  * Gives views their skills: the skills of mounts with `skills`, and hikidashi's own skills, which are in no list of resources.
  * Skills are looked for and loaded at the first request for them.
  */
-export function withMountedSkills(views: Views, { mounts, log }: SkillSources): Views {
+export function withMountedSkills(views: Views, mounts: readonly PlannedMount[], log: Log): Views {
   const isTaken = mounts.some(({ address }) => overlap(parseAddress(address), parseAddress(ownAddress)))
   const below = mounts.flatMap(({ address, config }) => rootsOf(address, config))
   let opened: Promise<OpenedSkills> | undefined

@@ -22,6 +22,12 @@ export function locate(document: Document, finding: Finding, at: 'key' | 'value'
   return { file: document.file, ...document.positionOf(path, at), key: formatKey(path), message, fix }
 }
 
+/** The finding for a file that others must not read, but that a mount serves. */
+export function servedFinding(path: Finding['path'], what: string, address: string): Finding {
+  const message = `${what} lies in the folder that ${JSON.stringify(address)} serves.`
+  return { path, message, fix: 'Move it to a place that is not served.' }
+}
+
 /** A problem as one line of text: `hikidashi.json:3:5: mounts: MESSAGE. FIX.` */
 export function formatConfigProblem({ file, line, column, key, message, fix }: ConfigProblem): string {
   const place = line === 0 ? file : `${file}:${line}:${column}`

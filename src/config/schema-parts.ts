@@ -1,9 +1,17 @@
+import { memberOf } from '../core/kit/object.ts'
 import { type SourceName, sourceNamed, sources } from '../providers/index.ts'
 import type { FindingContext, OptionsOf, SourceConfig } from '../providers/source.ts'
 import * as z from '../schema/builder.ts'
-import { count, duration, listen, mountShape, size, text } from '../schema/fields.ts'
+import { count, duration, durationFrom, listen, mountShape, size, text } from '../schema/fields.ts'
 import { type Finding, refusal } from '../schema/refusals.ts'
-import { type Effect, type Context as EffectContext, effectsBy, httpUrl, type Rules } from '../schema/shapes.ts'
+import {
+  type Effect,
+  type Context as EffectContext,
+  effectsBy,
+  harmless,
+  httpUrl,
+  type Rules,
+} from '../schema/shapes.ts'
 import { auth } from './auth.ts'
 
 type ConfigModule<Name extends SourceName> = Awaited<ReturnType<(typeof sources)[Name]['config']>>
@@ -19,14 +27,7 @@ type AnySource = SourceConfig<z.Shape>
 
 /** Options of every mount: they have no effect beyond reading. */
 const commonRules = {
-  title: 'none',
-  description: 'none',
-  link: 'none',
-  access: 'none',
-  scopes: 'none',
-  cache: 'none',
-  poll: 'none',
-  limits: 'none',
+  ...harmless('title description link access scopes cache poll limits'),
 } as const satisfies Rules<z.output<z.Members<typeof mountShape>>>
 
 /** The schemas of the loaded sources, and their other declarations about mounts. */
@@ -41,9 +42,12 @@ export interface MountSchemas {
   findingsOf(written: unknown, context: FindingContext): Promise<readonly Finding[]>
 }
 
+/** The name of the source of a mount, before validation. */
+const providerOf = (mount: unknown) => memberOf(mount, 'provider')
+
 /** Loads the schemas of all sources, or only of the sources that some mounts name. A start loads only the schemas that it needs. */
 export async function loadMountSchemas(mounts?: Iterable<unknown>): Promise<MountSchemas> {
-  const wanted = mounts === undefined ? undefined : new Set([...mounts].map(providerOf))
+  const wanted = mounts === undefined ? undefined : new Set(Array.from(mounts, providerOf))
   const names = (Object.keys(sources) as SourceName[]).filter((name) => wanted?.has(name) ?? true)
   const loaded = await Promise.all(names.map(async (name) => [name, await loadSource(name)] as const))
   const schemas = new Map(loaded.map(([name, source]) => [name, schemaOf(name, source)]))
@@ -91,16 +95,8 @@ function schemaOf(name: SourceName, { about, shape, check }: AnySource): z.Schem
   return schema as unknown as z.Schema<MountConfig>
 }
 
-function providerOf(mount: unknown): unknown {
-  return typeof mount === 'object' && mount !== null && Object.hasOwn(mount, 'provider')
-    ? (mount as { readonly provider: unknown }).provider
-    : undefined
-}
-
 /** A duration of at least one second. */
-const seconds = duration.refine((ms) => ms >= 1000, {
-  error: refusal('This is less than a second.', 'It must be at least "1s".'),
-})
+const seconds = durationFrom('1s')
 
 /** The settings for HTTP: address, authentication and limits. */
 export const http = z.strictObject({

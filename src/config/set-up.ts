@@ -35,43 +35,49 @@ export function setUpMounts(
   const titled = (title: string) => (label === undefined ? title : `${title} · ${label}`)
   return [
     { address, config: filesConfig(titled('Files'), names, documents) },
-    ...(git
-      ? [
-          {
-            address: `git://${name}`,
-            config: { provider: 'git', title: titled('History'), repository: '.', redact: 'mask' } as const,
-          },
-        ]
-      : []),
-    ...(settings
-      ? [
-          {
-            address: `config://${name}`,
-            config: { provider: 'settings', title: titled('Settings'), root: '.' } as const,
-          },
-        ]
-      : []),
-    ...(dotenv
-      ? [
-          {
-            address: `env://${name}`,
-            config: { provider: 'env', title: titled('Environment'), file: '.env', poll: 5000 } as const,
-          },
-        ]
-      : []),
-    ...promptAddresses(name, prompts, label !== undefined).map(([library, root]) => ({
-      address: library,
-      config: { provider: 'prompts', title: titled('Prompts'), root } as const,
+    ...when(git, `git://${name}`, { provider: 'git', title: titled('History'), repository: '.', redact: 'mask' }),
+    ...when(settings, `config://${name}`, { provider: 'settings', title: titled('Settings'), root: '.' }),
+    ...when(dotenv, `env://${name}`, { provider: 'env', title: titled('Environment'), file: '.env', poll: 5000 }),
+    // The address that the specification reserves for prompts.
+    ...each(label === undefined ? 'zed://prompt-library' : `zed://prompt-library/${name}`, prompts, wordOf, (root) => ({
+      provider: 'prompts',
+      title: titled('Prompts'),
+      root,
     })),
-    ...skillAddresses(name, skills).map(([address, root]) => ({
-      address,
-      config: { provider: 'files', title: titled('Skills'), root, skills: true } as const,
+    ...each(`skill://${name}`, skills, wordOf, (root) => ({
+      provider: 'files',
+      title: titled('Skills'),
+      root,
+      skills: true,
     })),
-    ...sqliteAddresses(name, sqlite).map(([database, file]) => ({
-      address: database,
-      config: { provider: 'sqlite', title: titled(sqlite.length === 1 ? 'Database' : basename(file)), file } as const,
+    ...each(`sqlite://${name}`, sqlite, String, (file) => ({
+      provider: 'sqlite',
+      title: titled(sqlite.length === 1 ? 'Database' : basename(file)),
+      file,
     })),
   ]
+}
+
+function when(isThere: boolean, address: string, config: MountConfig): readonly SetUpMount[] {
+  return isThere ? [{ address, config }] : []
+}
+
+/** Mounts of folders or files: at the address itself, or below it by their names if there are several. */
+function each(
+  address: string,
+  places: readonly string[],
+  nameOf: (place: string) => string,
+  configOf: (place: string) => MountConfig,
+): readonly SetUpMount[] {
+  const [, second] = places
+  const addressOf = (place: string) =>
+    second === undefined ? address : formatUri(parseAddress(address), nameOf(place))
+  return places.map((place) => ({ address: addressOf(place), config: configOf(place) }))
+}
+
+/** The first word in the path of a folder. */
+function wordOf(folder: string): string {
+  return /\w+/.exec(folder)?.[0] ?? ''
 }
 
 /** The search over the mounts of one or several folders. */
@@ -90,47 +96,12 @@ function filesConfig(title: string, names: readonly string[], documents: Documen
     ...(readme === undefined ? [] : [{ match: `/${escapeGlob(readme)}`, priority: 0.9 }]),
     ...(docs === undefined ? [] : [{ match: `${escapeGlob(docs)}/**`, priority: 0.7 }]),
   ]
-  const { language, frontMatter = false } = documents ?? {}
-  return {
-    provider: 'files',
-    title,
-    root: '.',
-    ...(rules.length === 0 ? {} : { rules }),
-    ...defined({ language }),
-    ...(frontMatter ? { frontMatter: '**/*.md' } : {}),
-  }
+  return { provider: 'files', title, root: '.', ...(rules.length === 0 ? {} : { rules }), ...surveyed(documents) }
 }
 
-/**
- * The address of each folder of prompts: the address that the specification reserves for prompts, or one below it for each of
- * several folders.
- */
-function promptAddresses(
-  name: string,
-  folders: readonly string[],
-  isShared: boolean,
-): readonly (readonly [address: string, folder: string])[] {
-  const library = isShared ? `zed://prompt-library/${name}` : 'zed://prompt-library'
-  const only = folders.length === 1
-  return folders.map((folder) => [only ? library : `${library}/${/\w+/.exec(folder)?.[0]}`, folder])
-}
-
-/** The address of each folder of skills: the name of the folder, or an address below it for each of several. */
-function skillAddresses(
-  name: string,
-  folders: readonly string[],
-): readonly (readonly [address: string, folder: string])[] {
-  const only = folders.length === 1
-  return folders.map((folder) => [only ? `skill://${name}` : `skill://${name}/${/\w+/.exec(folder)?.[0]}`, folder])
-}
-
-/** The address of each SQLite file: the name of the folder, or the path of the file below it if there are several. */
-function sqliteAddresses(
-  name: string,
-  files: readonly string[],
-): readonly (readonly [address: string, file: string])[] {
-  const only = files.length === 1
-  return files.map((file) => [only ? `sqlite://${name}` : formatUri(parseAddress(`sqlite://${name}`), file), file])
+/** The options for the documents of a folder. */
+function surveyed({ language, frontMatter = false }: Partial<DocumentSurvey> = {}) {
+  return { ...defined({ language }), ...(frontMatter ? { frontMatter: '**/*.md' } : {}) }
 }
 
 /** Returns the name of a folder in plain letters, which the authority of a URI can hold. */
@@ -208,12 +179,7 @@ function plannedIn(root: string, { address, config }: SetUpMount): PlannedMount 
     folder: root,
     refine: async () => {
       const { surveyDocuments } = await import('./survey.ts')
-      const { language, frontMatter } = await surveyDocuments(root)
-      return {
-        ...config,
-        ...defined({ language }),
-        ...(frontMatter ? { frontMatter: '**/*.md' } : {}),
-      }
+      return { ...config, ...surveyed(await surveyDocuments(root)) }
     },
   }
 }

@@ -1,4 +1,4 @@
-import { defined } from '../core/kit/object.ts'
+import { defined, memberOf } from '../core/kit/object.ts'
 import { sourceNamed } from '../providers/index.ts'
 import * as z from '../schema/builder.ts'
 import { secret, text } from '../schema/fields.ts'
@@ -6,7 +6,7 @@ import { refusal } from '../schema/refusals.ts'
 import { resolveFolder, resolveSecret } from '../schema/values.ts'
 import type { StoreOptions } from '../store/index.ts'
 import { defaultStoreFile } from './folder.ts'
-import type { Finding } from './problem.ts'
+import { type Finding, servedFinding } from './problem.ts'
 
 /** Settings of the store: a database for the data that the server itself keeps. */
 export const store = z
@@ -65,22 +65,12 @@ export async function loadStore(
   }
   const file = sqlite === undefined ? defaultStoreFile([folder], env) : resolveFolder(sqlite, folder)
   const isNeeded =
-    sqlite !== undefined || [...mounts.values()].some((mount) => sourceNamed(providerOf(mount))?.keeps === true)
+    sqlite !== undefined ||
+    [...mounts.values()].some((mount) => sourceNamed(memberOf(mount, 'provider'))?.keeps === true)
   const address = isNeeded ? servedBy(file) : undefined
-  const findings =
-    address === undefined
-      ? []
-      : [
-          {
-            path: sqlite === undefined ? ['mounts', address, 'root'] : ['store', 'sqlite'],
-            message: `The store ${file} lies in the folder that ${JSON.stringify(address)} serves.`,
-            fix: 'Keep it elsewhere: { "store": { "sqlite": "path" } }.',
-          },
-        ]
-  return { store: { sqlite: { file } }, findings }
-}
-
-/** The name of the source of a mount, before validation. */
-export function providerOf(mount: unknown): unknown {
-  return typeof mount === 'object' && mount !== null && 'provider' in mount ? mount.provider : undefined
+  const found = { store: { sqlite: { file } }, findings: [] }
+  if (address === undefined) return found
+  const path = sqlite === undefined ? ['mounts', address, 'root'] : ['store', 'sqlite']
+  const fix = 'Keep it elsewhere: { "store": { "sqlite": "path" } }.'
+  return { ...found, findings: [{ ...servedFinding(path, `The store ${file}`, address), fix }] }
 }

@@ -4,7 +4,7 @@ import { objectOf } from '../core/kit/object.ts'
 import { isLoopback } from '../core/uri.ts'
 import { sourceNamed } from '../providers/index.ts'
 import * as z from '../schema/builder.ts'
-import { type Context, type Effect, effectsBy, path, type Rules, secrets, service } from '../schema/shapes.ts'
+import { type Context, type Effect, effectsBy, harmless, path, type Rules, secrets, service } from '../schema/shapes.ts'
 import { stateFolder } from './folder.ts'
 import { type ConfigFile, settingsShape } from './schema.ts'
 import type { MountSchemas } from './schema-parts.ts'
@@ -204,56 +204,37 @@ type Auth = NonNullable<Http['auth']>
 const admits = (what: string): readonly Effect[] => [{ kind: 'admits', what }]
 
 const auth: Rules<Auth> = {
-  resource: 'none',
   issuers: (issuers, context) =>
     issuers.flatMap(({ jwks, introspection }) => [
       ...(jwks === undefined ? [] : service(jwks)),
       ...(introspection === undefined ? [] : service(introspection.url)),
       ...secrets(introspection?.clientSecret, context),
     ]),
-  scopes: 'none',
-  implies: 'none',
+  ...harmless('resource scopes implies'),
   tokens: path,
 }
 
 const http: Rules<Http> = {
   listen: ({ host }) => (isLoopback(host) ? [] : admits(`other machines, at ${host}`)),
-  path: 'none',
   // Any website could get such a name for its requests (DNS rebinding).
   allowedHosts: (hosts) => hosts.flatMap((host) => admits(`whoever asks for ${host}`)),
   allowedOrigins: (origins) => origins.flatMap((origin) => admits(`web pages of ${origin}`)),
   auth: (value, context) => effectsBy(auth, value, context),
-  explorer: 'none',
-  metrics: 'none',
-  public: 'none',
-  contentLinks: 'none',
-  sse: 'none',
-  limits: 'none',
+  ...harmless('path explorer metrics public contentLinks sse limits'),
 }
 
 const store: Rules<NonNullable<ConfigFile['store']>> = {
   sqlite: (file) => [{ kind: 'writes', what: file }],
   postgres: (source, context) => [...service('the database of the store'), ...secrets(source, context)],
-  schema: 'none',
-  connections: 'none',
+  ...harmless('schema connections'),
 }
 
 const settings: Rules<Omit<ConfigFile, 'mounts'>> = {
-  $schema: 'none',
-  name: 'none',
-  instructions: 'none',
-  overview: 'none',
   http: (value, context) => effectsBy(http, value, context),
-  clients: 'none',
-  context: 'none',
-  roles: 'none',
   audit: ({ file }) => [{ kind: 'writes', what: file }],
-  pages: 'none',
-  changes: 'none',
-  spill: 'none',
   store: (value, context) => effectsBy(store, value, context),
   // Replicas only write rows in the store, and the store is judged by its own rule.
-  replicas: 'none',
+  ...harmless('$schema name instructions overview clients context roles pages changes spill replicas'),
   cursorSecret: secrets,
 }
 

@@ -34,16 +34,41 @@ export function secretFault(input: unknown): string {
 /** A duration, parsed to milliseconds. */
 export const duration = quantity(parseDuration, 'a duration', '"60s", "30m" or "1d", or a number of milliseconds')
 
+/** A duration within bounds, which are written as in a configuration: `durationFrom('100ms', '1h')`. */
+export function durationFrom(least: string, most?: string) {
+  const from = parseDuration(least) ?? 0
+  const to = most === undefined ? Number.POSITIVE_INFINITY : (parseDuration(most) ?? 0)
+  const fault =
+    most === undefined
+      ? refusal('This is too short.', `It must be at least "${least}".`)
+      : refusal('This is too short or too long.', `It must be from "${least}" to "${most}".`)
+  return duration.refine((ms) => ms >= from && ms <= to, { error: fault })
+}
+
 /** An interval, parsed to milliseconds. */
-export const interval = duration.refine((ms) => ms >= 100 && ms <= 24 * 3_600_000, {
-  error: refusal('This is too short or too long.', 'It must be from "100ms" to "1d".'),
-})
+export const interval = durationFrom('100ms', '1d')
 
 /** A size, parsed to bytes. */
 export const size = quantity(parseSize, 'a size', '"64KiB" or "16MiB", or a number of bytes')
 
+/** A size up to a limit, which is written as in a configuration: `sizeUpTo('16MiB')`. */
+export function sizeUpTo(most: string, fault = 'This is more than can be read at once.') {
+  const limit = parseSize(most) ?? 0
+  return size.refine((bytes) => bytes <= limit, { error: refusal(fault, `It must be at most "${most}".`) })
+}
+
+export const listen = parsedWith(
+  parseListen,
+  'This is not an address to listen at.',
+  'Write a port, such as 8787, or a host and a port, such as "127.0.0.1:8787" or "[::1]:8787".',
+)
+
 function quantity(parse: (value: string | number) => number | undefined, what: string, examples: string) {
-  const refused = refusal(`This is not ${what}.`, `Write ${examples}.`)
+  return parsedWith(parse, `This is not ${what}.`, `Write ${examples}.`)
+}
+
+function parsedWith<T>(parse: (value: string | number) => T | undefined, fault: string, remedy: string) {
+  const refused = refusal(fault, remedy)
   return z.union([z.string(), z.number()], { error: refused }).transform((value, context) => {
     const parsed = parse(value)
     if (parsed !== undefined) return parsed
@@ -51,18 +76,6 @@ function quantity(parse: (value: string | number) => number | undefined, what: s
     return z.NEVER
   })
 }
-
-const listenRefused = refusal(
-  'This is not an address to listen at.',
-  'Write a port, such as 8787, or a host and a port, such as "127.0.0.1:8787" or "[::1]:8787".',
-)
-
-export const listen = z.union([z.string(), z.number()], { error: listenRefused }).transform((value, context) => {
-  const parsed = parseListen(value)
-  if (parsed !== undefined) return parsed
-  context.addIssue({ code: 'custom', message: listenRefused })
-  return z.NEVER
-})
 
 export const glob = text.superRefine((pattern, context) => {
   try {
@@ -181,19 +194,15 @@ export const mountShape = {
   ),
   limits: z
     .strictObject({
-      timeout: duration
-        .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
-        .optionalKey('Time-out of one answer of the source. By default "30s".'),
+      timeout: durationFrom('100ms').optionalKey('Time-out of one answer of the source. By default "30s".'),
       concurrent: count.optionalKey('Maximum number of concurrent requests to the source. By default 32.'),
       waiting: count.optionalKey('Maximum number of further requests that wait. By default 256.'),
       failures: count.optionalKey(
         'Number of failures in a row after which the circuit breaker opens: no request goes to the source for a pause. By default 5.',
       ),
-      pause: duration
-        .refine((ms) => ms >= 1, { error: refusal('This is too short.', 'It must be at least "1ms".') })
-        .optionalKey(
-          'The first pause of the circuit breaker. It doubles while the source does not answer, up to a minute. By default "1s".',
-        ),
+      pause: durationFrom('1ms').optionalKey(
+        'The first pause of the circuit breaker. It doubles while the source does not answer, up to a minute. By default "1s".',
+      ),
     })
     .optionalKey('Limits that protect the server from a source that hangs or fails.'),
 }

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { RefinementCtx } from './types.ts'
 
 /**
  * Creates the message with which the schema refuses a value. It has two parts: the fault and the fix. The schema library has one
@@ -6,6 +7,12 @@ import type { z } from 'zod'
  */
 export function refusal(message: string, fix: string): string {
   return `${message}\n${fix}`
+}
+
+/** Returns a function that refuses a member of a value, by the path of the member. */
+export function refuserIn(context: RefinementCtx) {
+  return (path: string | readonly string[], message: string, fix: string): void =>
+    context.addIssue({ code: 'custom', path: [path].flat(), message: refusal(message, fix) })
 }
 
 export function partsOfRefusal(text: string): { readonly message: string; readonly fix: string } {

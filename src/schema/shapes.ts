@@ -6,7 +6,7 @@ import { isPath } from '../core/path.ts'
 import { labelOf } from '../text/encoding/decode.ts'
 import { languageOf } from '../text/encoding/detect.ts'
 import * as z from './builder.ts'
-import { duration, globs, size, text } from './fields.ts'
+import { duration, durationFrom, globs, size, sizeUpTo, text } from './fields.ts'
 import { refusal } from './refusals.ts'
 import { resolveFolder, secretSourcesIn } from './values.ts'
 
@@ -38,6 +38,14 @@ type Rule<Value> = 'none' | ((value: Value, context: Context) => readonly Effect
 
 /** One rule for each key of an object. A key without one is a type error, and fails test/unit/config-effects.test.ts. */
 export type Rules<Values> = { readonly [Key in keyof Values]-?: Rule<NonNullable<Values[Key]>> }
+
+/** The names in a text, with a space between each two. */
+type Names<Text extends string> = Text extends `${infer Name} ${infer Rest}` ? Name | Names<Rest> : Text
+
+/** Returns the rules of options without an effect, by their names: a text with a space between each two. */
+export function harmless<const Text extends string>(names: Text): Readonly<Record<Names<Text>, 'none'>> {
+  return Object.fromEntries(names.split(' ').map((name) => [name, 'none'])) as Record<Names<Text>, 'none'>
+}
 
 /** Returns the effects of an object, key by key. A key without a rule counts as one that starts something: it fails closed. */
 export function effectsBy<Values extends object>(
@@ -203,19 +211,13 @@ export const documentsShape = {
   redact: z
     .enum(['mask', 'withhold', 'off'])
     .optionalKey(
-      'Looks for secrets in contents: "mask" replaces each by [redacted], "withhold" refuses to show a file that contains one. By default "off".',
+      'Looks for secrets in contents: "mask" replaces each by [redacted], "withhold" refuses to show a content that contains one. By default "off".',
     ),
 }
 
 /** No key for reading files as documents has an effect (`schema/effects.ts`). */
 export const documentEffects = {
-  language: 'none',
-  encodings: 'none',
-  frontMatter: 'none',
-  languages: 'none',
-  readings: 'none',
-  redact: 'none',
-  skills: 'none',
+  ...harmless('language encodings frontMatter languages readings redact skills'),
 } as const
 
 export const httpUrl = text.refine(isHttpUrl, {
@@ -259,24 +261,15 @@ export const originShape = {
     )
     .min(1)
     .exactOptional(),
-  maxBytes: size
-    .refine((bytes) => bytes >= 1 && bytes <= 64 * 2 ** 20, {
-      error: refusal('This is more than can be read at once, or nothing.', 'It must be at most "64MiB".'),
-    })
-    .optionalKey('Maximum size of an answer, decompressed. By default "8MiB", at most "64MiB".'),
-  timeout: duration
-    .refine((ms) => ms >= 100 && ms <= 600_000, {
-      error: refusal('This is too short or too long.', 'It must be from "100ms" to "10m".'),
-    })
-    .optionalKey('Time-out of one answer, with all redirects and the whole body. By default "20s".'),
+  maxBytes: sizeUpTo('64MiB').optionalKey(
+    'Maximum size of an answer, decompressed. By default "8MiB", at most "64MiB".',
+  ),
+  timeout: durationFrom('100ms', '10m').optionalKey(
+    'Time-out of one answer, with all redirects and the whole body. By default "20s".',
+  ),
 }
 
 /** None of these keys has an effect (`schema/effects.ts`) besides that of the access itself. */
 export const originEffects = {
-  redirects: 'none',
-  allowAddresses: 'none',
-  insecure: 'none',
-  types: 'none',
-  maxBytes: 'none',
-  timeout: 'none',
+  ...harmless('redirects allowAddresses insecure types maxBytes timeout'),
 } as const

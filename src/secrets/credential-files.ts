@@ -101,16 +101,11 @@ const dataExtensions =
 /** Endings of copies: `credentials.json.bak` holds the same as `credentials.json`. */
 const copyEnding = /(?:\.(?:bak|backup|copy|old|orig|save|tmp))+~?$|~$/
 
-interface Names {
-  /** Whole names of files, or the last two or three segments of their paths. */
-  readonly files: ReadonlySet<string>
-  readonly folders: ReadonlySet<string>
-  /** Names with placeholders, as one pattern. It is matched against the last three segments, with a `/` in front. */
-  readonly filePattern: RegExp
-  readonly folderPattern: RegExp
-}
-
-function compile(names: readonly string[]): Names {
+/**
+ * Returns the whole names of files and folders, or the last two or three segments of their paths, and the names with placeholders as one pattern
+ * each. A pattern is matched against the last three segments, with a `/` in front.
+ */
+function compile(names: readonly string[]) {
   const [files, folders] = [new Set<string>(), new Set<string>()]
   const [filePatterns, folderPatterns]: [string[], string[]] = [[], []]
   for (const name of names) {

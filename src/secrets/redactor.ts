@@ -69,22 +69,20 @@ export function sharedRedactor(): Redactor {
   return shared
 }
 
+/** Maximum number of cached contents. Each takes about 150 bytes. */
+const maxContents = 16_384
+
 /**
  * A cache of contents in which no secret was found, so that the same content at the same path is not scanned again. The keys are
  * SHA-256 hashes: the cache holds no part of a content. A content with a secret is never cached.
  */
-interface Harmless {
-  /** Returns the end of the harmless part of a content; `undefined` when the content is unknown. */
-  get(key: string): number | undefined
-  add(key: string, cut: number): void
-}
-
-/** Maximum number of cached contents. Each takes about 150 bytes. */
-const maxContents = 16_384
-
-export function createHarmless(): Harmless {
+export function createHarmless() {
   const cuts = createRecent<number>(maxContents)
-  return { get: cuts.get, add: cuts.set }
+  return {
+    /** Returns the end of the harmless part of a content; `undefined` when the content is unknown. */
+    get: cuts.get,
+    add: cuts.set,
+  }
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Log } from '../core/log.ts'
 import type { Change, ChangedKind } from '../core/provider.ts'
 import type { Collection, Row } from './store.ts'
 
-interface ReaderOptions {
+export interface ReaderOptions {
   readonly rows: Collection
   /** The name of this process: rows whose keys begin with it are its own, and are skipped. */
   readonly origin: string
@@ -17,16 +17,6 @@ interface ReaderOptions {
   readonly tellAll: () => void
 }
 
-/** Reads the log of changes from its last position. */
-interface Reader {
-  /** Reads new rows. A call during a read shares the next read. Rejects while the store does not answer. */
-  read(): Promise<void>
-  /** Reads until it succeeds. */
-  readUntilDone(signal: AbortSignal): Promise<void>
-  /** Whether the last read failed. */
-  readonly behind: boolean
-}
-
 /** Maximum number of rows that are read to catch up. Beyond it, everything counts as changed. */
 const maxRows = 5000
 /** Number of rows of the first query. Each later query asks for four times as many, up to the maximum. */
@@ -35,7 +25,20 @@ const mostRows = 500
 /** The first and the longest pause after a failure, in milliseconds (backoff). */
 const retryMs = { first: 100, longest: 2000 }
 
-export function createReader({ rows, origin, keepMs, log, signal: closing, tell, tellAll }: ReaderOptions): Reader {
+/** Repeats work until it succeeds, or the signal aborts. */
+export async function untilDone(work: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
+  for (let wait: number = retryMs.first; !signal.aborted; wait = Math.min(wait * 2, retryMs.longest)) {
+    try {
+      await work()
+      return
+    } catch {
+      await sleep(wait * (0.5 + Math.random()), signal)
+    }
+  }
+}
+
+/** Reads the log of changes from its last position. */
+export function createReader({ rows, origin, keepMs, log, signal: closing, tell, tellAll }: ReaderOptions) {
   /** The newest revision that was read, and the time of the read. Undefined before the first read. */
   let last: { readonly revision: number; readonly seenAt: number } | undefined
   let readAt = Number.NEGATIVE_INFINITY
@@ -113,20 +116,10 @@ export function createReader({ rows, origin, keepMs, log, signal: closing, tell,
     return running
   }
 
-  /** Reads until it succeeds. */
-  const readUntilDone = async (signal: AbortSignal): Promise<void> => {
-    for (let wait: number = retryMs.first; !signal.aborted; wait = Math.min(wait * 2, retryMs.longest)) {
-      try {
-        return await readOnce()
-      } catch {
-        await sleep(wait * (0.5 + Math.random()), signal)
-      }
-    }
-  }
-
   return {
+    /** Reads new rows. A call during a read shares the next read. Rejects while the store does not answer. */
     read: readOnce,
-    readUntilDone,
+    /** Whether the last read failed. */
     get behind() {
       return behind
     },

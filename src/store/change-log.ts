@@ -3,8 +3,8 @@ import { sleep } from '../core/kit/abort.ts'
 import type { Log } from '../core/log.ts'
 import type { Change } from '../core/provider.ts'
 import type { SharedChanges } from '../core/shared.ts'
-import { createReader, rowValueOf } from './change-log-reader.ts'
-import type { Collection, NewRow, Store } from './store.ts'
+import { createReader, type ReaderOptions, rowValueOf, untilDone } from './change-log-reader.ts'
+import type { NewRow, Store } from './store.ts'
 
 /** The collection of the log. Each row contains the changes that one process wrote at one time. */
 const collection = 'changes'
@@ -51,18 +51,19 @@ export function createChangeLog(options: ChangeLogOptions): SharedChanges {
     const { signal } = closing
     const news = await store.watch(collection, signal)
     unopened = false
+    const readUntilDone = () => untilDone(reader.read, signal)
     const followNews = async () => {
-      for await (const _ of news) await reader.readUntilDone(signal)
+      for await (const _ of news) await readUntilDone()
     }
     const beat = async () => {
       for (let beats = 0; !signal.aborted; beats++) {
         await sleep(beatMs * (0.9 + Math.random() * 0.2), signal)
         if (signal.aborted) return
-        await reader.readUntilDone(signal)
+        await readUntilDone()
         if (beats % 4 === 0) await rows.evict({ age: keepMs }).catch(() => {})
       }
     }
-    const first = reader.read().catch(() => void reader.readUntilDone(signal))
+    const first = reader.read().catch(() => void readUntilDone())
     const fail = (error: unknown) =>
       log('error', 'the changes of the other replicas are not followed any more', { error })
     followNews().catch(fail)
@@ -111,19 +112,10 @@ export function createChangeLog(options: ChangeLogOptions): SharedChanges {
   }
 }
 
-interface OutgoingOptions {
-  readonly rows: Collection
-  /** The name of this process: the keys of its rows begin with it. */
-  readonly origin: string
-  readonly log: Log
-  readonly signal: AbortSignal
-}
-
 /** Minimum time between two rows, in milliseconds: changes in between go into one row (throttle). */
 const spacingMs = 20
 /** How long `publish` waits for a row, and `close` for the last one, in milliseconds. */
 const patienceMs = 2000
-const retryMs = { first: 100, longest: 2000 }
 /** Maximum number of waiting changes of a source. Beyond it, everything of the source counts as changed. */
 const maxWaiting = 10_000
 
@@ -143,7 +135,7 @@ function createBatch(): Batch {
 }
 
 /** Writes the changes of this process to the log: in order, merged, and retried until the store has accepted them. */
-function createOutgoing({ rows, origin, log, signal }: OutgoingOptions) {
+function createOutgoing({ rows, origin, log, signal }: Omit<ReaderOptions, 'keepMs' | 'tell' | 'tellAll'>) {
   let waiting: Batch | undefined
   let last: Promise<void> = Promise.resolve()
   let count = 0
@@ -159,23 +151,21 @@ function createOutgoing({ rows, origin, log, signal }: OutgoingOptions) {
     return waiting
   }
   const put = async (row: NewRow): Promise<void> => {
-    for (let wait: number = retryMs.first; !signal.aborted; wait = Math.min(wait * 2, retryMs.longest)) {
-      try {
-        await rows.put(row)
-        failing = false
-        return
-      } catch (error) {
-        if (!failing) log('warn', 'the other replicas cannot be told of changes just now', { error })
-        failing = true
-        await sleep(wait * (0.5 + Math.random()), signal)
-      }
+    try {
+      await rows.put(row)
+      failing = false
+    } catch (error) {
+      if (!failing) log('warn', 'the other replicas cannot be told of changes just now', { error })
+      failing = true
+      throw error
     }
   }
   const write = async (): Promise<void> => {
     isWriting = true
     for (let batch = waiting; batch !== undefined && !signal.aborted; batch = waiting) {
       waiting = undefined
-      await put({ key: `${origin}/${++count}`, value: rowValueOf(batch.changes) })
+      const row = { key: `${origin}/${++count}`, value: rowValueOf(batch.changes) }
+      await untilDone(() => put(row), signal)
       batch.done()
       await sleep(spacingMs, signal)
     }

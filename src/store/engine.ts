@@ -116,19 +116,6 @@ export function listSql(dialect: Dialect, collection: string, query: RowQuery): 
 /** Keys that may have changed; undefined means "everything". */
 export type Change = readonly string[] | undefined
 
-/** Listeners by collection. Changes are merged until a listener takes them, so a slow listener cannot make the queue grow. */
-interface News {
-  /** Yields changes from now on. Ends when the signal aborts. */
-  listen(collection: string, signal: AbortSignal): AsyncIterable<Change>
-  tell(collection: string, change: Change): void
-  /** Tells all listeners that everything may have changed. */
-  tellAll(): void
-  /** Collections that have listeners. */
-  readonly collections: readonly string[]
-  /** Ends all listeners. */
-  close(): void
-}
-
 /** Maximum number of single keys. Above it, the change counts as "everything". */
 const most = 1000
 
@@ -140,8 +127,12 @@ interface Listener {
   wake: () => void
 }
 
-/** @param onChange Called when the first listener begins or the last one ends. */
-export function createNews(onChange: () => void): News {
+/**
+ * Creates listeners by collection. Changes are merged until a listener takes them, so a slow listener cannot make the queue grow.
+ *
+ * @param onChange Called when the first listener begins or the last one ends.
+ */
+export function createNews(onChange: () => void) {
   const listeners = new Set<Listener>()
 
   const tellOne = (listener: Listener, change: Change) => {
@@ -158,7 +149,8 @@ export function createNews(onChange: () => void): News {
   }
 
   return {
-    listen: (collection, signal) => {
+    /** Yields changes from now on. Ends when the signal aborts. */
+    listen: (collection: string, signal: AbortSignal): AsyncIterable<Change> => {
       const listener: Listener = { collection, keys: new Set(), anything: false, ended: signal.aborted, wake: () => {} }
       const stop = () => end(listener)
       if (!listener.ended) {
@@ -171,16 +163,19 @@ export function createNews(onChange: () => void): News {
         stop()
       })
     },
-    tell: (collection, change) => {
+    tell: (collection: string, change: Change): void => {
       for (const listener of listeners) if (listener.collection === collection) tellOne(listener, change)
     },
-    tellAll: () => {
+    /** Tells all listeners that everything may have changed. */
+    tellAll: (): void => {
       for (const listener of listeners) tellOne(listener, undefined)
     },
-    get collections() {
+    /** Collections that have listeners. */
+    get collections(): readonly string[] {
       return [...new Set([...listeners].map(({ collection }) => collection))]
     },
-    close: () => {
+    /** Ends all listeners. */
+    close: (): void => {
       for (const listener of listeners) end(listener)
     },
   }

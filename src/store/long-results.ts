@@ -10,7 +10,7 @@ import {
   type SizedResult,
 } from '../core/shared.ts'
 import { limits } from './rules.ts'
-import type { Collection, NewRow, Row, Store } from './store.ts'
+import { type Collection, type NewRow, type Row, rowsIn, type Store } from './store.ts'
 
 /** The collection of the results. A result has one row for itself, and one row for the content of each file. */
 const collection = 'spill'
@@ -121,12 +121,8 @@ function writerFor(rows: Collection, keepMs: number, now: () => number): (row: N
 /** All rows of a prefix, with their values. */
 async function listed(rows: Collection, prefix: string): Promise<Row[]> {
   const found: Row[] = []
-  for (;;) {
-    const after = found.at(-1)?.key
-    const some = await rows.list({ prefix, limit: page, values: true, ...(after === undefined ? {} : { after }) })
-    found.push(...some)
-    if (some.length < page) return found
-  }
+  for await (const row of rowsIn(rows, { prefix, limit: page, values: true })) found.push(row)
+  return found
 }
 
 /** The name of a principal in keys: a digest, because ids may have any length and any characters. */

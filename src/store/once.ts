@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isResourceError } from '../core/errors.ts'
+import { untilAborted } from '../core/kit/abort.ts'
 import { failure } from './rules.ts'
 import type { Collection, Lease, NewRow, Row, Store } from './store.ts'
 
@@ -99,13 +100,13 @@ async function settle(wanted: Wanted, signal: AbortSignal): Promise<OnceOutcome>
   if (stored !== undefined) return stored
   const end = performance.now() + wanted.waitMs
   const leaving = new AbortController()
-  let others: Others | undefined
+  let othersHaveEnded: ((ms: number) => Promise<void>) | undefined
   try {
     for (;;) {
       signal.throwIfAborted()
       const lease = await takeLease(wanted)
       // Another process may have computed it, and released the lease, since the last look.
-      const found = others === undefined && lease === undefined ? undefined : await lookUp(wanted)
+      const found = othersHaveEnded === undefined && lease === undefined ? undefined : await lookUp(wanted)
       if (found !== undefined) {
         if (lease !== undefined && lease !== 'gone') await giveBack(lease)
         return found
@@ -113,8 +114,9 @@ async function settle(wanted: Wanted, signal: AbortSignal): Promise<OnceOutcome>
       if (lease !== undefined) return await computeHolding(wanted, lease, signal)
       if (performance.now() > end) throw failure('busy')
       // Changes after this point are notified, so the next round misses none.
-      if (others === undefined) others = await watchOthers(wanted, AbortSignal.any([signal, leaving.signal]))
-      else await others.wait(Math.min(wanted.ttlMs, end - performance.now()))
+      if (othersHaveEnded === undefined)
+        othersHaveEnded = await watchOthers(wanted, AbortSignal.any([signal, leaving.signal]))
+      else await othersHaveEnded(Math.min(wanted.ttlMs, end - performance.now()))
     }
   } finally {
     leaving.abort()
@@ -168,12 +170,8 @@ async function giveBack(lease: Lease): Promise<void> {
   await lease.release().catch(() => {})
 }
 
-interface Others {
-  /** Waits until the holder releases the lease, the time is over, or no caller waits any longer. */
-  wait(ms: number): Promise<void>
-}
-
-async function watchOthers({ store, name }: Wanted, signal: AbortSignal): Promise<Others> {
+/** Returns a function that waits until the holder releases the lease, the time is over, or no caller waits any longer. */
+async function watchOthers({ store, name }: Wanted, signal: AbortSignal): Promise<(ms: number) => Promise<void>> {
   const news = await store.watch('leases', signal)
   let come = false
   let wake = () => {}
@@ -185,28 +183,17 @@ async function watchOthers({ store, name }: Wanted, signal: AbortSignal): Promis
     for await (const names of news) if (names === undefined || names.includes(name)) notice()
   }
   listen().catch(() => {})
-  return {
-    wait: async (ms) => {
-      if (!come) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, ms)
-          signal.addEventListener('abort', () => resolve(), { once: true })
-          wake = () => {
-            clearTimeout(timer)
-            resolve()
-          }
-        })
-      }
-      come = false
-    },
+  return async (ms) => {
+    if (!come) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms)
+        signal.addEventListener('abort', () => resolve(), { once: true })
+        wake = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+    }
+    come = false
   }
-}
-
-function untilAborted<Result>(promise: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
-  if (signal === undefined) return promise
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason)
-    signal.addEventListener('abort', stop, { once: true })
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
-  })
 }

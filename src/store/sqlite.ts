@@ -15,7 +15,7 @@ const writing: ReadonlySet<string> = new Set(['put', 'delete', 'evict', 'dropLea
 
 /** Opens a store in a file. Everything that waits for the disk does so in a thread. */
 export async function openSqlite({ file }: { readonly file: string }, log: Log): Promise<Engine> {
-  const thread = createThread({ file, warn: (message) => log('warn', message) })
+  const thread = createThread(file, (message) => log('warn', message))
   const engine = engineOver(thread)
   try {
     await thread.ask('open', [])
@@ -148,11 +148,6 @@ interface Thread {
   close(): Promise<void>
 }
 
-interface ThreadOptions {
-  readonly file: string
-  readonly warn: (message: string) => void
-}
-
 /** Time-out of a request, in milliseconds. A request that has not begun by then is dropped. */
 const waitMs = 10_000
 /** Maximum number of waiting requests. */
@@ -164,7 +159,7 @@ interface Waiting {
   readonly fail: (error: ResourceError) => void
 }
 
-function createThread({ file, warn }: ThreadOptions): Thread {
+function createThread(file: string, warn: (message: string) => void): Thread {
   const waiting = new Map<number, Waiting>()
   let worker: Worker | undefined
   /** Requests of this turn, which go to the worker as one message: a message takes longer than most requests. */

@@ -1,3 +1,4 @@
+import { defined } from '../core/kit/object.ts'
 import type { Texts } from './texts.ts'
 
 /**
@@ -46,12 +47,7 @@ export interface Row {
 export type NewRow = Pick<Row, 'key' | 'value'> & Partial<Pick<Row, 'expires' | 'terms'>>
 
 /** A row in the form of an engine: complete, with each term once. */
-export interface WholeRow {
-  readonly key: string
-  readonly value: Uint8Array
-  readonly expires?: number
-  readonly terms: readonly string[]
-}
+export type WholeRow = NewRow & Pick<Row, 'terms'>
 
 /** Condition of a write. `absent`: no unexpired row may exist. `revision`: the row must have exactly this revision. */
 export type Condition = { readonly absent: true } | { readonly revision: number }
@@ -90,6 +86,24 @@ export interface RowQuery {
   readonly before?: number
   readonly limit: number
   readonly values?: boolean
+}
+
+/** All rows of a query, by key. They are read in pages of `limit` rows. */
+export async function* rowsIn(
+  rows: Collection,
+  query: Omit<RowQuery, 'newest' | 'before'>,
+  signal?: AbortSignal,
+): AsyncGenerator<Row> {
+  for (let after = query.after; ; ) {
+    signal?.throwIfAborted()
+    const page = await rows.list({ ...query, ...defined({ after }) })
+    for (const row of page) {
+      signal?.throwIfAborted()
+      yield row
+    }
+    after = page.at(-1)?.key
+    if (page.length < query.limit) return
+  }
 }
 
 export interface Lease {

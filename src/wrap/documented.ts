@@ -157,7 +157,7 @@ export function createAlternates(
 ): FindAlternates {
   const { stat, list } = source
   const remembered = createRecent<Known>(most)
-  const names = createFolderNames(list)
+  const pathsIn = createFolderNames(list)
   const soonStat = soonOf(source, stat)
 
   const seen = (folder: string, context: Context): Soon<Seen> =>
@@ -242,7 +242,7 @@ export function createAlternates(
     const listed = new Map<string, ReadonlySet<string> | undefined>()
     for (const [folder, isThere] of folders.isThere) {
       const version = folders.versions.get(folder)
-      if (isThere && version !== undefined) listed.set(folder, await names.of(folder, version, context))
+      if (isThere && version !== undefined) listed.set(folder, await pathsIn(folder, version, context))
     }
     const possible = twins.filter(({ path: twin }) => {
       const folder = parentOf(twin)

@@ -162,23 +162,17 @@ interface Mark {
   readonly at: number
 }
 
-/** Remembers where lines begin, so that reading a resource part after part does not count it all again each time. */
-interface Marks {
-  /** Returns the nearest known beginning of a line at or before a line; without one, the beginning of the first line. */
-  before(key: string, line: number): Mark
-  set(key: string, mark: Mark): void
-  forget(key: string): void
-}
-
 const maxResources = 200
 const maxMarks = 1024
 
-function createMarks(): Marks {
+/** Remembers where lines begin, so that reading a resource part after part does not count it all again each time. */
+function createMarks() {
   const resources = createRecent<Mark[]>(maxResources)
   return {
-    before: (key, line) =>
+    /** Returns the nearest known beginning of a line at or before a line; without one, the beginning of the first line. */
+    before: (key: string, line: number): Mark =>
       resources.get(key)?.findLast((mark) => mark.line <= line) ?? { version: undefined, line: 1, at: 0 },
-    set: (key, mark) => {
+    set: (key: string, mark: Mark): void => {
       const known = resources.get(key) ?? []
       const same = known[0]?.version === mark.version ? known : []
       const last = same.at(-1)

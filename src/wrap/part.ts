@@ -26,40 +26,6 @@ export interface PartFacts {
 /** The key of {@link PartFacts} in `_meta`. */
 export const partKey = metaKeys.part
 
-const example = {
-  lines: 'lines=10-40 (from line 10 to line 40), lines=10- or lines=10',
-  bytes: 'bytes=0-4095, bytes=4096- or bytes=0',
-}
-
-/**
- * Returns the part that the parameters request, and the remaining parameters.
- *
- * @throws ResourceError `invalid` (reason `range`) for a malformed part, or two of them.
- */
-export function partIn(params: Params): { readonly part: PartQuery | undefined; readonly others: Params } {
-  const lines = params.get('lines')
-  const bytes = params.get('bytes')
-  if (lines === undefined && bytes === undefined) return { part: undefined, others: params }
-  if (lines !== undefined && bytes !== undefined)
-    throw badRange(`Ask for lines or for bytes, not for both: ?${example.lines}; or ?${example.bytes}.`)
-  const others = new Map(params)
-  others.delete('lines')
-  others.delete('bytes')
-  const part = lines === undefined ? parse('bytes', bytes ?? '') : parse('lines', lines)
-  return { part, others }
-}
-
-function parse(unit: 'lines' | 'bytes', text: string): PartQuery {
-  const match = /^(\d{1,15})(-(\d{1,15})?)?$/.exec(text)
-  const first = Number(match?.[1])
-  const last = match?.[2] === undefined ? first : match[3] === undefined ? undefined : Number(match[3])
-  if (match === null) throw badRange(`This is no range of ${unit}. Write ?${example[unit]}.`)
-  if (unit === 'lines' && first === 0) throw badRange(`Lines are counted from 1. Write ?${example.lines}.`)
-  if (last !== undefined && last < first)
-    throw badRange(`The range of ${unit} ends before it begins. Write ?${example[unit]}.`)
-  return { unit, first, last }
-}
-
 /** Returns the parameter that requests `count` lines or bytes from `first` on; without a count, all of them. */
 export function formatPart(unit: 'lines' | 'bytes', first: number, count: number | undefined): string {
   return `${unit}=${first}-${count === undefined ? '' : first + count - 1}`
@@ -183,10 +149,16 @@ export async function* chunksOf(
   }
 }
 
-async function readOne(provider: Provider, request: ReadRequest, context: Context): Promise<Content> {
+/** Reads a resource of one content. `several` returns the error for one with several contents. */
+export async function readOne(
+  provider: Provider,
+  request: ReadRequest,
+  context: Context,
+  several = () => badRange('This resource has several contents: ask for it without ?lines and ?bytes.'),
+): Promise<Content> {
   const [content, other] = await provider.read(request, context)
   if (content === undefined) throw new ResourceError('internal', 'a provider answered a read with nothing')
-  if (other !== undefined) throw badRange('This resource has several contents: ask for it without ?lines and ?bytes.')
+  if (other !== undefined) throw several()
   return content
 }
 
@@ -282,11 +254,25 @@ export async function readWhole(
     }
     return { bytes: pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces), facts }
   }
-  for (let attempt = 0; attempt < 4; attempt++) {
+  return inOneVersion(once)
+}
+
+const attempts = 6
+
+/**
+ * Repeats a read until its answers are of one version.
+ *
+ * @throws ResourceError `unavailable` if the resource changes all the time.
+ */
+export async function inOneVersion<T>(
+  read: () => Promise<T>,
+  isChange: (error: unknown) => boolean = (error) => error instanceof ChangedError,
+): Promise<T> {
+  for (let attempt = 0; attempt < attempts; attempt++) {
     try {
-      return await once()
+      return await read()
     } catch (error) {
-      if (!(error instanceof ChangedError)) throw error
+      if (!isChange(error)) throw error
     }
   }
   throw new ResourceError('unavailable', 'A resource changes faster than it can be read as one version.')

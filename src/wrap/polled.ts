@@ -1,5 +1,6 @@
 import { isResourceError, ResourceError } from '../core/errors.ts'
 import { sleep } from '../core/kit/abort.ts'
+import { defined } from '../core/kit/object.ts'
 import type { Change, Degradation, Entry, Provider } from '../core/provider.ts'
 
 export interface PolledOptions {
@@ -24,13 +25,8 @@ const principal = { id: 'hikidashi-poll', roles: [] }
  */
 export function polled(provider: Provider, options: PolledOptions = {}): Provider {
   if (provider.watch !== undefined) return provider
-  const interval = options.interval ?? 30_000
-  const longest = options.longest ?? interval * 10
-  const limit = options.limit ?? 100_000
+  const { interval = 30_000, longest, limit = 100_000 } = options
   const entries = options.look ?? ((signal: AbortSignal) => provider.list({}, { principal, signal }))
-
-  /** Whether the source did not answer the last poll. */
-  let away = false
 
   const look = async (signal: AbortSignal): Promise<Map<string, string>> => {
     const seen = new Map<string, string>()
@@ -43,36 +39,11 @@ export function polled(provider: Provider, options: PolledOptions = {}): Provide
     return seen
   }
 
-  const watchFrom = async function* (before: Map<string, string>, signal: AbortSignal): AsyncGenerator<Change> {
-    let known = before
-    let wait = interval
-    while (!signal.aborted) {
-      // Replicas that started at the same time do not all poll at the same time.
-      await sleep(wait * (0.8 + Math.random() * 0.4), signal)
-      if (signal.aborted) return
-      try {
-        const now = await look(signal)
-        yield* differences(known, now)
-        known = now
-        wait = interval
-        away = false
-      } catch (error) {
-        if (signal.aborted) return
-        if (!(error instanceof ResourceError)) throw error
-        away = true
-        wait = Math.min(wait * 2, longest)
-      }
-    }
-  }
-
+  const looking = createLooking({ interval, ...defined({ longest }), look, changesOf: differences })
   return {
     ...provider,
-    watch: async (signal) => {
-      const before = await look(signal)
-      away = false
-      return watchFrom(before, signal)
-    },
-    degraded: (): Degradation | undefined => (away ? 'unavailable' : provider.degraded?.()),
+    watch: looking.watch,
+    degraded: (): Degradation | undefined => (looking.away ? 'unavailable' : provider.degraded?.()),
   }
 }
 
@@ -90,10 +61,14 @@ function* differences(before: ReadonlyMap<string, string>, now: ReadonlyMap<stri
 }
 
 interface LookingOptions<T> {
-  /** Pause between two polls, in milliseconds. */
+  /** Pause between two polls, in milliseconds. It varies by a fifth. */
   readonly interval: number
+  /** Longest pause while the source does not answer, in milliseconds: each pause is twice the one before. Default ten intervals. */
+  readonly longest?: number
+  /** Waits for a pause, or less if something hints at a change. Default: waits for the whole pause. */
+  readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>
   /** Throws ResourceError if the source does not answer: the pauses then become longer. */
-  look(signal: AbortSignal): Promise<T>
+  look(signal: AbortSignal, before: T | undefined): Promise<T>
   changesOf(before: T, now: T): Iterable<Change>
 }
 
@@ -103,38 +78,36 @@ export interface Looking {
   readonly away: boolean
 }
 
-/** Longest pause while the source does not answer, in intervals. */
-const longest = 8
-
 /** Reports changes of a source: polls it at an interval, and compares it with its previous state. */
-export function createLooking<T>({ interval, look, changesOf }: LookingOptions<T>): Looking {
+export function createLooking<T>(options: LookingOptions<T>): Looking {
+  const { interval, longest = interval * 10, wait = sleep, look, changesOf } = options
   let away = false
 
   const follow = async function* (first: T, signal: AbortSignal): AsyncGenerator<Change> {
     let known = first
-    let waits = 1
+    let pause = interval
     while (!signal.aborted) {
-      // Spreads the polls of replicas that started at the same time.
-      await sleep(interval * waits * (0.9 + Math.random() * 0.2), signal)
+      // Replicas that started at the same time do not all poll at the same time.
+      await wait(pause * (0.8 + Math.random() * 0.4), signal)
       if (signal.aborted) return
       try {
-        const now = await look(signal)
+        const now = await look(signal, known)
         yield* changesOf(known, now)
         known = now
-        waits = 1
+        pause = interval
         away = false
       } catch (error) {
         if (signal.aborted) return
         if (!isResourceError(error)) throw error
         away = true
-        waits = Math.min(waits * 2, longest)
+        pause = Math.min(pause * 2, longest)
       }
     }
   }
 
   return {
     watch: async (signal) => {
-      const first = await look(signal)
+      const first = await look(signal, undefined)
       away = false
       return follow(first, signal)
     },

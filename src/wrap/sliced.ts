@@ -1,18 +1,16 @@
-import { ResourceError } from '../core/errors.ts'
 import { promising, soonOf } from '../core/kit/chain.ts'
 import { defined, requireProvider } from '../core/kit/object.ts'
 import { isContinuation } from '../core/kit/utf8.ts'
-import type { Content, ContentFacts, Context, Provider, ReadRequest, Template } from '../core/provider.ts'
+import type { Content, ContentFacts, Context, Params, Provider, ReadRequest, Template } from '../core/provider.ts'
 import { createLineReader } from './lines.ts'
 import {
   badRange,
-  ChangedError,
   chunksOf,
   formatPart,
+  inOneVersion,
   isTextPart,
   type PartFacts,
   type PartQuery,
-  partIn,
   partKey,
 } from './part.ts'
 
@@ -46,22 +44,13 @@ export function sliced(provider: Provider, options: SlicedOptions = {}): Provide
   const limit = options.maxBytes ?? 1024 * 1024
   const readLines = createLineReader(provider, limit)
 
-  const readPart = async (part: PartQuery, request: ReadRequest, context: Context): Promise<Content> => {
-    for (let attempt = 0; attempt < 4; attempt++) {
-      try {
-        if (part.unit === 'lines') return await readLines(part, request, context)
-        return await readBytes(provider, part, request, limit, context)
-      } catch (error) {
-        if (!(error instanceof ChangedError)) throw error
-      }
-    }
-    throw new ResourceError('unavailable', 'A resource changes faster than a part of it can be read as one version.')
-  }
-
   const readAsked = async (request: ReadRequest, context: Context): Promise<readonly Content[]> => {
     const { part, others } = partIn(request.params)
     if (part === undefined) return provider.read(request, context)
-    return [await readPart(part, { path: request.path, params: others }, context)]
+    const whole = { path: request.path, params: others }
+    const readPart = () =>
+      part.unit === 'lines' ? readLines(part, whole, context) : readBytes(provider, part, whole, limit, context)
+    return [await inOneVersion(readPart)]
   }
 
   return {
@@ -72,6 +61,40 @@ export function sliced(provider: Provider, options: SlicedOptions = {}): Provide
     ),
     templates: async (context) => [...((await provider.templates?.(context)) ?? []), template],
   }
+}
+
+const example = {
+  lines: 'lines=10-40 (from line 10 to line 40), lines=10- or lines=10',
+  bytes: 'bytes=0-4095, bytes=4096- or bytes=0',
+}
+
+/**
+ * Returns the part that the parameters request, and the remaining parameters.
+ *
+ * @throws ResourceError `invalid` (reason `range`) for a malformed part, or two of them.
+ */
+function partIn(params: Params): { readonly part: PartQuery | undefined; readonly others: Params } {
+  const lines = params.get('lines')
+  const bytes = params.get('bytes')
+  if (lines === undefined && bytes === undefined) return { part: undefined, others: params }
+  if (lines !== undefined && bytes !== undefined)
+    throw badRange(`Ask for lines or for bytes, not for both: ?${example.lines}; or ?${example.bytes}.`)
+  const others = new Map(params)
+  others.delete('lines')
+  others.delete('bytes')
+  const part = lines === undefined ? parse('bytes', bytes ?? '') : parse('lines', lines)
+  return { part, others }
+}
+
+function parse(unit: 'lines' | 'bytes', text: string): PartQuery {
+  const match = /^(\d{1,15})(-(\d{1,15})?)?$/.exec(text)
+  const first = Number(match?.[1])
+  const last = match?.[2] === undefined ? first : match[3] === undefined ? undefined : Number(match[3])
+  if (match === null) throw badRange(`This is no range of ${unit}. Write ?${example[unit]}.`)
+  if (unit === 'lines' && first === 0) throw badRange(`Lines are counted from 1. Write ?${example.lines}.`)
+  if (last !== undefined && last < first)
+    throw badRange(`The range of ${unit} ends before it begins. Write ?${example[unit]}.`)
+  return { unit, first, last }
 }
 
 async function readBytes(

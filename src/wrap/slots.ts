@@ -3,19 +3,6 @@ import { ResourceError } from '../core/errors.ts'
 import type { Soon } from '../core/kit/chain.ts'
 import type { Context } from '../core/provider.ts'
 
-/** Keeps requests away from a source that does not answer (circuit breaker). Times are in milliseconds. */
-interface Breaker {
-  /** Returns the remaining pause. 0: a request may start, and its caller reports the outcome by one of the other methods. */
-  admit(): number
-  /** Reports an answer, also "not found". */
-  succeeded(): void
-  /** Reports a failure. */
-  failed(): void
-  /** Reports a request without an outcome: its caller aborted. */
-  abandoned(): void
-  readonly open: boolean
-}
-
 interface BreakerOptions {
   /** Number of consecutive failures that opens the circuit breaker. */
   readonly failures: number
@@ -28,10 +15,10 @@ interface BreakerOptions {
 }
 
 /**
- * A circuit breaker: closed while the source answers; open for a pause after a number of failures in a row; then half open, when
- * one caller tries the source and the others wait for the result.
+ * A circuit breaker, which keeps requests away from a source that does not answer: closed while the source answers; open for a pause after a number of failures in a row; then half open, when
+ * one caller tries the source and the others wait for the result. Times are in milliseconds.
  */
-export function createBreaker(options: BreakerOptions): Breaker {
+export function createBreaker(options: BreakerOptions) {
   const { failures, longest, now = () => performance.now(), random = Math.random } = options
   let inRow = 0
   let pause = options.pause
@@ -39,7 +26,8 @@ export function createBreaker(options: BreakerOptions): Breaker {
   let trying = false
 
   return {
-    admit: () => {
+    /** Returns the remaining pause. 0: a request may start, and its caller reports the outcome by one of the other methods. */
+    admit: (): number => {
       if (until === undefined) return 0
       const left = until - now()
       if (left > 0) return left
@@ -48,13 +36,15 @@ export function createBreaker(options: BreakerOptions): Breaker {
       trying = true
       return 0
     },
-    succeeded: () => {
+    /** Reports an answer, also "not found". */
+    succeeded: (): void => {
       inRow = 0
       pause = options.pause
       until = undefined
       trying = false
     },
-    failed: () => {
+    /** Reports a failure. */
+    failed: (): void => {
       inRow++
       if (until === undefined && inRow < failures) return
       // Answers that arrive after it opened must not extend the pause again and again.
@@ -63,10 +53,11 @@ export function createBreaker(options: BreakerOptions): Breaker {
       trying = false
       until = now() + pause * (0.75 + random() * 0.5)
     },
-    abandoned: () => {
+    /** Reports a request without an outcome: its caller aborted. */
+    abandoned: (): void => {
       trying = false
     },
-    get open() {
+    get open(): boolean {
       return until !== undefined
     },
   }

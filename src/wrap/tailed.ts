@@ -10,9 +10,11 @@ import {
   ChangedError,
   chunksOf,
   factsOf,
+  inOneVersion,
   isTextPart,
   type PartFacts,
   partKey,
+  readOne,
   type TailFacts,
   tailIn,
   tailKey,
@@ -158,7 +160,11 @@ const newlines = {
 
 /** Number of bytes read first: enough for a few hundred lines of most logs. */
 const firstBytes = 64 * 1024
-const attempts = 6
+const several = () => badTail('This resource has several contents: ask for it without ?tail.')
+
+/** Whether the resource was truncated or replaced while it was read. */
+const isChange = (error: unknown) =>
+  error instanceof ChangedError || (isResourceError(error, 'invalid') && error.detail.size !== undefined)
 
 /**
  * Reads the end of a resource: enough for `count` lines and one more, but at most `limit` bytes.
@@ -171,22 +177,15 @@ async function readEnding(
   { count, limit }: { readonly count: number; readonly limit: number },
   context: Context,
 ): Promise<Ending> {
-  for (let attempt = 0; attempt < attempts; attempt++) {
-    try {
-      const head = await readOne(provider, { ...request, range: { start: 0, end: 64 } }, context)
-      const newline = newlines[markOf(await bytesOf(head)) ?? 'utf-8']
-      const { range, size } = head
-      if (range === undefined || size === undefined)
-        return await readThrough(provider, request, { newline, limit }, context)
-      const first = newline.length === 2 ? 2 : range.start
-      return await readBackwards(provider, request, { size, first, newline, count, limit }, context)
-    } catch (error) {
-      // It was truncated or replaced.
-      if (!(error instanceof ChangedError) && !(isResourceError(error, 'invalid') && error.detail.size !== undefined))
-        throw error
-    }
+  const once = async (): Promise<Ending> => {
+    const head = await readOne(provider, { ...request, range: { start: 0, end: 64 } }, context, several)
+    const newline = newlines[markOf(await bytesOf(head)) ?? 'utf-8']
+    const { range, size } = head
+    if (range === undefined || size === undefined) return readThrough(provider, request, { newline, limit }, context)
+    const first = newline.length === 2 ? 2 : range.start
+    return readBackwards(provider, request, { size, first, newline, count, limit }, context)
   }
-  throw new ResourceError('unavailable', 'A resource changes faster than its end can be read as one version.')
+  return inOneVersion(once, isChange)
 }
 
 interface Wanted {
@@ -213,6 +212,7 @@ async function readBackwards(
         provider,
         { ...request, range: { start: from - (from % newline.length), end: size } },
         context,
+        several,
       )
     } catch (error) {
       // The provider may have a smaller limit, which its error names.
@@ -249,13 +249,6 @@ async function readThrough(
   }
   facts = { ...facts, size: start + bytes.length }
   return { bytes, start, facts, text: isTextPart(bytes, facts), first: 0, newline }
-}
-
-async function readOne(provider: Provider, request: ReadRequest, context: Context): Promise<Content> {
-  const [content, other] = await provider.read(request, context)
-  if (content === undefined) throw new ResourceError('internal', 'a provider answered a read with nothing')
-  if (other !== undefined) throw badTail('This resource has several contents: ask for it without ?tail.')
-  return content
 }
 
 /** Returns the offset after the last newline before an index; 0 when there is none. */

@@ -71,16 +71,6 @@ export function referenceTo(path: string, from: string): string {
   return /^[^/]*:/.test(reference) ? `./${reference}` : reference
 }
 
-/** Cache of the paths in folders from which many documents are read. */
-interface FolderNames {
-  /**
-   * Returns the paths directly in a folder, or undefined if they are not known: the folder was asked for seldom, or has too many.
-   *
-   * @param version The version of the folder. Its paths are known until the version changes.
-   */
-  of(folder: string, version: string, context: Context): Promise<ReadonlySet<string> | undefined>
-}
-
 interface Known {
   readonly version: string
   /** How often the folder was asked for in this version. */
@@ -102,7 +92,11 @@ const pathsPerQuestion = 128
 /** Maximum number of paths that are kept of all folders, about 20 MB. */
 const maxPaths = 100_000
 
-export function createFolderNames(list: Provider['list']): FolderNames {
+/**
+ * Caches the paths in folders from which many documents are read. Returns a function for the paths directly in a folder, until its version
+ * changes. They are undefined if they are not known: the folder was asked for seldom, or has too many.
+ */
+export function createFolderNames(list: Provider['list']) {
   const folders = createRecent<Known>(maxPaths, ({ size }) => size)
 
   /** Returns undefined for a folder with more paths than `limit`, and for one that cannot be listed. */
@@ -136,16 +130,14 @@ export function createFolderNames(list: Provider['list']): FolderNames {
     }
   }
 
-  return {
-    of: async (folder, version, context) => {
-      let known = folders.get(folder)
-      if (known?.version !== version) {
-        known = { version, asked: 0, next: patience + 1, paths: undefined, size: 1 }
-        folders.set(folder, known)
-      }
-      known.asked++
-      if (known.paths === undefined && known.asked >= known.next) known.paths = ask(folder, known, context)
-      return known.paths
-    },
+  return async (folder: string, version: string, context: Context): Promise<ReadonlySet<string> | undefined> => {
+    let known = folders.get(folder)
+    if (known?.version !== version) {
+      known = { version, asked: 0, next: patience + 1, paths: undefined, size: 1 }
+      folders.set(folder, known)
+    }
+    known.asked++
+    if (known.paths === undefined && known.asked >= known.next) known.paths = ask(folder, known, context)
+    return known.paths
   }
 }

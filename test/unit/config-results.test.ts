@@ -64,7 +64,7 @@ describe('the store of a configuration', () => {
 
 describe('a mount of results', () => {
   test.each<readonly [object, RegExp]>([
-    [{ ttl: '10ms' }, /less than a second/],
+    [{ ttl: '10ms' }, /too short\. It must be at least "1s"/],
     [{ ttl: 'for ever' }, /This is not a duration/],
     [{ keep: { records: 0 } }, /less than 1/],
     [{ maxBytes: '9MiB' }, /It must be at most "8MiB"/],

@@ -146,7 +146,7 @@ describe('the application default credentials', () => {
 describe('what goes out', () => {
   test('goes to Google alone, whatever is named, and follows nothing', async () => {
     const fetched = vi.spyOn(globalThis, 'fetch').mockRejectedValue(new Error('stubbed'))
-    const transport = createTransport({ endpoint: undefined, timeoutMs: 1000 })
+    const transport = createTransport(undefined, 1000)
     const refused = [
       'http://www.googleapis.com/',
       'https://www.googleapis.com.evil.example/',

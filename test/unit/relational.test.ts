@@ -5,7 +5,7 @@ import { isPath } from '../../src/core/path.ts'
 import { diagramOf } from '../../src/providers/relational/documents.ts'
 import { type ObjectName, type Relation, roundEstimate } from '../../src/providers/relational/model.ts'
 import {
-  createBatcher,
+  batched,
   nameOf,
   placeOf,
   rowKeyOf,
@@ -123,30 +123,30 @@ describe('a batcher', () => {
 
   test('joins what is asked for at the same time, and while queries are under way', async () => {
     const batches: string[][] = []
-    const batcher = createBatcher(async (names) => {
+    const ask = batched(async (names) => {
       batches.push(names.map((one) => one.name))
       await sleep(20)
       return names.filter((one) => one.name !== 'none')
     })
-    const ask = (one: string) => batcher.ask(named(one), new AbortController().signal)
-    const first = ['a', 'b', 'a', 'none'].map(ask)
+    const askFor = (one: string) => ask(named(one), new AbortController().signal)
+    const first = ['a', 'b', 'a', 'none'].map(askFor)
     expect(await Promise.all(first)).toEqual([named('a'), named('b'), named('a'), undefined])
     expect(batches).toEqual([['a', 'b', 'none']])
-    const many = Array.from({ length: 1000 }, (_, i) => ask(`${i}`))
+    const many = Array.from({ length: 1000 }, (_, i) => askFor(`${i}`))
     await Promise.all(many)
     expect(batches).toHaveLength(6)
   })
 
   test('ends a query that nobody waits for, and fails all who wait for one that fails', async () => {
     const seen: AbortSignal[] = []
-    const batcher = createBatcher<ObjectName>(async (names, signal) => {
+    const ask = batched<ObjectName>(async (names, signal) => {
       seen.push(signal)
       if (names[0]?.name === 'bad') throw new Error('bad')
       await new Promise((resolve) => signal.addEventListener('abort', resolve))
       return []
     })
     const [one, other] = [new AbortController(), new AbortController()]
-    const asked = [one, other].map(({ signal }, i) => batcher.ask(named(`${i}`), signal))
+    const asked = [one, other].map(({ signal }, i) => ask(named(`${i}`), signal))
     await vi.waitFor(() => expect(seen).toHaveLength(1))
     one.abort(new Error('gone'))
     await expect(asked[0]).rejects.toThrow('gone')
@@ -155,30 +155,29 @@ describe('a batcher', () => {
     await expect(asked[1]).rejects.toThrow('gone too')
     expect(seen[0]?.aborted).toBe(true)
     const { signal } = new AbortController()
-    const outcomes = await Promise.allSettled([batcher.ask(named('bad'), signal), batcher.ask(named('worse'), signal)])
+    const outcomes = await Promise.allSettled([ask(named('bad'), signal), ask(named('worse'), signal)])
     expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   })
 })
 
 describe('a pool', () => {
-  interface Connection {
-    readonly id: number
-    open: boolean
+  class Connection {
+    open = true
+    isUsable() {
+      return this.open
+    }
+    close() {
+      this.open = false
+    }
   }
-  const make = (options: { readonly size?: number; readonly patience?: number; readonly idle?: number } = {}) => {
+  const make = (options: { connections?: number; waitTimeoutMs?: number; idleTimeoutMs?: number } = {}) => {
     const all: Connection[] = []
-    const pool = createPool<Connection>({
-      open: async () => {
-        const connection = { id: all.length, open: true }
-        all.push(connection)
-        return connection
-      },
-      close: (connection) => {
-        connection.open = false
-      },
-      isUsable: ({ open }) => open,
-      ...{ size: 2, patience: 10_000, idle: 10_000, ...options },
-    })
+    const open = async () => {
+      const connection = new Connection()
+      all.push(connection)
+      return connection
+    }
+    const pool = createPool(open, { connections: 2, waitTimeoutMs: 10_000, idleTimeoutMs: 10_000, ...options })
     return { pool, all }
   }
   test('has so many connections and no more, and uses them again', async () => {
@@ -202,7 +201,7 @@ describe('a pool', () => {
   })
 
   test('lets whoever waits go when the signal ends, or after a while', async () => {
-    const { pool, all } = make({ size: 1, patience: 50 })
+    const { pool, all } = make({ connections: 1, waitTimeoutMs: 50 })
     let release = () => {}
     const held = pool.use(new AbortController().signal, () => new Promise<void>((resolve) => (release = resolve)))
     const gone = new AbortController()
@@ -218,7 +217,7 @@ describe('a pool', () => {
   })
 
   test('ends a connection whose work was given up, and one that is not used', async () => {
-    const { pool, all } = make({ idle: 20 })
+    const { pool, all } = make({ idleTimeoutMs: 20 })
     const gone = new AbortController()
     const work = pool.use(gone.signal, (connection) => vi.waitFor(() => expect(connection.open).toBe(false)))
     await vi.waitFor(() => expect(all).toHaveLength(1))

@@ -102,7 +102,7 @@ export function openLater(local: Local, open: () => Promise<OpenedCatalog>, log:
   const name = config?.name ?? 'hikidashi'
   const sources = { name, mounts, opened: () => opening.opened }
   const overseen = config?.overview === false ? context : withOverview(context, sources)
-  const views = withMountedSkills(overseen, { mounts, log })
+  const views = withMountedSkills(overseen, mounts, log)
   return {
     opening,
     view: views.view,

@@ -2,8 +2,8 @@ import { invalid, isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { duration, secret, text } from '../../schema/fields.ts'
-import { refusal } from '../../schema/refusals.ts'
-import { documentsShape, httpUrl, originEffects, originShape, secrets, service } from '../../schema/shapes.ts'
+import { refusal, refuserIn } from '../../schema/refusals.ts'
+import { documentsShape, harmless, httpUrl, originEffects, originShape, secrets, service } from '../../schema/shapes.ts'
 import { refuseInTheClear, resolveSecret, type SecretSource } from '../../schema/values.ts'
 import { kindOfKey } from '../../secrets/keys.ts'
 import { parsePointer } from '../settings/tree.ts'
@@ -71,11 +71,8 @@ const route = z
       compileRoute(given as RouteOptions)
     } catch (error) {
       if (!isResourceError(error)) throw error
-      const message = refusal(
-        error.message,
-        'Write one such as { "template": "users/{id}", "list": { "from": "users" } }.',
-      )
-      context.addIssue({ code: 'custom', path: ['template'], message })
+      const fix = 'Write one such as { "template": "users/{id}", "list": { "from": "users" } }.'
+      refuserIn(context)('template', error.message, fix)
     }
   })
 
@@ -85,8 +82,7 @@ const managed =
 
 const headers = z.record(z.string(), z.union([text, secret])).superRefine((given, context) => {
   for (const [name, value] of Object.entries(given)) {
-    const refuse = (message: string, fix: string) =>
-      context.addIssue({ code: 'custom', path: [name], message: refusal(message, fix) })
+    const refuse = (message: string, fix: string) => refuserIn(context)(name, message, fix)
     if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name))
       refuse('This is not the name of a header.', 'Write one such as "X-Api-Key".')
     else if (managed.test(name)) refuse('A configuration cannot set this header.', 'Remove it.')
@@ -127,12 +123,9 @@ export const source = defineSource({
     options: {
       ...originEffects,
       url: service,
-      routes: 'none',
       bearer: secrets,
       headers: secrets,
-      keep: 'none',
-      maxEntries: 'none',
-      redact: 'none',
+      ...harmless('routes keep maxEntries redact'),
     },
   },
 })

@@ -2,6 +2,7 @@ import { maxCompletions } from '../../core/completion.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { type HttpUrl, httpUrlBelow } from '../../core/http-url.ts'
+import { untilAborted } from '../../core/kit/abort.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { comparePaths } from '../../core/path.ts'
@@ -195,15 +196,9 @@ function remembered<T>(work: (signal: AbortSignal, fresh: boolean) => Promise<T>
     running ??= start()
     const mine = running
     mine.waiting++
-    let leave = () => {}
-    const left = new Promise<never>((_, reject) => {
-      leave = () => reject(signal.reason)
-      signal.addEventListener('abort', leave, { once: true })
-    })
     try {
-      return await Promise.race([mine.result, left])
+      return await untilAborted(mine.result, signal)
     } finally {
-      signal.removeEventListener('abort', leave)
       if (--mine.waiting === 0) {
         if (running === mine) running = undefined
         mine.ended.abort()

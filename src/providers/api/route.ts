@@ -108,15 +108,8 @@ function isSound(url: string): boolean {
   return path === '' || path.split('/').every((segment) => !/^(?:\.|%2e){0,2}$/i.test(segment))
 }
 
-interface Parts {
-  /** The part before the query. */
-  readonly path: string
-  readonly inPath: readonly string[]
-  readonly inQuery: readonly string[]
-}
-
-/** Splits a template, in which every variable must be a separate text in the path, or a parameter in the query. */
-function partsOf(template: string): Parts {
+/** Splits a template into its path and the variables in both parts. In it every variable must be a separate text in the path, or a parameter in the query. */
+function partsOf(template: string) {
   const [, path = '', rest = ''] = /^([^{?]*(?:\{\w+\}[^{?]*)*)(.*)$/s.exec(template) ?? []
   const query = /^(?:\?[^{}?#]*)?(?:\{[?&]\w+(?:,\w+)*\})?$/.test(rest)
   if (!query || template.startsWith('/') || /[#\\\s]/.test(template))

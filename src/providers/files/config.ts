@@ -1,7 +1,7 @@
 import * as z from '../../schema/builder.ts'
-import { glob, globs, interval, size, text } from '../../schema/fields.ts'
+import { glob, globs, interval, sizeUpTo, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { documentEffects, documentsShape, opens, path } from '../../schema/shapes.ts'
+import { documentEffects, documentsShape, harmless, opens, path } from '../../schema/shapes.ts'
 import { defineSource } from '../source.ts'
 
 const rule = z.strictObject({
@@ -24,9 +24,6 @@ const rule = z.strictObject({
     .min(1)
     .optionalKey('The audience of the files: people, models or both.'),
 })
-
-/** Maximum size of a file in an answer, in bytes: a longer text would exceed the length of a JavaScript string. */
-const mostBytes = 256 * 2 ** 20
 
 /** The options of a mount whose provider is `files`. */
 export const filesShape = {
@@ -60,13 +57,10 @@ export const filesShape = {
     .boolean()
     .optionalKey('Serves files with several hard links, of which one may lie outside the folder. By default false.'),
   allowMounts: z.boolean().optionalKey('Serves file systems that are mounted inside the folder. By default false.'),
-  maxBytes: size
-    .refine((bytes) => bytes <= mostBytes, {
-      error: refusal('This is more than can be read at once.', 'It must be at most "256MiB".'),
-    })
-    .optionalKey(
-      'Maximum size of a file, or of a part, in one answer. A larger file can be read in parts. By default "16MiB", at most "256MiB".',
-    ),
+  // A longer text would exceed the length of a JavaScript string.
+  maxBytes: sizeUpTo('256MiB').optionalKey(
+    'Maximum size of a file, or of a part, in one answer. A larger file can be read in parts. By default "16MiB", at most "256MiB".',
+  ),
   watch: z.boolean().optionalKey('Tells clients what changes. By default true.'),
   reconcile: interval.optionalKey(
     'Interval at which everything is compared, to find changes that the system did not report. By default "30s".',
@@ -80,15 +74,9 @@ export const filesShape = {
  */
 export const folderEffects = {
   root: path,
-  include: 'none',
-  exclude: 'none',
-  gitignore: 'none',
-  hidden: 'none',
-  symlinks: 'none',
   hardlinks: opens('files that have a second name elsewhere'),
   allowMounts: opens('other file systems that are mounted in the folder'),
-  watch: 'none',
-  reconcile: 'none',
+  ...harmless('include exclude gitignore hidden symlinks watch reconcile'),
 } as const
 
 export const source = defineSource({

@@ -14,9 +14,10 @@ interface ClientOptions {
   readonly keyFile: string | undefined
   readonly anonymous: boolean
   readonly timeoutMs: number
-  /** Maximum number of connections. */
-  readonly sockets: number
 }
+
+/** Maximum number of connections: the default concurrency of a mount. */
+const sockets = 32
 
 export interface GcsClient {
   readonly storage: Storage
@@ -39,7 +40,7 @@ class NoCredentialsError extends Error {}
  * aborted, follow redirects anywhere, and buffer answers of any size. See docs/decisions.
  */
 export function createClient(options: ClientOptions): GcsClient {
-  const { endpoint, keyFile, anonymous, timeoutMs, sockets } = options
+  const { endpoint, keyFile, anonymous, timeoutMs } = options
   const url = endpoint?.url ?? 'https://storage.googleapis.com'
   const secure = endpoint?.secure ?? true
   const storage = new Storage({
@@ -88,20 +89,24 @@ export function createClient(options: ClientOptions): GcsClient {
 
   return {
     storage,
-    send: (path, params, signal, headers = {}) => {
+    send: async (path, params, signal, headers = {}) => {
       const query = Object.entries(params).flatMap(([name, value]) =>
         value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
       )
-      return retrying(
-        () => sendOnce(`${url}/storage/v1/${path}?${query.join('&')}`, headers, signal),
-        (outcome) => {
-          if ('error' in outcome) return isPassing(outcome.error)
-          const { statusCode = 0 } = outcome.value
-          return statusCode === 408 || statusCode === 429 || statusCode >= 500
-        },
-        signal,
-        release,
-      )
+      for (let attempt = 1; ; attempt++) {
+        const mayRepeat = () => attempt < attempts && !signal.aborted
+        try {
+          const answer = await sendOnce(`${url}/storage/v1/${path}?${query.join('&')}`, headers, signal)
+          const { statusCode = 0 } = answer
+          const isPassing = statusCode === 408 || statusCode === 429 || statusCode >= 500
+          if (!isPassing || !mayRepeat()) return answer
+          release(answer)
+        } catch (error) {
+          if (!isPassingError(error) || !mayRepeat()) throw error
+        }
+        // A random wait, so that many callers do not retry at once.
+        await sleep(Math.random() * Math.min(firstWait * 2 ** attempt, longestWait), signal)
+      }
     },
     close: () => agent.destroy(),
   }
@@ -114,39 +119,13 @@ export function release(answer: IncomingMessage): void {
 }
 
 /** Whether a network error may be temporary. */
-function isPassing(error: unknown): boolean {
+function isPassingError(error: unknown): boolean {
   return /^(?:ECONNRESET|ECONNREFUSED|EPIPE|ETIMEDOUT|EAI_AGAIN)$/.test(errorCodeOf(error) ?? '')
 }
 
 /** Maximum number of attempts, and the maximum of the first wait and of any wait between them, in milliseconds. */
 const attempts = 3
 const [firstWait, longestWait] = [200, 2000]
-
-/**
- * Runs work up to three times, with random waits between the attempts, so that many callers do not retry at once. Releases values that are not
- * returned.
- */
-async function retrying<T>(
-  work: () => Promise<T>,
-  again: (outcome: { readonly value: T } | { readonly error: unknown }) => boolean,
-  signal: AbortSignal,
-  release: (value: T) => void,
-): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    let outcome: { readonly value: T } | { readonly error: unknown }
-    try {
-      outcome = { value: await work() }
-    } catch (error) {
-      outcome = { error }
-    }
-    if (attempt === attempts || signal.aborted || !again(outcome)) {
-      if ('error' in outcome) throw outcome.error
-      return outcome.value
-    }
-    if ('value' in outcome) release(outcome.value)
-    await sleep(Math.random() * Math.min(firstWait * 2 ** attempt, longestWait), signal)
-  }
-}
 
 const unavailable = (message: string, cause?: unknown) =>
   new ResourceError('unavailable', message, {}, cause === undefined ? undefined : { cause })

@@ -5,7 +5,6 @@ import { invalid, ResourceError } from '../../core/errors.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { ByteRange, Provider } from '../../core/provider.ts'
-import { parseEndpoint } from '../objects/endpoint.ts'
 import { type BucketOptions, completeOptions, createObjects } from '../objects/provider.ts'
 import {
   createSeldom,
@@ -19,20 +18,11 @@ import {
 import { createClient, type GcsClient, refusal, release, translate } from './client.ts'
 
 export interface GcsOptions extends BucketOptions {
-  /** Address of the API, if it is not Google's: `http://127.0.0.1:4443`. */
-  readonly endpoint?: string
-  /** Whether an endpoint beyond the loopback may be `http://`. Default false. */
-  readonly insecure?: boolean
   /** The absolute path of the key of a service account. Default: the application default credentials. */
   readonly keyFile?: string
   /** The project that pays for the requests. Default: that of the bucket. */
   readonly userProject?: string
-  /** Whether to send no credentials: for public buckets. Default false: without credentials every request fails. */
-  readonly anonymous?: boolean
 }
-
-/** Maximum number of connections: the default concurrency of a mount. */
-const sockets = 32
 
 /**
  * Provider of the objects of a bucket of Google Cloud Storage. The path of an object is its name, below `prefix`; names that no path can hold
@@ -47,15 +37,12 @@ const sockets = 32
  */
 export async function gcs(options: GcsOptions): Promise<Provider> {
   requireKeys('gcs({ bucket })', options, { bucket: 'a text' })
-  const { keyFile, userProject, anonymous = false, insecure = false } = options
-  const { bucket, ...settings } = completeOptions(options)
-  if (anonymous && keyFile !== undefined)
+  const { keyFile, userProject } = options
+  const settings = completeOptions(options)
+  if (settings.anonymous && keyFile !== undefined)
     throw invalid('An anonymous client has no key: remove "keyFile", or "anonymous".', 'anonymous')
-  if (anonymous && settings.linkSeconds !== undefined)
-    throw invalid('Links are signed, and without credentials nothing is. Remove "links".', 'links')
-  const endpoint = options.endpoint === undefined ? undefined : parseEndpoint(options.endpoint, insecure)
-  const client = createClient({ endpoint, keyFile, anonymous, timeoutMs: settings.timeoutMs, sockets })
-  return createObjects(createStore(client, bucket, userProject, settings.log), settings)
+  const client = createClient({ ...settings, keyFile })
+  return createObjects(createStore(client, settings.bucket, userProject, settings.log), settings)
 }
 
 /** Maximum size of an answer other than an object, in bytes: ten times that of a page of a thousand objects. */

@@ -176,7 +176,7 @@ export function createClient(options: ClientOptions) {
 /** Sends requests, one after the other attempt, with the tokens and the backoff that all of them share. */
 function createRequests({ credentials, endpoint, timeoutMs }: ClientOptions) {
   // Half of the time-out, so that a request that hangs is retried.
-  const transport = createTransport({ endpoint, timeoutMs: Math.ceil(timeoutMs / 2) })
+  const transport = createTransport(endpoint, Math.ceil(timeoutMs / 2))
   const closing = new AbortController()
   let authorized: Promise<Opened> | undefined
   /** Time until which Google wants no requests. */

@@ -1,8 +1,8 @@
 import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
-import { duration, interval, secret, size, text } from '../../schema/fields.ts'
-import { type Finding, refusal } from '../../schema/refusals.ts'
-import { documentEffects, documentsShape, path, secrets, service } from '../../schema/shapes.ts'
+import { durationFrom, interval, secret, sizeUpTo, text } from '../../schema/fields.ts'
+import { type Finding, refusal, refuserIn } from '../../schema/refusals.ts'
+import { documentEffects, documentsShape, harmless, path, secrets, service } from '../../schema/shapes.ts'
 import { namedSecret, requireSecret, resolveFolder } from '../../schema/values.ts'
 import { defineSource, type FindingContext, type OpenSource, type OptionsOf } from '../source.ts'
 
@@ -48,36 +48,17 @@ const gdriveShape = {
     'Interval at which Drive is polled for changes, and maximum age of a listing. By default "15s".',
   ),
   maxFiles: z.int().min(1).max(2_000_000).optionalKey('Maximum number of files and folders. By default 200000.'),
-  maxBytes: size
-    .refine((bytes) => bytes >= 1 && bytes <= 256 * 2 ** 20, {
-      error: refusal('This is more than can be read at once, or nothing.', 'It must be at most "256MiB".'),
-    })
-    .optionalKey('Maximum size of a file, or of a part, in one answer. By default "16MiB".'),
-  timeout: duration
-    .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
-    .optionalKey('Time-out of one answer of Google, with all retries. By default "30s".'),
+  maxBytes: sizeUpTo('256MiB').optionalKey('Maximum size of a file, or of a part, in one answer. By default "16MiB".'),
+  timeout: durationFrom('100ms').optionalKey('Time-out of one answer of Google, with all retries. By default "30s".'),
   endpoint: text.optionalKey(
     'A server on this machine that replaces Google, for tests: "http://127.0.0.1:4443". By default Google.',
   ),
   ...documentsShape,
 }
 
-type Given = {
-  readonly [key in
-    | 'folder'
-    | 'drives'
-    | 'shared'
-    | 'clientId'
-    | 'clientSecret'
-    | 'tokenFile'
-    | 'key'
-    | 'subject']?: unknown
-}
-
 /** Checks that a mount selects files in one way, and credentials in one way. */
-function checkGdrive(given: Given, context: z.RefinementCtx): void {
-  const refuse = (path: string, message: string, fix: string) =>
-    context.addIssue({ code: 'custom', path: [path], message: refusal(message, fix) })
+function checkGdrive(given: OptionsOf<typeof gdriveShape>, context: z.RefinementCtx): void {
+  const refuse = refuserIn(context)
   const places = (['folder', 'drives', 'shared'] as const).filter(
     (key) => given[key] !== undefined && given[key] !== false,
   )
@@ -126,21 +107,11 @@ export const source = defineSource({
     always: ({ endpoint }) => service(endpoint ?? 'Google Drive'),
     options: {
       ...documentEffects,
-      folder: 'none',
-      drives: 'none',
-      shared: 'none',
-      shortcuts: 'none',
       clientId: secrets,
       clientSecret: secrets,
       tokenFile: path,
       key: secrets,
-      subject: 'none',
-      permissions: 'none',
-      interval: 'none',
-      maxFiles: 'none',
-      maxBytes: 'none',
-      timeout: 'none',
-      endpoint: 'none',
+      ...harmless('folder drives shared shortcuts subject permissions interval maxFiles maxBytes timeout endpoint'),
     },
   },
 })

@@ -183,7 +183,7 @@ export async function askGrant(options: GrantOptions): Promise<RefreshToken> {
   const state = randomBytes(32).toString('base64url')
   const callback = await listenFor(state)
   try {
-    const oauth = createOAuth(client, createTransport({ endpoint, timeoutMs: 30_000 }), {
+    const oauth = createOAuth(client, createTransport(endpoint, 30_000), {
       redirectUri: callback.uri,
       endpoint,
     })

@@ -126,10 +126,10 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
       if (below === undefined) throw notFound()
       return directoryOf(tree, path)
     },
-    read: async ({ path, params, range }, context) => {
+    read: async (request, context) => {
       const signal = signalOf(context)
-      const one = await describe(path, context, signal)
-      return [await reader.read(one, { params, ...defined({ range }) }, { ...context, signal })]
+      const one = await describe(request.path, context, signal)
+      return [await reader.read(one, request, { ...context, signal })]
     },
     templates: async (context) => {
       signalOf(context)

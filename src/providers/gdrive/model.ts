@@ -183,7 +183,7 @@ const nobody: Readers = new Set()
 const maxLookUps = 200
 
 /**
- * Finds out who may read files: e-mail addresses of people and groups, names of domains, or everyone. Sharing by link alone does not count,
+ * Creates a function that finds out who may read files: e-mail addresses of people and groups, names of domains, or everyone. Sharing by link alone does not count,
  * because a person without the link could not find the file. Neither do expired permissions, or those for less than the content.
  *
  * For items in shared drives Drive returns only ids of permissions; unknown ids are looked up.
@@ -210,23 +210,21 @@ export function createReaders() {
     return set
   }
 
-  return {
-    /** @param lookUp Throws when the credentials may not read the permissions: the file then has no readers. */
-    of: async (files: readonly RawFile[], lookUp: LookUp): Promise<readonly Readers[]> => {
-      let left = maxLookUps
-      const answers: Readers[] = []
-      for (const { id, permissions, permissionIds } of files) {
-        if (permissions !== undefined && permissions !== null) {
-          answers.push(setOf(learn(permissions)))
-          continue
-        }
-        const ids = permissionIds ?? []
-        if (typeof id === 'string' && ids.some((one) => !known.has(one)) && left-- > 0)
-          learn(await lookUp(id).catch(() => []))
-        answers.push(ids.length === 0 ? nobody : setOf(ids.flatMap((one) => known.get(one) ?? [])))
+  /** @param lookUp Throws when the credentials may not read the permissions: the file then has no readers. */
+  return async (files: readonly RawFile[], lookUp: LookUp): Promise<readonly Readers[]> => {
+    let left = maxLookUps
+    const answers: Readers[] = []
+    for (const { id, permissions, permissionIds } of files) {
+      if (permissions !== undefined && permissions !== null) {
+        answers.push(setOf(learn(permissions)))
+        continue
       }
-      return answers
-    },
+      const ids = permissionIds ?? []
+      if (typeof id === 'string' && ids.some((one) => !known.has(one)) && left-- > 0)
+        learn(await lookUp(id).catch(() => []))
+      answers.push(ids.length === 0 ? nobody : setOf(ids.flatMap((one) => known.get(one) ?? [])))
+    }
+    return answers
   }
 }
 

@@ -6,7 +6,7 @@ import { defined } from '../../core/kit/object.ts'
 import { isText } from '../../core/kit/utf8.ts'
 import { createHost, workerLimits } from '../../core/kit/workers.ts'
 import { metaKeys } from '../../core/meta.ts'
-import type { ByteRange, Content, ContentFacts, Context, Params } from '../../core/provider.ts'
+import type { ByteRange, Content, ContentFacts, Context, Params, ReadRequest } from '../../core/provider.ts'
 import type { ReadingAnswer, ReadingJob, SheetText } from '../../readings/formats.ts'
 import { createReader } from '../objects/read.ts'
 import { ObjectFault, type ObjectStore } from '../objects/store.ts'
@@ -29,11 +29,6 @@ export interface Described {
   readonly raw: RawFile
 }
 
-interface ReadQuery {
-  readonly params: Params
-  readonly range?: ByteRange
-}
-
 /** The signal of the caller, and the limit of a content at the moment. */
 type Asking = Pick<Context, 'signal' | 'most'>
 
@@ -51,7 +46,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
   const sheets = createSheets()
   /** The files being read, with their latest descriptions. */
   const described = createRecent<DriveFile>(1000)
-  const stored = createReader({ store: storeOf(client, described), maxBytes, linkSeconds: undefined })
+  const readObject = createReader(storeOf(client, described), maxBytes)
 
   const exported = async ({ id, version }: DriveFile, mimeType: string, signal: AbortSignal): Promise<Buffer> => {
     const key = [id, version, mimeType].join(' ')
@@ -99,7 +94,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
 
   const readStored = async ({ file, raw }: Described, range: ByteRange | undefined, context: Asking) => {
     described.set(file.id, file)
-    const content = await stored.read(file.id, file.name, range, context)
+    const content = await readObject(file.id, file.name, range, context)
     const said = storedTypeOf(file)
     // Drive's type is used, unless it is a text type and the bytes are binary.
     const isBelieved = said !== 'application/octet-stream' && ('text' in content || !said.startsWith('text/'))
@@ -107,7 +102,7 @@ export function createFileReader(client: DriveClient, maxBytes: number) {
   }
 
   return {
-    read: async (one: Described, { params, range }: ReadQuery, context: Asking): Promise<Content> => {
+    read: async (one: Described, { params, range }: ReadRequest, context: Asking): Promise<Content> => {
       const kind = kindOf(one.file.type)
       if (kind !== undefined) return readExport(one, kind, params, context.signal)
       if (params.has('form') || params.has('sheet'))
@@ -201,21 +196,16 @@ function metaOf(raw: RawFile, rest: Readonly<Record<string, unknown>>): Readonly
   return { [metaKeys.drive]: Object.fromEntries(known) }
 }
 
-interface Sheets {
-  /** Returns the sheets of a workbook, each as CSV. Throws `invalid` and `too-large`, as readings of documents do. */
-  read(workbook: Uint8Array, signal: AbortSignal): Promise<readonly SheetText[]>
-  close(): void
-}
-
 /** Limits of one workbook: characters of its text, and bytes of its unpacked content. */
 const limits = { characters: 8_000_000, unpacked: 256 * 2 ** 20 }
 
 /** Splits workbooks into their sheets, in the worker thread that reads documents. */
-function createSheets(): Sheets {
+function createSheets() {
   const file = join(import.meta.dirname, '../../readings', `worker${extname(import.meta.filename)}`)
   const host = createHost<ReadingJob, ReadingAnswer>({ file, ...workerLimits.documents })
   return {
-    read: async (bytes, signal) => {
+    /** Returns the sheets of a workbook, each as CSV. Throws `invalid` and `too-large`, as readings of documents do. */
+    read: async (bytes: Uint8Array, signal: AbortSignal): Promise<readonly SheetText[]> => {
       const outcome = await host.run({ format: 'xlsx', form: 'csv', bytes, limits }, signal)
       if ('failure' in outcome)
         throw new ResourceError('too-large', 'The sheets take more time or memory than there is to read them.', {

@@ -37,7 +37,7 @@ interface Folder {
 /** Creates the scanner, which finds files by queries to Drive. */
 export function createScanner({ client, shortcuts, withReaders, maxFiles }: ScannerParts) {
   const fields = fieldsOf(withReaders)
-  const readers = createReaders()
+  const readersOf = createReaders()
 
   const lookUp =
     (signal: AbortSignal): LookUp =>
@@ -45,7 +45,7 @@ export function createScanner({ client, shortcuts, withReaders, maxFiles }: Scan
       client.permissions(id, 'id,type,emailAddress,domain,allowFileDiscovery,deleted,expirationTime,view', signal)
 
   const convert = async (raws: readonly RawFile[], signal: AbortSignal): Promise<readonly DriveFile[]> => {
-    const known = withReaders ? await readers.of(raws, lookUp(signal)) : []
+    const known = withReaders ? await readersOf(raws, lookUp(signal)) : []
     return raws.flatMap((raw, index) => fileOf(raw, known[index]) ?? [])
   }
 

@@ -24,13 +24,6 @@ interface Sending extends RequestInit {
   readonly size?: number
 }
 
-interface TransportOptions {
-  /** A server on this machine that replaces Google, for tests. */
-  readonly endpoint: string | undefined
-  /** Time-out of one answer with its body, in milliseconds. */
-  readonly timeoutMs: number
-}
-
 /** Error code of an answer above the limit. */
 const tooLong = 'ETOOLONG'
 
@@ -40,8 +33,11 @@ export type Transport = (input: unknown, init?: unknown) => Promise<Response>
 /**
  * Creates the transport, which sends requests only to Google's own hosts, over TLS, whatever a credentials file, an answer or the environment
  * (proxies) names. It does not follow redirects. It buffers an answer as a whole, up to a limit.
+ *
+ * @param endpoint A server on this machine that replaces Google, for tests.
+ * @param timeoutMs Time-out of one answer with its body, in milliseconds.
  */
-export function createTransport({ endpoint, timeoutMs }: TransportOptions): Transport {
+export function createTransport(endpoint: string | undefined, timeoutMs: number): Transport {
   return async (input, init = {}) => {
     const { size = maxAnswer, signal, headers, method, body } = init as Sending
     const target = input instanceof URL ? input : undefined

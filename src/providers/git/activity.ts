@@ -8,15 +8,14 @@ import { openRepository } from './repository.ts'
 interface ActivityOptions {
   /** Path of the repository, as in the provider's options. */
   readonly repository: string
-  readonly git?: string
-  readonly alternates?: readonly string[]
   /** Maximum number of commits to count, newest first. Default 1000. */
   readonly maxCommits?: number
-  /** Time-out of the count, in milliseconds. Default 3000. */
-  readonly timeoutMs?: number
   readonly log?: Log
   readonly signal?: AbortSignal
 }
+
+/** Time-out of the count, in milliseconds. */
+const timeoutMs = 3000
 
 /** Maximum length of the list of commits, in bytes. */
 const maxIds = 16 * 1024 * 1024
@@ -26,14 +25,8 @@ const maxIds = 16 * 1024 * 1024
  * of the repository runs. Returns undefined when git, a repository or a commit is missing, or on a time-out.
  */
 export async function countActivity(options: ActivityOptions): Promise<ReadonlyMap<string, number> | undefined> {
-  const { maxCommits = 1000, timeoutMs = 3000, log, repository: path, git, alternates } = options
-  const settings = completeOptions({
-    repository: path,
-    refs: ['HEAD'],
-    watch: false,
-    timeoutMs,
-    ...defined({ git, alternates, log }),
-  })
+  const { maxCommits = 1000, log, repository } = options
+  const settings = completeOptions({ repository, refs: ['HEAD'], watch: false, timeoutMs, ...defined({ log }) })
   const { signal, release } = followFor(options.signal ?? [], timeoutMs)
   try {
     return await countIn(settings, maxCommits, signal)

@@ -11,17 +11,6 @@ import type { TreeEntry } from './trees.ts'
 /** Number of bytes at the start of a file that decide whether it is text, when only a part of it is read. */
 const headBytes = 8192
 
-interface Blobs {
-  /**
-   * Reads the content of a file, a link or a submodule. The content of a link is its target path, and the link is never followed; the content
-   * of a submodule is the id of its commit.
-   *
-   * @throws ResourceError `too-large` above the limit, `invalid` (reason `range`) for a range that begins beyond the end, `not-found` for an
-   * object that is not in the repository.
-   */
-  read(entry: TreeEntry, range: ByteRange | undefined, signal: AbortSignal): Promise<Content>
-}
-
 interface Part {
   readonly bytes: Buffer
   /** Byte offset in the file at which they begin. */
@@ -32,7 +21,12 @@ interface Part {
   readonly isText: boolean
 }
 
-export function createBlobs(launcher: Launcher, objects: Objects, maxBytes: number): Blobs {
+/**
+ * Creates a function that reads the content of a file, a link or a submodule. The content of a link is its target path, and the link is never
+ * followed; the content of a submodule is the id of its commit. It throws `too-large` above the limit, `invalid` (reason `range`) for a range
+ * that begins beyond the end, and `not-found` for an object that is not in the repository.
+ */
+export function createBlobReader(launcher: Launcher, objects: Objects, maxBytes: number) {
   const texts = createRecent<{ readonly yes: boolean }>(10_000)
 
   /** Whether a whole file is text. Cached, because it may be read in many parts. */
@@ -58,21 +52,23 @@ export function createBlobs(launcher: Launcher, objects: Objects, maxBytes: numb
     return readFar(launcher, oid, { start, end, size }, signal)
   }
 
-  return {
-    read: async ({ name, kind, oid }, range, signal) => {
-      if (kind === 'submodule') return submodule(oid)
-      const part = await readPart(oid, range, signal)
-      const facts = { version: oid, size: part.size }
-      const text = textOf(part, range === undefined)
-      const where = text ?? { start: part.start, end: part.start + part.bytes.length }
-      const byName = { text: text !== undefined, head: part.head }
-      return {
-        ...facts,
-        mimeType: kind === 'link' ? 'inode/symlink' : mimeTypeFor(name, byName),
-        ...(range === undefined ? {} : { range: { start: where.start, end: where.end } }),
-        ...(text === undefined ? { bytes: part.bytes } : { text: text.text }),
-      }
-    },
+  return async (
+    { name, kind, oid }: TreeEntry,
+    range: ByteRange | undefined,
+    signal: AbortSignal,
+  ): Promise<Content> => {
+    if (kind === 'submodule') return submodule(oid)
+    const part = await readPart(oid, range, signal)
+    const text = textOf(part, range === undefined)
+    const where = text ?? { start: part.start, end: part.start + part.bytes.length }
+    const byName = { text: text !== undefined, head: part.head }
+    return {
+      version: oid,
+      size: part.size,
+      mimeType: kind === 'link' ? 'inode/symlink' : mimeTypeFor(name, byName),
+      ...(range === undefined ? {} : { range: { start: where.start, end: where.end } }),
+      ...(text === undefined ? { bytes: part.bytes } : { text: text.text }),
+    }
   }
 }
 

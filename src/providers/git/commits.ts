@@ -60,11 +60,8 @@ export function createCommits(launcher: Launcher, objects: Objects, idLength: nu
     const key = `${table.fingerprint} ${commit}`
     const known = reachable.get(key)
     if (known !== undefined) return known.yes
-    let asked = asking.get(key)
-    if (asked === undefined) {
-      asked = walk(commit, table).finally(() => asking.delete(key))
-      asking.set(key, asked)
-    }
+    const asked = asking.get(key) ?? walk(commit, table).finally(() => asking.delete(key))
+    asking.set(key, asked)
     return asked
   }
 
@@ -180,9 +177,7 @@ const maxAuthor = 500
 
 /** @throws ResourceError `invalid` for an invalid parameter. */
 export function parseLogQuery(params: Params, maxCommits: number): LogQuery {
-  const path = params.get('path')
-  if (path !== undefined && (path === '' || !isPath(path)))
-    throw invalid('The parameter "path" is not a path: write src/main.ts, or src/ for a directory.', 'path')
+  const path = pathIn(params)
   const author = params.get('author')
   if (author !== undefined && (author === '' || author.length > maxAuthor || /\p{Cc}/u.test(author)))
     throw invalid(`The parameter "author" is a part of a name or address of 1 to ${maxAuthor} characters.`, 'author')
@@ -194,6 +189,13 @@ export function parseLogQuery(params: Params, maxCommits: number): LogQuery {
     ...(since === undefined ? {} : { since: parseTime('since', since, Date.now()) }),
     ...(until === undefined ? {} : { until: parseTime('until', until, Date.now()) }),
   }
+}
+
+/** @throws ResourceError `invalid` for a parameter "path" that is no path. */
+export function pathIn(params: Params): string | undefined {
+  const path = params.get('path')
+  if (path === undefined || (path !== '' && isPath(path))) return path
+  throw invalid('The parameter "path" is not a path: write src/main.ts, or src/ for a directory.', 'path')
 }
 
 function parseLimit(text: string | undefined, most: number): number {

@@ -1,6 +1,6 @@
 import * as z from '../../schema/builder.ts'
 import { duration, glob, size, text } from '../../schema/fields.ts'
-import { documentEffects, documentsShape, path, paths, program } from '../../schema/shapes.ts'
+import { documentEffects, documentsShape, harmless, path, paths, program } from '../../schema/shapes.ts'
 import { filesShape } from '../files/config.ts'
 import { defineSource } from '../source.ts'
 
@@ -41,12 +41,7 @@ export const source = defineSource({
       repository: path,
       alternates: paths,
       git: program,
-      refs: 'none',
-      maxBytes: 'none',
-      maxCommits: 'none',
-      timeout: 'none',
-      watch: 'none',
-      reconcile: 'none',
+      ...harmless('refs maxBytes maxCommits timeout watch reconcile'),
     },
   },
 })

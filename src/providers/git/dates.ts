@@ -204,10 +204,8 @@ function hash(path: string): number {
   return (value ^ (value >>> 8) ^ (value >>> 16)) >>> 0
 }
 
-export interface Dates {
-  /** Returns the dates of the last commits of all files at a commit, as `git log -1 -- PATH` prints for each of them. */
-  of(commit: string): Promise<FileDates>
-}
+/** Returns the dates of the last commits of all files at a commit, as `git log -1 -- PATH` prints for each of them. */
+export type DatesOf = (commit: string) => Promise<FileDates>
 
 interface DatesOptions {
   readonly launcher: Launcher
@@ -224,7 +222,7 @@ const maxRememberedDates = 500_000
 const maxSteps = 512 * 1024 * 1024
 
 /** Finds the dates of all files in one walk of two processes. It first goes back only to the last requested commit, whose dates are known. */
-export function createDates({ launcher, maxCommits, budgetMs, shallow }: DatesOptions): Dates {
+export function createDates({ launcher, maxCommits, budgetMs, shallow }: DatesOptions): DatesOf {
   const known = createRecent<FileDates>(maxRememberedDates, ({ size }) => size + 1000)
   const walking = new Map<string, Promise<FileDates>>()
   let latest: string | undefined
@@ -280,19 +278,17 @@ export function createDates({ launcher, maxCommits, budgetMs, shallow }: DatesOp
     return dates
   }
 
-  return {
-    of: (commit) => {
-      if (depth !== shallow()) {
-        // The history was deepened or made shallower.
-        depth = shallow()
-        latest = undefined
-        known.clear()
-      }
-      const found = known.get(commit)
-      if (found !== undefined) return Promise.resolve(found)
-      const walked = walking.get(commit) ?? find(commit).finally(() => walking.delete(commit))
-      walking.set(commit, walked)
-      return walked
-    },
+  return async (commit) => {
+    if (depth !== shallow()) {
+      // The history was deepened or made shallower.
+      depth = shallow()
+      latest = undefined
+      known.clear()
+    }
+    const found = known.get(commit)
+    if (found !== undefined) return found
+    const walked = walking.get(commit) ?? find(commit).finally(() => walking.delete(commit))
+    walking.set(commit, walked)
+    return walked
   }
 }

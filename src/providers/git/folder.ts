@@ -88,9 +88,7 @@ export async function withFolder<T>(
 }
 
 function openDescriptor(path: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    fs.open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW, (error, fd) => (error === null ? resolve(fd) : reject(error)))
-  })
+  return openAs(path, O_PATH | O_DIRECTORY | O_NOFOLLOW)
 }
 
 function described(fd: number, path: string, local?: boolean): Folder {

@@ -3,7 +3,7 @@ import { defined, requireKeys } from '../../core/kit/object.ts'
 import type { Content, Context, Entry, Provider, ReadRequest, Template } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { untilAbort } from '../files/access.ts'
-import { createBlobs } from './blobs.ts'
+import { createBlobReader } from './blobs.ts'
 import { type Commits, createCommits } from './commits.ts'
 import { createDates } from './dates.ts'
 import { explained } from './launch-failures.ts'
@@ -63,12 +63,12 @@ export async function createGit(
   const commits = createCommits(launcher, objects, config.format === 'sha1' ? 40 : 64)
   const places = createPlaces(commits, trees, tuning.heard)
   const pages = createPages(repository, commits)
-  const blobs = createBlobs(launcher, objects, settings.maxBytes)
+  const readBlob = createBlobReader(launcher, objects, settings.maxBytes)
   const { maxCommits, timeoutMs } = settings
   const budgetMs = tuning.dateBudgetMs ?? Math.min(dateBudget, timeoutMs)
-  const dates = createDates({ launcher, maxCommits, budgetMs, shallow })
-  const lister = createLister({ refs, places, objects, dates, pages: pages.entries })
-  const completer = createCompleter(launcher, commits, places, tuning.heard)
+  const datesOf = createDates({ launcher, maxCommits, budgetMs, shallow })
+  const list = createLister({ refs, places, objects, datesOf, pages: pages.entries })
+  const complete = createCompleter(launcher, commits, places, tuning.heard)
   const closing = new AbortController()
   const steadily = createSteadily(repository)
 
@@ -96,7 +96,7 @@ export async function createGit(
     const page = await pages.stat(path, table, signal)
     if (page !== undefined) return page
     const { at, entry } = await locate(await commits.find(path, table, signal), trees)
-    const known = await dates.of(at.commit)
+    const known = await datesOf(at.commit)
     return describeFile(objects, path, entry, known.get(at.rest))
   }
 
@@ -105,7 +105,7 @@ export async function createGit(
     const page = await pages.read(path, params, table, signal)
     if (page !== undefined) return page
     const { at, entry } = await locate(await commits.find(path, table, signal), trees)
-    const content = await blobs.read(entry, range, signal)
+    const content = await readBlob(entry, range, signal)
     const meta = { 'dev.hikidashi/commit': at.commit }
     return { ...content, meta, ...(at.fixed ? { immutable: true } : {}) }
   }
@@ -119,7 +119,7 @@ export async function createGit(
   return {
     list: async function* (query, context) {
       const signal = signalOf(context)
-      const entries = lister.list(query, signal)
+      const entries = list(query, signal)
       try {
         for (;;) {
           signalOf(context)
@@ -148,7 +148,7 @@ export async function createGit(
     templates: async () => templates,
     complete: async (request, context) => {
       const signal = signalOf(context)
-      const completion = steadily((table) => completer.complete(request, table, signal)).catch((error: unknown) => {
+      const completion = steadily((table) => complete(request, table, signal)).catch((error: unknown) => {
         if (isMissing(error)) return { values: [], total: 0, hasMore: false }
         throw error
       })

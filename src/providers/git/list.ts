@@ -7,7 +7,7 @@ import type { Completion, CompletionRequest, Entry, ListQuery } from '../../core
 import { mimeTypeOf } from '../files/media.ts'
 import { isDamaged } from './batch.ts'
 import { type Commits, type LogLine, readLog } from './commits.ts'
-import type { Dates, FileDates } from './dates.ts'
+import type { DatesOf, FileDates } from './dates.ts'
 import type { Launcher } from './launch.ts'
 import type { Objects } from './objects.ts'
 import { type Item, type Items, itemsIn, type Place, type Places } from './places.ts'
@@ -15,15 +15,11 @@ import { nameAt } from './ref-list.ts'
 import type { Refs, RefTable } from './refs.ts'
 import { isTooDeep, type TreeEntry } from './trees.ts'
 
-interface Lister {
-  list(query: ListQuery, signal: AbortSignal): AsyncGenerator<Entry>
-}
-
 interface ListerOptions {
   readonly refs: Refs
   readonly places: Places
   readonly objects: Objects
-  readonly dates: Dates
+  readonly datesOf: DatesOf
   /** The text pages at the root, in path order. */
   readonly pages: (table: RefTable) => readonly Entry[]
 }
@@ -44,7 +40,7 @@ interface Frame {
 const [firstGroup, lastGroup] = [4, 512]
 
 /** Lists the pages and the files at `HEAD`, or the contents of a prefix: the files of any commit, or names of refs. */
-export function createLister({ refs, places, objects, dates, pages }: ListerOptions): Lister {
+export function createLister({ refs, places, objects, datesOf, pages }: ListerOptions) {
   const frameOf = (path: string, place: Place, items: Items, after: string): Frame => {
     const index = after === '' ? 0 : indexAfter(items, after)
     // The directory that `after` lies in comes before it, and holds the names after it.
@@ -84,41 +80,39 @@ export function createLister({ refs, places, objects, dates, pages }: ListerOpti
     return found.flat()
   }
 
-  return {
-    list: async function* ({ prefix = '', after }, signal) {
-      const rest = resumeIn(prefix, after)
-      if (rest === undefined) return
-      const table = await refs.table()
-      const start = prefix === '' ? {} : await places.find(prefix, table, signal)
-      if (start === undefined) return
-      const first = prefix === '' ? rootItems(table) : await places.items(start)
-      // For many refs at once, dates would take a walk each.
-      const isDated = start.names === undefined || !start.names.goesOn
-      const frames: Frame[] = [frameOf(prefix, start, first, rest)]
-      let size = firstGroup
-      for (let frame = frames.at(-1); frame !== undefined; frame = frames.at(-1)) {
-        signal.throwIfAborted()
-        const { items, index } = frame
-        const item = items.at(index)
-        if (item === undefined) frames.pop()
-        else if (item.key.endsWith('/')) {
-          frame.index++
-          const child = await enter(frame, item, table, signal)
-          if (child !== undefined) frames.push(child)
-        } else {
-          const group = groupAt(items, index, size)
-          frame.index += group.length
-          size = Math.min(size * 2, lastGroup)
-          const commit = isDated ? frame.place.tree?.commit : undefined
-          const known = commit === undefined ? undefined : await dates.of(commit)
-          for (const entry of await entriesOf(frame, group, known)) {
-            yield entry
-            signal.throwIfAborted()
-          }
+  return async function* list({ prefix = '', after }: ListQuery, signal: AbortSignal): AsyncGenerator<Entry> {
+    const rest = resumeIn(prefix, after)
+    if (rest === undefined) return
+    const table = await refs.table()
+    const start = prefix === '' ? {} : await places.find(prefix, table, signal)
+    if (start === undefined) return
+    const first = prefix === '' ? rootItems(table) : await places.items(start)
+    // For many refs at once, dates would take a walk each.
+    const isDated = start.names === undefined || !start.names.goesOn
+    const frames: Frame[] = [frameOf(prefix, start, first, rest)]
+    let size = firstGroup
+    for (let frame = frames.at(-1); frame !== undefined; frame = frames.at(-1)) {
+      signal.throwIfAborted()
+      const { items, index } = frame
+      const item = items.at(index)
+      if (item === undefined) frames.pop()
+      else if (item.key.endsWith('/')) {
+        frame.index++
+        const child = await enter(frame, item, table, signal)
+        if (child !== undefined) frames.push(child)
+      } else {
+        const group = groupAt(items, index, size)
+        frame.index += group.length
+        size = Math.min(size * 2, lastGroup)
+        const commit = isDated ? frame.place.tree?.commit : undefined
+        const known = commit === undefined ? undefined : await datesOf(commit)
+        for (const entry of await entriesOf(frame, group, known)) {
+          yield entry
+          signal.throwIfAborted()
         }
-        if (breath.due()) await breath.take()
       }
-    },
+      if (breath.due()) await breath.take()
+    }
   }
 }
 
@@ -170,10 +164,6 @@ function indexAfter(items: Items, path: string): number {
   return firstIndex(0, items.length, (index) => comparePaths(items.keyAt(index), path) > 0)
 }
 
-interface Completer {
-  complete(request: CompletionRequest, table: RefTable, signal: AbortSignal): Promise<Completion>
-}
-
 const maxValues = 100
 /** Maximum number of latest commits to propose, with their authors. */
 const maxRecent = 1000
@@ -186,7 +176,7 @@ export function createCompleter(
   commits: Commits,
   places: Places,
   heard?: (entries: number) => void,
-): Completer {
+) {
   /** The latest commits, by the commit that they begin at. */
   const logs = createRecent<readonly LogLine[]>(16)
 
@@ -229,32 +219,34 @@ export function createCompleter(
     return offered.completion()
   }
 
-  return {
-    complete: async ({ argument, arguments: filled }, table, signal) => {
-      const { name, value } = argument
-      const ref = filled.get('ref') ?? filled.get('to')
-      switch (name) {
-        case 'ref':
-        case 'from':
-        case 'to':
-          return refs(value, table)
-        case 'path':
-          return paths(value, ref, table, signal)
-        case 'sha': {
-          const lines = await recent(undefined, table, signal)
-          return chosen(
-            lines.map(({ oid }) => oid),
-            value,
-          )
-        }
-        case 'author': {
-          const lines = await recent(ref, table, signal)
-          return chosen(byFrequency(lines.map(({ author }) => author)), value)
-        }
-        default:
-          return nothing
+  return async (
+    { argument, arguments: filled }: CompletionRequest,
+    table: RefTable,
+    signal: AbortSignal,
+  ): Promise<Completion> => {
+    const { name, value } = argument
+    const ref = filled.get('ref') ?? filled.get('to')
+    switch (name) {
+      case 'ref':
+      case 'from':
+      case 'to':
+        return refs(value, table)
+      case 'path':
+        return paths(value, ref, table, signal)
+      case 'sha': {
+        const lines = await recent(undefined, table, signal)
+        return chosen(
+          lines.map(({ oid }) => oid),
+          value,
+        )
       }
-    },
+      case 'author': {
+        const lines = await recent(ref, table, signal)
+        return chosen(byFrequency(lines.map(({ author }) => author)), value)
+      }
+      default:
+        return nothing
+    }
   }
 }
 

@@ -32,16 +32,7 @@ export interface GitOptions {
 }
 
 /** The options with their defaults. */
-export interface Settings {
-  readonly repository: string
-  readonly alternates: readonly string[]
-  readonly maxBytes: number
-  readonly maxCommits: number
-  readonly timeoutMs: number
-  readonly git: string
-  readonly watch: boolean
-  readonly reconcile: number
-  readonly log: Log
+export interface Settings extends Required<Omit<GitOptions, 'refs'>> {
   /** Whether a ref (its full name, or `HEAD`) is served. */
   readonly serves: PathTest
   /** Patterns for `git for-each-ref`: the parts of the globs before their first wildcard. */

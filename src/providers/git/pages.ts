@@ -1,8 +1,7 @@
-import { invalid, notFound } from '../../core/errors.ts'
+import { notFound } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
-import { isPath } from '../../core/path.ts'
 import type { Content, Entry, Params } from '../../core/provider.ts'
-import { type Commits, formatLog, type Named, parseLogQuery, readLog } from './commits.ts'
+import { type Commits, formatLog, type Named, parseLogQuery, pathIn, readLog } from './commits.ts'
 import type { Launcher } from './launch.ts'
 import type { ObjectFormat } from './objects.ts'
 import {
@@ -20,7 +19,7 @@ import {
 import { refAt } from './ref-list.ts'
 import { type RefTable, readRefPage } from './refs.ts'
 import type { Repository } from './repository.ts'
-import { createStatus } from './status.ts'
+import { createStatusReader } from './status.ts'
 import type { TreeEntry } from './trees.ts'
 
 /** The text pages: git's output about the history. */
@@ -43,11 +42,8 @@ type Find = (rest: string, table: RefTable, signal: AbortSignal) => Promise<Plan
 export function createPages(repository: Repository, commits: Commits): Pages {
   const { launcher, objects, trees, config, location, shadow, settings } = repository
   const { maxBytes, maxCommits } = settings
-  const tips = createTips(commits)
-  const { workTree } = location
-  const { anchors, lend } = repository
-  const status =
-    workTree === undefined ? undefined : createStatus({ launcher, folder: shadow.folder, anchors, lend, ...config })
+  const tipsOf = createTips(commits)
+  const readStatus = location.workTree === undefined ? undefined : createStatusReader(repository)
 
   const named = async (text: string, table: RefTable, signal: AbortSignal): Promise<Named> => {
     const found = await commits.named(text, table, signal)
@@ -68,7 +64,7 @@ export function createPages(repository: Repository, commits: Commits): Pages {
     const about = query.path === undefined ? '' : `, ${oneLine(query.path)}`
     const title = `Log of ${oneLine(spelled)} at ${shortId(commit)}${about}, newest first.`
     const log = await readLog(launcher, commit, query, maxBytes, signal)
-    return { ...formatLog(title, log, await tips.at(table)), version: table.fingerprint }
+    return { ...formatLog(title, log, await tipsOf(table)), version: table.fingerprint }
   }
 
   const writeBlame = async (at: Named, path: string, entry: TreeEntry, signal: AbortSignal): Promise<Page> => {
@@ -107,7 +103,7 @@ export function createPages(repository: Repository, commits: Commits): Pages {
     if (entry === undefined) return undefined
     if (path === 'branches' || path === 'tags')
       return { entry, write: () => readRefPage(launcher, shadow.refsDir, path, table, signal) }
-    if (path === 'status' && status !== undefined) return { entry, write: () => status.read(table, signal) }
+    if (path === 'status' && readStatus !== undefined) return { entry, write: () => readStatus(table, signal) }
     return { entry, write: (params) => writeLog(params, table, signal) }
   }
 
@@ -119,7 +115,7 @@ export function createPages(repository: Repository, commits: Commits): Pages {
     },
     { path: 'log', ...describe('Log', 'The latest commits of HEAD, a line each.'), version: fingerprint },
     // The status compares with HEAD, which may not be served.
-    ...(status === undefined || (head === undefined && branch === undefined)
+    ...(readStatus === undefined || (head === undefined && branch === undefined)
       ? []
       : [{ path: 'status', ...describe('Status', 'What has changed in the working tree since the last commit.') }]),
     { path: 'tags', ...describe('Tags', 'Every tag with its commit, newest first.'), version: fingerprint },
@@ -157,9 +153,7 @@ async function writeDifference(
   params: Params,
   signal: AbortSignal,
 ): Promise<Page> {
-  const path = params.get('path')
-  if (path !== undefined && (path === '' || !isPath(path)))
-    throw invalid('The parameter "path" is not a path: write src/main.ts, or src/ for a directory.', 'path')
+  const path = pathIn(params)
   const query = { from: from.commit, to: to.commit, ...defined({ path }) }
   const difference = await readDifference(launcher, query, settings.maxBytes, signal)
   const about = path === undefined ? '' : `, ${oneLine(path)}`
@@ -175,35 +169,26 @@ function describe(title: string, description: string) {
   return { title, description, mimeType: pageType }
 }
 
-/** The shortest names of the refs at each commit. */
-interface Tips {
-  at(table: RefTable): Promise<ReadonlyMap<string, readonly string[]>>
-}
-
 /** Maximum number of refs shown. */
 const maxRefs = 1000
 
-function createTips(commits: Commits): Tips {
+/** Creates a function that returns the shortest names of the refs at each commit. */
+function createTips(commits: Commits) {
   const known = new WeakMap<RefTable, ReadonlyMap<string, readonly string[]>>()
-  return {
-    at: async (table) => {
-      const found = known.get(table)
-      if (found !== undefined) return found
-      const marks = new Map<string, string[]>()
-      const mark = (commit: string | undefined, name: string) => {
-        if (commit === undefined) return
-        const names = marks.get(commit)
-        if (names === undefined) marks.set(commit, [name])
-        else names.push(name)
-      }
-      if (table.head !== undefined) mark(await commits.at(table.head), 'HEAD')
-      const shown = Math.min(table.refs.length, maxRefs)
-      const refs = Array.from({ length: shown }, (_, index) => refAt(table.refs, index))
-      const ids = await Promise.all(refs.map((ref) => commits.at(ref)))
-      for (const [index, { name }] of refs.entries()) mark(ids[index], table.names.shortest(name))
-      known.set(table, marks)
-      return marks
-    },
+  return async (table: RefTable): Promise<ReadonlyMap<string, readonly string[]>> => {
+    const found = known.get(table)
+    if (found !== undefined) return found
+    const marks = new Map<string, string[]>()
+    const mark = (commit: string | undefined, name: string) => {
+      if (commit !== undefined) marks.set(commit, [...(marks.get(commit) ?? []), name])
+    }
+    if (table.head !== undefined) mark(await commits.at(table.head), 'HEAD')
+    const shown = Math.min(table.refs.length, maxRefs)
+    const refs = Array.from({ length: shown }, (_, index) => refAt(table.refs, index))
+    const ids = await Promise.all(refs.map((ref) => commits.at(ref)))
+    for (const [index, { name }] of refs.entries()) mark(ids[index], table.names.shortest(name))
+    known.set(table, marks)
+    return marks
   }
 }
 

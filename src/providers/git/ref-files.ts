@@ -23,18 +23,6 @@ import {
   tooManyRefs,
 } from './ref-list.ts'
 
-/** Reader of the refs of a git directory (gitrepository-layout(5)). It replaces git, which would follow symbolic links among them. */
-interface RefFiles {
-  /**
-   * Returns the refs below some names. The same list as long as nothing has changed.
-   *
-   * @param patterns Names such as `refs/heads`: a ref of that name, and those below it.
-   * @throws ResourceError `unavailable` for a symbolic link in place of `refs`, `refs/heads`, `refs/tags` or `packed-refs`, and for too many
-   * refs. Other symbolic links are left out.
-   */
-  read(commonDir: Folder, patterns: readonly string[]): Promise<RefList>
-}
-
 /** Maximum size of a ref file, in bytes: it holds an id, or a name of at most 4096 bytes. */
 const maxRefBytes = 4200n
 /** Maximum depth of names below `refs/`. */
@@ -59,7 +47,14 @@ interface LooseRef {
   readonly value: Value
 }
 
-export function createRefFiles(idLength: number, serves: PathTest, heard?: (entries: number) => void): RefFiles {
+/**
+ * Creates a reader of the refs of a git directory (gitrepository-layout(5)). It replaces git, which would follow symbolic links among them.
+ *
+ * It returns the refs below some names, such as `refs/heads`: a ref of that name, and those below it; the same list as long as nothing has
+ * changed. It throws `unavailable` for a symbolic link in place of `refs`, `refs/heads`, `refs/tags` or `packed-refs`, and for too many refs.
+ * Other symbolic links are left out.
+ */
+export function createRefReader(idLength: number, serves: PathTest, heard?: (entries: number) => void) {
   const idBytes = idLength / 2
   const none = createRefListWriter(idBytes, { refs: 0, bytes: 0 }).finish()
   let packed: Packed = { stamp: '', refs: none }
@@ -135,30 +130,28 @@ export function createRefFiles(idLength: number, serves: PathTest, heard?: (entr
     return writer.finish()
   }
 
-  return {
-    read: async (commonDir, patterns) => {
-      const slices = createSlices(heard)
-      const isWanted = (name: string) => patterns.some((one) => name === one || name.startsWith(`${one}/`))
-      const leads = (name: string) => isWanted(name) || patterns.some((one) => one.startsWith(`${name}/`))
-      const found: LooseRef[] = []
-      const folder = await openIn(commonDir, 'refs').catch((error: unknown) => {
-        throw error instanceof LinkError ? linked('refs') : error
-      })
-      if (folder === undefined) throw new ResourceError('unavailable', 'The repository is gone: it has no refs.')
-      try {
-        await readLoose(folder, 'refs', leads, found, slices)
-        const loose = await sortInSlices(found, (a, b) => comparePaths(a.key, b.key), slices)
-        // Packed refs after loose ones: git writes a ref to the packed file before it deletes its own file.
-        packed = await readPacked(commonDir, slices)
-        const key = await keyOf(patterns, loose, slices)
-        if (last?.packed === packed && last.key === key) return last.refs
-        const refs = await merge(packed.refs, await resolve(loose, folder, slices), patterns, slices)
-        last = { key, packed, refs }
-        return refs
-      } finally {
-        folder.close()
-      }
-    },
+  return async (commonDir: Folder, patterns: readonly string[]): Promise<RefList> => {
+    const slices = createSlices(heard)
+    const isWanted = (name: string) => patterns.some((one) => name === one || name.startsWith(`${one}/`))
+    const leads = (name: string) => isWanted(name) || patterns.some((one) => one.startsWith(`${name}/`))
+    const found: LooseRef[] = []
+    const folder = await openIn(commonDir, 'refs').catch((error: unknown) => {
+      throw error instanceof LinkError ? linked('refs') : error
+    })
+    if (folder === undefined) throw new ResourceError('unavailable', 'The repository is gone: it has no refs.')
+    try {
+      await readLoose(folder, 'refs', leads, found, slices)
+      const loose = await sortInSlices(found, (a, b) => comparePaths(a.key, b.key), slices)
+      // Packed refs after loose ones: git writes a ref to the packed file before it deletes its own file.
+      packed = await readPacked(commonDir, slices)
+      const key = await keyOf(patterns, loose, slices)
+      if (last?.packed === packed && last.key === key) return last.refs
+      const refs = await merge(packed.refs, await resolve(loose, folder, slices), patterns, slices)
+      last = { key, packed, refs }
+      return refs
+    } finally {
+      folder.close()
+    }
   }
 }
 

@@ -112,19 +112,8 @@ export async function holdsId({ ids, idBytes, length }: RefList, oid: string, sl
   return false
 }
 
-interface RefListWriter {
-  add(name: string, oid: string, served: boolean): void
-  /** Adds a ref of another list. */
-  copy(list: RefList, index: number): void
-  /** Returns the list written so far. The writer must not be used afterwards. */
-  finish(): RefList
-}
-
 /** @param room Maximum number of refs, and of bytes of their names with a final `/` each. */
-export function createRefListWriter(
-  idBytes: number,
-  room: { readonly refs: number; readonly bytes: number },
-): RefListWriter {
+export function createRefListWriter(idBytes: number, room: { readonly refs: number; readonly bytes: number }) {
   // Pages of memory that are never written are not allocated.
   const names = Buffer.allocUnsafeSlow(room.bytes)
   const starts = new Uint32Array(room.refs + 1)
@@ -137,18 +126,20 @@ export function createRefListWriter(
     starts[length] = at
   }
   return {
-    add: (name, oid, isServed) => {
+    add: (name: string, oid: string, isServed: boolean): void => {
       ids.write(oid, length * idBytes, 'hex')
       at += names.write(name, at, 'utf8')
       names[at++] = 0x2f
       next(isServed ? 1 : 0)
     },
-    copy: (list, index) => {
+    /** Adds a ref of another list. */
+    copy: (list: RefList, index: number): void => {
       list.ids.copy(ids, length * idBytes, index * idBytes, (index + 1) * idBytes)
       at += list.names.copy(names, at, list.starts[index], list.starts[index + 1])
       next(list.served[index] ?? 0)
     },
-    finish: () => ({
+    /** Returns the list written so far. The writer must not be used afterwards. */
+    finish: (): RefList => ({
       length,
       names: names.subarray(0, at),
       starts: starts.subarray(0, length + 1),

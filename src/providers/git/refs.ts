@@ -7,8 +7,9 @@ import type { Anchors } from './anchors.ts'
 import { type Folder, readIn } from './folder.ts'
 import type { Launcher } from './launch.ts'
 import { createNames, type Names } from './names.ts'
+import type { Settings } from './options.ts'
 import { cutMark, oneLine, type Page, shortId, wholeLines } from './page-text.ts'
-import { createRefFiles } from './ref-files.ts'
+import { createRefReader } from './ref-files.ts'
 import {
   createRefListWriter,
   holdsId,
@@ -42,9 +43,7 @@ export interface Refs {
   table(notBefore?: number): Promise<RefTable>
 }
 
-interface RefsOptions {
-  readonly serves: (ref: string) => boolean
-  readonly patterns: readonly string[]
+interface RefsOptions extends Pick<Settings, 'serves' | 'patterns' | 'heard'> {
   /** Called before refs are read: checks that the repository is still valid. Returns its directories, which are held open. */
   readonly prepare: () => Promise<Anchors>
   /** Called after refs are read: makes its objects available to git. */
@@ -54,13 +53,11 @@ interface RefsOptions {
   /** Maximum age of a table, in milliseconds. */
   readonly maxAgeMs: number
   readonly idLength: number
-  /** Receives the number of entries processed at once. */
-  readonly heard?: (entries: number) => void
 }
 
 export function createRefs(options: RefsOptions): Refs {
   const { serves } = options
-  const files = createRefFiles(options.idLength, serves, options.heard)
+  const readRefs = createRefReader(options.idLength, serves, options.heard)
   let known: { readonly since: number; readonly table: Promise<RefTable> } | undefined
   let last: { readonly table: RefTable; readonly all: RefList; readonly key: string } | undefined
 
@@ -70,7 +67,7 @@ export function createRefs(options: RefsOptions): Refs {
     const head = await readHead(gitDir, options.idLength)
     const branch = head !== undefined && 'branch' in head ? head.branch : undefined
     const patterns = [...options.patterns, ...(branch === undefined ? [] : [branch])]
-    const all = await files.read(commonDir, patterns)
+    const all = await readRefs(commonDir, patterns)
     // Objects after refs, so that the objects of all refs read are available.
     await options.lend()
     const key = JSON.stringify([head ?? null, ...options.shallow()])

@@ -1,7 +1,6 @@
 import { rm, stat, writeFile } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import { invalid, type ResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/object.ts'
 import { findProgram, isProgram } from '../program.ts'
 import { type Anchored, anchor } from './anchors.ts'
 import { type Folder, openFolder, readIn } from './folder.ts'
@@ -150,20 +149,13 @@ async function read(
     return lending
   }
 
-  const { serves, patterns, heard } = settings
   const refs = createRefs({
-    serves,
-    patterns,
-    prepare: anchors.current,
-    lend,
-    shallow: () => shallow,
-    maxAgeMs,
-    idLength: idBytes * 2,
-    ...defined({ heard }),
+    ...settings,
+    ...{ prepare: anchors.current, lend, shallow: () => shallow, maxAgeMs, idLength: idBytes * 2 },
   })
   // Errors show at the start instead of at the first request.
   await refs.table()
-  const trees = createTrees(objects, idBytes, heard)
+  const trees = createTrees(objects, idBytes, settings.heard)
   return { settings, location, config, shadow, launcher, objects, trees, refs, lend, shallow: () => shallow }
 }
 

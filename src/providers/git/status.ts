@@ -2,30 +2,12 @@ import { copyFile, readdir, readFile, rm, utimes, writeFile } from 'node:fs/prom
 import { join } from 'node:path'
 import { notFound, ResourceError } from '../../core/errors.ts'
 import { createSlices } from '../../core/kit/breath.ts'
-import type { Anchored, Anchors } from './anchors.ts'
+import type { Anchors } from './anchors.ts'
 import { entriesOf, type Folder, holdIn, LinkError, lookIn, openIn, readIn, withFolder } from './folder.ts'
-import type { Launcher } from './launch.ts'
-import type { ObjectFormat } from './objects.ts'
 import { cutMark, oneLine, type Page, shortId } from './page-text.ts'
 import type { RefTable } from './refs.ts'
+import type { Repository } from './repository.ts'
 import { configOf, createBare } from './shadow.ts'
-
-/** Reader of the state of the working tree compared with the index and `HEAD`. */
-interface Status {
-  read(table: RefTable, signal: AbortSignal): Promise<Page>
-}
-
-interface StatusOptions {
-  readonly launcher: Launcher
-  /** A folder of the provider's own. */
-  readonly folder: string
-  readonly anchors: Anchored
-  /** Makes new objects of the repository available to git: staged content is not committed yet. */
-  readonly lend: () => Promise<void>
-  readonly format: ObjectFormat
-  /** Check-out settings, as lines of the section `core`. */
-  readonly checkout: readonly string[]
-}
 
 const maxBytes = 4 * 1024 * 1024
 const maxExclude = 512 * 1024
@@ -36,24 +18,26 @@ const maxSplitIndexBytes = 64 * 1024 * 1024
 const statBlockBytes = 512
 
 /**
- * Runs `git status` in a git directory of the provider's own, over a copy of the index. So no filter, monitor or hook of the repository runs,
+ * Creates a reader of the state of the working tree compared with the index and `HEAD`.
+ *
+ * It runs `git status` in a git directory of the provider's own, over a copy of the index. So no filter, monitor or hook of the repository runs,
  * its index is not written, and submodules are not entered. The effect of a filter on a file is unknown: such a file shows as modified when
  * its time has changed.
  */
-export function createStatus(options: StatusOptions): Status {
-  const { launcher, folder, anchors, lend, format, checkout } = options
-  const own = join(folder, 'status.git')
+export function createStatusReader({ launcher, shadow, anchors, lend, config }: Repository) {
+  const own = join(shadow.folder, 'status.git')
   /** One at a time: they share a directory. */
   let turn: Promise<unknown> = Promise.resolve()
 
   const prepare = async ({ head }: RefTable, { gitDir, commonDir }: Anchors): Promise<void> => {
-    await createBare(own, configOf(format, checkout))
+    await createBare(own, configOf(config.format, config.checkout))
     if (head !== undefined) await writeFile(join(own, 'HEAD'), `${head.oid}\n`)
     await writeFile(join(own, 'info', 'exclude'), await excludesOf(commonDir))
     for (const name of await readdir(own)) if (name.startsWith('sharedindex.')) await rm(join(own, name))
     const copied = await copyIndex(gitDir, 'index', own, maxIndexBytes)
     const shared = copied > maxSplitIndexBytes ? undefined : await sharedIndexOf(gitDir, join(own, 'index'))
     if (shared !== undefined) await copyIndex(gitDir, shared, own, maxIndexBytes - copied)
+    // Staged content is not committed yet.
     await lend()
   }
 
@@ -86,12 +70,10 @@ export function createStatus(options: StatusOptions): Status {
     return formatStatus(lines, cut, table)
   }
 
-  return {
-    read: (table, signal) => {
-      const mine = turn.then(() => run(table, signal))
-      turn = mine.catch(() => {})
-      return mine
-    },
+  return (table: RefTable, signal: AbortSignal): Promise<Page> => {
+    const mine = turn.then(() => run(table, signal))
+    turn = mine.catch(() => {})
+    return mine
   }
 }
 

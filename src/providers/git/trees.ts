@@ -236,11 +236,8 @@ export function createTrees(objects: Objects, idBytes: number, heard?: (entries:
   const read: Trees['read'] = async (name) => {
     const remembered = known.get(ids.get(name) ?? name)
     if (remembered !== undefined) return remembered
-    let loaded = loading.get(name)
-    if (loaded === undefined) {
-      loaded = load(name).finally(() => loading.delete(name))
-      loading.set(name, loaded)
-    }
+    const loaded = loading.get(name) ?? load(name).finally(() => loading.delete(name))
+    loading.set(name, loaded)
     return loaded
   }
 

@@ -3,34 +3,15 @@ import { createSlices } from '../../core/kit/breath.ts'
 import { isPath } from '../../core/path.ts'
 import type { Change } from '../../core/provider.ts'
 import type { Handle, Handles } from '../files/watch-handles.ts'
-import type { Anchored } from './anchors.ts'
 import { entriesOf, type Folder, LinkError, openIn } from './folder.ts'
 import type { Launcher } from './launch.ts'
-import type { Location } from './locate.ts'
 import { shortName } from './names.ts'
 import { compareRefs, isSameId, nameAt, oidAt } from './ref-list.ts'
 import type { RefTable } from './refs.ts'
+import type { Repository } from './repository.ts'
 
 /** Kind of an event: a file that refs are read from, or the index. */
 export type Heard = 'refs' | 'index'
-
-/** The watched directories of a repository: those of `HEAD`, refs and the index. */
-interface Directories {
-  /** Watches all directories that exist now. Drops the watches of deleted or replaced ones. */
-  follow(): Promise<void>
-  /** Whether the watched git directory is still the current one. */
-  isSame(): Promise<boolean>
-  close(): void
-}
-
-interface DirectoriesOptions {
-  readonly location: Location
-  readonly anchors: Anchored
-  /** The served ref directories: those above and below them are watched. */
-  readonly patterns: readonly string[]
-  readonly handles: Handles
-  readonly heard: (what: Heard) => void
-}
 
 interface Listened {
   readonly identity: string
@@ -42,9 +23,15 @@ const telling = new Set(['HEAD', 'packed-refs', 'shallow', 'refs'])
 /** Maximum number of ref directories to watch. */
 const maxDirectories = 4096
 
-export function createDirectories({ location, anchors, patterns, handles, heard }: DirectoriesOptions): Directories {
+/** The watched directories of a repository: those of `HEAD`, refs and the index. */
+export function createDirectories(
+  { location, anchors, settings }: Repository,
+  handles: Handles,
+  heard: (what: Heard) => void,
+) {
   const { gitDir, commonDir } = location
-  const wanted = [...patterns, 'refs/heads']
+  /** The ref directories that are watched, with those above and below them. */
+  const wanted = [...settings.patterns, 'refs/heads']
   const all = new Map<string, Listened>()
   /** Directories with an event that may mean that they were replaced. */
   let doubtful = new Set<string>()
@@ -76,7 +63,8 @@ export function createDirectories({ location, anchors, patterns, handles, heard 
   }
 
   return {
-    follow: async () => {
+    /** Watches all directories that exist now. Drops the watches of deleted or replaced ones. */
+    follow: async (): Promise<void> => {
       const doubts = doubtful
       doubtful = new Set()
       handles.retry()
@@ -108,7 +96,8 @@ export function createDirectories({ location, anchors, patterns, handles, heard 
       await descend(current.commonDir, join(commonDir, 'refs'), 'refs', 'refs')
       for (const directory of all.keys()) if (!seen.has(directory)) forget(directory)
     },
-    isSame: async () => all.get(gitDir)?.identity === (await anchors.current()).gitDir.identity,
+    /** Whether the watched git directory is still the current one. */
+    isSame: async (): Promise<boolean> => all.get(gitDir)?.identity === (await anchors.current()).gitDir.identity,
     close: () => {
       for (const directory of all.keys()) forget(directory)
     },

@@ -66,8 +66,8 @@ export function createWatch(
 }
 
 async function begin(repository: Repository, readStatus: ReadStatus, signal: AbortSignal) {
-  const { refs, location, anchors, settings, launcher } = repository
-  const { log, reconcile, patterns } = settings
+  const { refs, settings, launcher } = repository
+  const { log, reconcile } = settings
   const parts = { refs: { of: 'refs' }, index: { of: 'status' } } as const
   const schedule = createSchedule<Part>()
   const pending = createPending()
@@ -77,7 +77,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
     heard('index')
   }
   const handles = createHandles({ limit: maxHandles, log, overflown })
-  const directories = createDirectories({ location, anchors, patterns, handles, heard })
+  const directories = createDirectories(repository, handles, heard)
   const changedFiles = createChangedFiles(launcher, signal)
   /** Whether the last look at the repository failed. */
   let away = false

@@ -24,13 +24,6 @@ export interface Fetched extends MediaType {
 /** Fetches a URL; `fresh` revalidates even a recent answer. */
 type Fetch = (ask: Ask & { readonly fresh?: boolean }) => Promise<Fetched>
 
-/** A fetch with a cache. */
-interface CachingFetch {
-  readonly fetch: Fetch
-  /** Every answer that is cached now is revalidated before it is used. */
-  renew(): void
-}
-
 interface Kept {
   readonly fetched: Fetched
   readonly etag: string | undefined
@@ -58,7 +51,7 @@ const longestPause = 5 * 60_000
  *
  * Throws ResourceError `not-found` for 404 and 410, `invalid` for 400 and 422, `unavailable` for every other failure.
  */
-export function createFetch({ get, maxKept = 32 * 1024 * 1024 }: FetchedOptions): CachingFetch {
+export function createFetch({ get, maxKept = 32 * 1024 * 1024 }: FetchedOptions) {
   /** Number of times that the cached answers were declared old. An answer of an earlier number is revalidated. */
   let epoch = 0
   const kept = createRecent<Kept>(maxKept, ({ fetched }) => fetched.body.length + 1000)
@@ -96,7 +89,9 @@ export function createFetch({ get, maxKept = 32 * 1024 * 1024 }: FetchedOptions)
     keep(key, { fetched, etag, modified, epoch: asked, until: performance.now() + briefly }, control)
     return fetched
   }
-  return { fetch, renew: () => void epoch++ }
+  /** Every answer that is cached now is revalidated before it is used. */
+  const renew = () => void epoch++
+  return { fetch, renew }
 }
 
 function conditionsOf(known: Kept | undefined): Readonly<Record<string, string>> {
@@ -191,13 +186,8 @@ export interface OriginOptions {
   readonly resolve?: Resolve
 }
 
-interface Origin {
-  readonly base: HttpUrl
-  readonly get: Get
-}
-
 /** @throws ResourceError `invalid`, whose message names the invalid option and the remedy. */
-export function openOrigin(options: OriginOptions): Origin {
+export function openOrigin(options: OriginOptions) {
   const {
     allowAddresses = [],
     insecure = false,

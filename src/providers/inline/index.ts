@@ -87,7 +87,7 @@ function refuseNested(path: string, held: ReadonlyMap<string, unknown>): void {
 }
 
 function holdOf(path: string, { text, bytes, data, ...description }: InlineResource): Held {
-  const body = bodyOf({ text, bytes, data })
+  const body = bodyOf(text, bytes, data)
   if (body.bytes.length > maxResource)
     throw invalid(`${JSON.stringify(path)} is longer than ${maxResource} bytes. Mount a file.`, 'too-large')
   const type = description.mimeType ?? body.mimeType
@@ -104,16 +104,11 @@ function holdOf(path: string, { text, bytes, data, ...description }: InlineResou
   }
 }
 
-interface Given {
-  readonly text: string | undefined
-  readonly bytes: Uint8Array | undefined
-  readonly data: string | undefined
-}
-
-function bodyOf({ text, bytes, data }: Given): {
-  readonly bytes: Buffer
-  readonly mimeType?: string
-} {
+function bodyOf(
+  text: string | undefined,
+  bytes: Uint8Array | undefined,
+  data: string | undefined,
+): { readonly bytes: Buffer; readonly mimeType?: string } {
   if (text !== undefined && bytes === undefined && data === undefined) {
     if (!text.isWellFormed()) throw invalid('A text holds a lone surrogate.', 'not-unicode')
     return { bytes: Buffer.from(text), mimeType: 'text/plain' }

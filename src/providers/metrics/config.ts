@@ -1,8 +1,8 @@
 import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
-import { duration, glob, interval, secret, size, text } from '../../schema/fields.ts'
-import { refusal } from '../../schema/refusals.ts'
-import { allowAddresses, secrets, service } from '../../schema/shapes.ts'
+import { duration, durationFrom, glob, interval, secret, size, text } from '../../schema/fields.ts'
+import { refusal, refuserIn } from '../../schema/refusals.ts'
+import { allowAddresses, harmless, secrets, service } from '../../schema/shapes.ts'
 import { refuseInTheClear, requireSecret } from '../../schema/values.ts'
 import { collectionName, defineSource, type OpenSource, type OptionsOf } from '../source.ts'
 import type { Credentials } from './request.ts'
@@ -59,11 +59,7 @@ const metricsShape = {
   interval: interval.optionalKey(
     'Scrape interval of the source: the finest step of queries, and the interval at which changes are polled. With "self": the interval of measurements. By default "15s".',
   ),
-  keep: duration
-    .refine((ms) => ms >= 60_000 && ms <= 366 * 86_400_000, {
-      error: refusal('This is too short or too long.', 'It must be from "1m" to "366d".'),
-    })
-    .optionalKey('How long the store keeps the measurements of "self". By default "1d".'),
+  keep: durationFrom('1m', '366d').optionalKey('How long the store keeps the measurements of "self". By default "1d".'),
   maxSeries: z.int().min(1).max(10_000).optionalKey('Maximum number of series in one answer. By default 100.'),
   maxPoints: z
     .int()
@@ -74,20 +70,9 @@ const metricsShape = {
   timeout: duration.optionalKey('How long one answer may take. By default "20s".'),
 }
 
-interface Given {
-  readonly source?: 'prometheus' | 'self'
-  readonly url?: string
-  readonly allow?: readonly string[]
-  readonly bearer?: unknown
-  readonly basic?: unknown
-  readonly allowAddresses?: unknown
-  readonly keep?: number
-}
-
 /** Checks that a mount has the options that its source needs, and no others. */
-function checkMetrics(given: Given, context: z.RefinementCtx): void {
-  const refuse = (path: string, message: string, fix: string) =>
-    context.addIssue({ code: 'custom', path: [path], message: refusal(message, fix) })
+function checkMetrics(given: OptionsOf<typeof metricsShape>, context: z.RefinementCtx): void {
+  const refuse = refuserIn(context)
   if (given.source !== 'self') {
     if (given.url === undefined)
       refuse('url', 'The key is missing.', 'Add it: the address of Prometheus, such as "http://127.0.0.1:9090".')
@@ -106,19 +91,10 @@ export const source = defineSource({
   check: checkMetrics,
   effects: {
     options: {
-      source: 'none',
       url: service,
-      allowAddresses: 'none',
-      allow: 'none',
       bearer: secrets,
       basic: secrets,
-      insecure: 'none',
-      interval: 'none',
-      keep: 'none',
-      maxSeries: 'none',
-      maxPoints: 'none',
-      maxBytes: 'none',
-      timeout: 'none',
+      ...harmless('source allowAddresses allow insecure interval keep maxSeries maxPoints maxBytes timeout'),
     },
   },
 })

@@ -5,19 +5,13 @@ import type { Measured } from '../../core/log.ts'
 import type { Labels, Metric, Series } from './source.ts'
 import { unitIn } from './units.ts'
 
-/** Measurements of this process, with the function that ends them. */
-interface ProcessMeasures {
-  readonly measure: () => readonly Measured[]
-  end(): void
-}
-
 /** Resolution of the event loop delay, in milliseconds. */
 const resolution = 20
 /** Length of a measuring window, in milliseconds: a reader gets the delays of the last one or two windows. */
 const window = 15_000
 
-/** Measures this process: processor time, memory, descriptors, and event loop delay. */
-export function measureProcess(): ProcessMeasures {
+/** Measures this process, until its `end` is called: processor time, memory, descriptors, and event loop delay. */
+export function measureProcess() {
   let current = startWindow()
   let former = current
   const timer = setInterval(() => {

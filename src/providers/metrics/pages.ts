@@ -136,13 +136,6 @@ function countBy<T>(items: readonly T[], keyOf: (item: T) => string): string {
   return [...counts].map(([key, number]) => `${number} ${key}`).join(', ')
 }
 
-/** Streaming reader that extracts the elements of `data.result` from an answer of the API of Prometheus. */
-interface ElementReader {
-  push(chunk: Uint8Array): void
-  /** Returns the JSON around the elements, with a `0` in place of each. */
-  end(): string
-}
-
 const [quote, backslash] = [0x22, 0x5c]
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d]
 
@@ -150,10 +143,10 @@ const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x
 const level = 3
 
 /**
- * Scans JSON only for the start and end of its elements, so that they need not all be held or parsed at once. Malformed JSON in gives
+ * Streaming reader that extracts the elements of `data.result` from an answer of the API of Prometheus. Scans JSON only for the start and end of its elements, so that they need not all be held or parsed at once. Malformed JSON in gives
  * malformed JSON out.
  */
-export function createElementReader(take: (json: Uint8Array) => void): ElementReader {
+export function createElementReader(take: (json: Uint8Array) => void) {
   /** Open braces and brackets of the outermost levels. */
   const opened: number[] = []
   let depth = 0
@@ -166,7 +159,7 @@ export function createElementReader(take: (json: Uint8Array) => void): ElementRe
     depth === level && opened[0] === openBrace && opened[1] === openBrace && opened[2] === openBracket
 
   return {
-    push: (chunk) => {
+    push: (chunk: Uint8Array): void => {
       let from = 0
       for (let at = 0; at < chunk.length; at++) {
         const byte = chunk[at]
@@ -196,7 +189,8 @@ export function createElementReader(take: (json: Uint8Array) => void): ElementRe
       if (element === undefined) rest.push(left)
       else element.push(left)
     },
-    end: () => Buffer.concat(element === undefined ? rest : [...rest, ...element]).toString('utf8'),
+    /** Returns the JSON around the elements, with a `0` in place of each. */
+    end: (): string => Buffer.concat(element === undefined ? rest : [...rest, ...element]).toString('utf8'),
   }
 }
 

@@ -6,22 +6,13 @@ export const maxQueryLength = 4000
 /** Maximum nesting depth of parentheses, calls and aggregations. */
 const maxDepth = 64
 
-/** A completely parsed query in PromQL. */
-interface ParsedQuery {
-  /** The metric name of each selector, in the order of the query. */
-  readonly metrics: readonly string[]
-  /**
-   * The query rebuilt from its tokens: without comments, and with strings in double quotes. Prometheus gets this text, so that it reads
-   * exactly the tokens that were checked here.
-   */
-  readonly text: string
-}
-
 /**
  * Parses a query in PromQL to find the metrics that it reads. Each selector must name exactly one metric: by a name before its braces, by
  * `__name__="…"`, or by a quoted name inside the braces. Type checking is left to Prometheus.
  *
- * Takes time proportional to the length of the query.
+ * Takes time proportional to the length of the query. Returns the metric name of each selector, in the order of the query, and the query
+ * rebuilt from its tokens: without comments, and with strings in double quotes. Prometheus gets this text, so that it reads exactly the tokens
+ * that were checked here.
  *
  * @throws ResourceError `invalid` (reason `query`) for anything outside the grammar, for an unknown function, for `info` (which reads a metric
  * that it does not name), for a selector that does not name exactly one metric, for a query longer than {@link maxQueryLength} characters and
@@ -30,7 +21,7 @@ interface ParsedQuery {
  * Source: https://prometheus.io/docs/prometheus/latest/querying/basics/ and
  * https://github.com/prometheus/prometheus/blob/main/promql/parser/generated_parser.y
  */
-export function parseQuery(query: string): ParsedQuery {
+export function parseQuery(query: string) {
   if (query.length > maxQueryLength) throw invalid(`The query is longer than ${maxQueryLength} characters.`, 'query')
   const tokens = query.isWellFormed() ? tokenize(query) : { wrongAt: 0 }
   if ('wrongAt' in tokens) throw notUnderstood(tokens.wrongAt)

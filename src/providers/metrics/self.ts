@@ -1,8 +1,7 @@
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { invalid, isResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/object.ts'
 import { createMeasurements, type Log, type Measurements } from '../../core/log.ts'
-import type { Store } from '../../store/store.ts'
+import { rowsIn, type Store } from '../../store/store.ts'
 import { overTime, parseExpression, pointsIn } from './evaluate.ts'
 import { createHistory, type History, measureProcess, type Sample } from './own.ts'
 import type { Answer, Labels, Matcher, Selector, Series, Source } from './source.ts'
@@ -193,14 +192,9 @@ async function keepHistory({ store, name, keep, history, log = () => {} }: KeepO
     log('warn', 'measurements cannot be kept just now', { error })
   }
   try {
-    for (let after: string | undefined; ; ) {
-      const found = await rows.list({ limit: page, values: true, ...defined({ after }) })
-      for (const { value } of found) {
-        const sample = sampleIn(value)
-        if (sample !== undefined) history.add(sample)
-      }
-      after = found.at(-1)?.key
-      if (found.length < page) break
+    for await (const { value } of rowsIn(rows, { limit: page, values: true })) {
+      const sample = sampleIn(value)
+      if (sample !== undefined) history.add(sample)
     }
   } catch (error) {
     missing(error)

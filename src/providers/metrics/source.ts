@@ -59,17 +59,7 @@ export function parseMatchers(text: string): readonly Matcher[] {
   return matchers
 }
 
-interface Reader {
-  /** Skips white space, then takes the match of a sticky pattern. */
-  take(pattern: RegExp): string | undefined
-  sees(pattern: RegExp): boolean
-  /** Takes a quoted text, and returns its unescaped value. */
-  quoted(): string | undefined
-  at(): number
-  atEnd(): boolean
-}
-
-export function createReader(text: string): Reader {
+export function createReader(text: string) {
   let at = 0
   const match = (pattern: RegExp): string | undefined => {
     pattern.lastIndex = at
@@ -78,6 +68,7 @@ export function createReader(text: string): Reader {
   const space = () => {
     at += match(/\s*/y)?.length ?? 0
   }
+  /** Skips white space, then takes the match of a sticky pattern. */
   const take = (pattern: RegExp) => {
     space()
     const found = match(pattern)
@@ -86,10 +77,11 @@ export function createReader(text: string): Reader {
   }
   return {
     take,
-    sees: (pattern) => {
+    sees: (pattern: RegExp) => {
       space()
       return match(pattern) !== undefined
     },
+    /** Takes a quoted text, and returns its unescaped value. */
     quoted: () => {
       const raw = take(/`[^`]*`/y)
       if (raw !== undefined) return raw.slice(1, -1)

@@ -1,14 +1,13 @@
 import { requireKeys } from '../../core/kit/object.ts'
 import type { Provider } from '../../core/provider.ts'
 import type { RowOptions } from '../relational/index.ts'
-import type { ObjectName, PageOptions, Source, SourceContext } from '../relational/model.ts'
+import type { ObjectName, PageOptions, Source } from '../relational/model.ts'
 import { keyOf } from '../relational/names.ts'
 import {
   askingAgain,
   completeServerOptions,
   createPool,
   openRelational,
-  type Pool,
   type ServerOptions,
 } from '../relational/open.ts'
 import { describeRelations } from './describe.ts'
@@ -44,7 +43,7 @@ export async function mysql(options: MysqlOptions): Promise<Provider> {
   return openRelational({ ...createSource(options), options })
 }
 
-function createSource(options: MysqlOptions): { readonly source: Source; readonly pool: Pool<Session> } {
+function createSource(options: MysqlOptions) {
   const settings = completeServerOptions(options)
   const target = targetOf(options.url, options.tls)
   const schemas = settings.schemas ?? (target.database === undefined ? undefined : [target.database])
@@ -52,19 +51,8 @@ function createSource(options: MysqlOptions): { readonly source: Source; readonl
   const only = second === undefined ? first : undefined
   const pageOptions: PageOptions = { schemas, only, views: options.rows?.views ?? false }
 
-  const pool = createPool<Session>({
-    open: (signal) => openSession(target, settings, signal),
-    close: (session) => session.close(),
-    isUsable: (session) => session.isUsable(),
-    reset: (session) => session.reset(),
-    size: settings.connections,
-    patience: settings.waitTimeoutMs,
-    idle: settings.idleTimeoutMs,
-  })
-
-  const again = askingAgain(pool, isPassing)
-  const ask = <T>({ signal }: SourceContext, work: (session: Session) => Promise<T>): Promise<T> => again(signal, work)
-
+  const pool = createPool((signal) => openSession(target, settings, signal), settings)
+  const ask = askingAgain(pool, isPassing)
   const source: Source = {
     schema: only,
     kinds: ['function'],

@@ -1,10 +1,8 @@
 import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
-import { duration, size, text } from '../../schema/fields.ts'
-import { refusal } from '../../schema/refusals.ts'
-import { documentEffects, documentsShape } from '../../schema/shapes.ts'
-
-const [least, most] = [1000, 3_600_000]
+import { durationFrom, sizeUpTo, text } from '../../schema/fields.ts'
+import { documentEffects, documentsShape, harmless } from '../../schema/shapes.ts'
+import type { OptionsOf } from '../source.ts'
 
 /** Keys common to all mounts of object storage. */
 export const objectsShape = {
@@ -12,54 +10,31 @@ export const objectsShape = {
   prefix: text.optionalKey(
     'Serves only keys below this prefix, such as "tenant1/"; paths do not contain it. A slash at the end makes no difference. By default all keys.',
   ),
-  maxBytes: size
-    .refine((bytes) => bytes >= 1 && bytes <= 256 * 2 ** 20, {
-      error: refusal('This is more than can be read at once, or nothing.', 'It must be at most "256MiB".'),
-    })
-    .optionalKey(
-      'Maximum size of an object, or of a part, in one answer. A larger object can be read in parts. By default "16MiB", at most "256MiB".',
-    ),
-  links: duration
-    .refine((ms) => ms >= least && ms <= most, {
-      error: refusal('This is too short or too long.', 'It must be from "1s" to "1h".'),
-    })
-    .optionalKey(
-      'Lifetime of links to objects that are too large for one answer. Everyone who has such a link can fetch the object without authentication. By default there are no links.',
-    ),
-  timeout: duration
-    .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
-    .optionalKey('Time-out of one answer of the store, with all retries. By default "30s".'),
+  maxBytes: sizeUpTo('256MiB').optionalKey(
+    'Maximum size of an object, or of a part, in one answer. A larger object can be read in parts. By default "16MiB", at most "256MiB".',
+  ),
+  links: durationFrom('1s', '1h').optionalKey(
+    'Lifetime of links to objects that are too large for one answer. Everyone who has such a link can fetch the object without authentication. By default there are no links.',
+  ),
+  timeout: durationFrom('100ms').optionalKey(
+    'Time-out of one answer of the store, with all retries. By default "30s".',
+  ),
   ...documentsShape,
 }
 
 /** Effects of the options common to all mounts of object storage. */
 export const objectsEffects = {
   ...documentEffects,
-  bucket: 'none',
-  prefix: 'none',
-  maxBytes: 'none',
-  links: 'none',
-  timeout: 'none',
-  endpoint: 'none',
-  insecure: 'none',
-  anonymous: 'none',
+  ...harmless('bucket prefix maxBytes links timeout endpoint insecure anonymous'),
 } as const
-
-interface BucketOptions {
-  readonly bucket: string
-  readonly prefix?: string
-  readonly maxBytes?: number
-  readonly links?: number
-  readonly timeout?: number
-  readonly redact?: 'mask' | 'withhold' | 'off'
-}
 
 /**
  * Returns the provider options common to all mounts of object storage.
  *
  * @throws ResourceError `invalid` for links together with redaction, which they would bypass.
  */
-export function bucketOptions({ bucket, prefix, maxBytes, links, timeout, redact = 'off' }: BucketOptions) {
+export function bucketOptions(options: OptionsOf<typeof objectsShape>) {
+  const { bucket, prefix, maxBytes, links, timeout, redact = 'off' } = options
   if (links !== undefined && redact !== 'off')
     throw invalid('A link leads past "redact": what it shows is not looked through. Remove one of the two.', 'links')
   return { bucket, ...defined({ prefix, maxBytes, linkMs: links, timeoutMs: timeout }) }

@@ -145,7 +145,7 @@ export function createLister({ store, prefix, odd, remainders, now = () => perfo
     }
   }
 
-  const list = async function* ({ prefix: directory = '', after, ...query }: ListQuery, signal: AbortSignal) {
+  return async function* list({ prefix: directory = '', after, ...query }: ListQuery, signal: AbortSignal) {
     const below = prefix + directory
     if (after !== undefined && !after.startsWith(directory) && comparePaths(after, directory) > 0) return
     const start = after === undefined || comparePaths(after, directory) < 0 ? '' : cutKey(prefix + after)
@@ -155,8 +155,6 @@ export function createLister({ store, prefix, odd, remainders, now = () => perfo
       odd.tell()
     }
   }
-
-  return { list }
 }
 
 function queryOf(prefix: string, after: string, limit: number): PageQuery {

@@ -5,7 +5,7 @@ import { isPath } from '../../core/path.ts'
 import type { Context, Entry, Provider, Template } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { untilAbort } from '../files/access.ts'
-import { silent } from './endpoint.ts'
+import { type Endpoint, parseEndpoint, silent } from './endpoint.ts'
 import { createLister, createRemainders, entryOf } from './list.ts'
 import { createReader } from './read.ts'
 import { createOddKeys, ObjectFault, type ObjectStore } from './store.ts'
@@ -32,8 +32,8 @@ export function createObjects(store: ObjectStore, options: ObjectsOptions): Prov
   const { prefix, maxBytes, linkSeconds, timeoutMs, log } = options
   const odd = createOddKeys(prefix, log)
   const asked = timed(store, timeoutMs)
-  const lister = createLister({ store: asked, prefix, odd, remainders: createRemainders() })
-  const reader = createReader({ store: asked, maxBytes, linkSeconds })
+  const list = createLister({ store: asked, prefix, odd, remainders: createRemainders() })
+  const readObject = createReader(asked, maxBytes, linkSeconds)
   const closing = new AbortController()
 
   const signalOf = ({ signal }: Context): AbortSignal => {
@@ -61,7 +61,7 @@ export function createObjects(store: ObjectStore, options: ObjectsOptions): Prov
 
   return {
     list: async function* (query, context) {
-      yield* lister.list(query, signalOf(context))
+      yield* list(query, signalOf(context))
     },
     stat: async (path, context) => {
       const signal = signalOf(context)
@@ -70,7 +70,7 @@ export function createObjects(store: ObjectStore, options: ObjectsOptions): Prov
     },
     read: async ({ path, range }, context) => {
       const signal = signalOf(context)
-      return [await reader.read(keyOf(path), path, range, { ...context, signal })]
+      return [await readObject(keyOf(path), path, range, { ...context, signal })]
     },
     templates: async (context) => {
       signalOf(context)
@@ -150,6 +150,12 @@ function tooLate(ms: number): ResourceError {
 /** Options common to all providers of object storage. */
 export interface BucketOptions {
   readonly bucket: string
+  /** Address of the store, if it is not that of the vendor: `https://storage.example.com`, `http://127.0.0.1:9000`. */
+  readonly endpoint?: string
+  /** Whether an endpoint beyond the loopback may be `http://`. Default false. */
+  readonly insecure?: boolean
+  /** Whether requests are unsigned: for public buckets. Default false: without credentials every request fails. */
+  readonly anonymous?: boolean
   /** Only keys below this prefix are served, without it in their paths: `tenant1/`. A final `/` is optional. */
   readonly prefix?: string
   /** Maximum size of an object, or of a range, that is read at once, in bytes. Default 16 MiB. */
@@ -161,9 +167,17 @@ export interface BucketOptions {
   readonly log?: Log
 }
 
+/** The options with their defaults. */
+interface BucketSettings extends ObjectsOptions {
+  readonly bucket: string
+  readonly endpoint: Endpoint | undefined
+  readonly anonymous: boolean
+}
+
 /** @throws ResourceError `invalid`, whose message says what to do. */
-export function completeOptions(options: BucketOptions): ObjectsOptions & { readonly bucket: string } {
-  const { bucket, maxBytes = 16 * 2 ** 20, linkMs, timeoutMs = 30_000, log = () => {} } = options
+export function completeOptions(options: BucketOptions): BucketSettings {
+  const { bucket, insecure = false, anonymous = false } = options
+  const { maxBytes = 16 * 2 ** 20, linkMs, timeoutMs = 30_000, log = () => {} } = options
   // So that the name cannot lead to another host, path or query.
   if (!/^[A-Za-z0-9](?:[A-Za-z0-9]|[._-](?![.-])){1,253}$/.test(bucket) || /[._-]$/.test(bucket))
     throw invalid('This is not the name of a bucket. Write it alone, without a scheme, a slash or a region.', 'bucket')
@@ -173,8 +187,11 @@ export function completeOptions(options: BucketOptions): ObjectsOptions & { read
   if (linkMs !== undefined && !(linkMs >= 1000 && linkMs <= 3_600_000))
     throw invalid('A link holds for at least a second and at most an hour.', 'links')
   if (!(timeoutMs >= 100)) throw invalid('An answer takes longer than that: give it at least 100 ms.', 'timeout')
+  if (anonymous && linkMs !== undefined)
+    throw invalid('Links are signed, and without credentials nothing is. Remove "links".', 'links')
+  const endpoint = options.endpoint === undefined ? undefined : parseEndpoint(options.endpoint, insecure)
   const linkSeconds = linkMs === undefined ? undefined : Math.floor(linkMs / 1000)
-  return { bucket, prefix, maxBytes, linkSeconds, timeoutMs, log }
+  return { bucket, endpoint, anonymous, prefix, maxBytes, linkSeconds, timeoutMs, log }
 }
 
 function prefixOf(prefix: string): string {

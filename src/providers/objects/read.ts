@@ -22,14 +22,6 @@ const attempts = 6
 /** Maximum number of retries after a torn answer. */
 const maxTorn = 2
 
-interface ReaderParts {
-  readonly store: ObjectStore
-  /** Maximum number of bytes read at once. */
-  readonly maxBytes: number
-  /** Lifetime of links to larger objects, in seconds; undefined: no links. */
-  readonly linkSeconds: number | undefined
-}
-
 type Wanted = { readonly [Key in 'most' | 'into']?: Context[Key] | undefined } & Pick<Context, 'signal'>
 
 interface Part {
@@ -45,8 +37,14 @@ interface Beginning {
   readonly head: Buffer
 }
 
-/** Creates the reader of objects: each answer is from one version, the whole object as it is stored, or the requested range. */
-export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
+/**
+ * Creates the reader of objects: each answer is from one version, the whole object as it is stored, or the requested range. It throws the
+ * errors of the store, `too-large` above the limit, and `invalid` for a range beyond the end.
+ *
+ * @param maxBytes Maximum number of bytes read at once.
+ * @param linkSeconds Lifetime of links to larger objects, in seconds; undefined: no links.
+ */
+export function createReader(store: ObjectStore, maxBytes: number, linkSeconds?: number) {
   const beginnings = createRecent<Beginning>(10_000)
 
   /** Reads the body of an answer, unless it exceeds the limit. */
@@ -148,11 +146,8 @@ export function createReader({ store, maxBytes, linkSeconds }: ReaderParts) {
     }
   }
 
-  return {
-    /** @throws ResourceError of the store, `too-large` above the limit, `invalid` for a range beyond the end. */
-    read: (key: string, path: string, range: ByteRange | undefined, context: Wanted): Promise<Content> =>
-      repeatRead(() => readOnce(key, path, range, context), context.signal),
-  }
+  return (key: string, path: string, range: ByteRange | undefined, context: Wanted): Promise<Content> =>
+    repeatRead(() => readOnce(key, path, range, context), context.signal)
 }
 
 /** Repeats a read until its answers are whole and of one version of the object. */

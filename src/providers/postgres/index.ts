@@ -7,7 +7,6 @@ import {
   completeServerOptions,
   createPool,
   openRelational,
-  type Pool,
   type ServerSettings,
 } from '../relational/open.ts'
 import { isDisturbed, isEnded, isUnusableValue, type PostgresOptions, type Target, targetOf } from './connection.ts'
@@ -33,7 +32,7 @@ export async function postgres(options: PostgresOptions): Promise<Provider> {
   return openRelational({ ...createSource(options), options })
 }
 
-function createSource(options: PostgresOptions): { readonly source: Source; readonly pool: Pool<Session> } {
+function createSource(options: PostgresOptions) {
   const settings = completeServerOptions(options)
   const { schemas, log } = settings
   const target = targetOf(options.url, options.tls)
@@ -44,24 +43,15 @@ function createSource(options: PostgresOptions): { readonly source: Source; read
   const closing = new AbortController()
   let warned = false
 
-  const pool = createPool<Session>({
-    open: async (signal) => {
-      const session = await openSession(target, settings, signal)
-      if (session.shared && !warned) {
-        warned = true
-        log('info', 'connections are shared by something in between (PgBouncer): changes are found by looking alone')
-      }
-      return session
-    },
-    close: (session) => session.close(),
-    isUsable: (session) => session.isUsable(),
-    size: settings.connections,
-    patience: settings.waitTimeoutMs,
-    idle: settings.idleTimeoutMs,
-  })
-
-  const again = askingAgain(pool, (error) => isDisturbed(error) || isEnded(error))
-  const ask = <T>({ signal }: SourceContext, work: (session: Session) => Promise<T>): Promise<T> => again(signal, work)
+  const pool = createPool(async (signal) => {
+    const session = await openSession(target, settings, signal)
+    if (session.shared && !warned) {
+      warned = true
+      log('info', 'connections are shared by something in between (PgBouncer): changes are found by looking alone')
+    }
+    return session
+  }, settings)
+  const ask = askingAgain(pool, (error) => isDisturbed(error) || isEnded(error))
 
   /**
    * Describes objects by their names. If the encoding of the database lacks a character of one name, the others are queried

@@ -2,16 +2,14 @@ import { readFile } from 'node:fs/promises'
 import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
-import { count, duration, glob, interval, size, text } from '../../schema/fields.ts'
+import { count, durationFrom, glob, interval, size, sizeUpTo, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { type Effect, type Context as EffectContext, path, secrets, service } from '../../schema/shapes.ts'
+import { type Effect, type Context as EffectContext, harmless, path, secrets, service } from '../../schema/shapes.ts'
 import { resolveFolder, resolveSecret, type SecretSource } from '../../schema/values.ts'
 import type { OptionsOf } from '../source.ts'
 
 /** A time-out of at least 100 ms, because connections over a network take some time. */
-const patience = duration.refine((ms) => ms >= 100 && ms <= 3_600_000, {
-  error: refusal('This is too short or too long.', 'It must be from "100ms" to "1h".'),
-})
+const patience = durationFrom('100ms', '1h')
 
 /** Keys that select the rows of a database to serve. */
 export const rowsShape = {
@@ -35,11 +33,7 @@ export const rowsShape = {
     .optionalKey(
       'Maximum size of a value. Of a longer value the beginning and the length are shown. By default "16KiB".',
     ),
-  maxBytes: size
-    .refine((bytes) => bytes <= 64 * 2 ** 20, {
-      error: refusal('This is too long.', 'It must be at most "64MiB".'),
-    })
-    .optionalKey('Approximate maximum size of all values in one answer. By default "1MiB".'),
+  maxBytes: sizeUpTo('64MiB').optionalKey('Approximate maximum size of all values in one answer. By default "1MiB".'),
 }
 
 /** Keys common to all mounts over a relational database. */
@@ -112,14 +106,7 @@ export const serverShape = {
 
 /** Effects of the options common to all mounts over a relational database. */
 export const databaseEffects = {
-  rows: 'none',
-  watch: 'none',
-  reconcile: 'none',
-  connections: 'none',
-  statementTimeout: 'none',
-  lockTimeout: 'none',
-  waitTimeout: 'none',
-  idleTimeout: 'none',
+  ...harmless('rows watch reconcile connections statementTimeout lockTimeout waitTimeout idleTimeout'),
 } as const
 
 /** Effects of a mount over a database server. */
@@ -129,11 +116,9 @@ export const serverEffects = {
   options: {
     ...databaseEffects,
     url: secrets,
-    schemas: 'none',
-    connectTimeout: 'none',
     tls: (tls: NonNullable<z.output<typeof serverShape.tls>>, context: EffectContext) =>
       typeof tls === 'object' && tls.ca !== undefined ? path(tls.ca, context) : [],
-    allowPrivileged: 'none',
+    ...harmless('schemas connectTimeout allowPrivileged'),
   },
 } as const
 

@@ -4,7 +4,17 @@ import { rowsMimeType } from '../../core/found.ts'
 import { defined } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
 import type { Content, Params } from '../../core/provider.ts'
-import type { EnumType, Extension, ObjectName, Relation, Routine, Source, SourceContext } from './model.ts'
+import type {
+  EnumType,
+  Extension,
+  Listed,
+  ObjectName,
+  PageQuery,
+  Relation,
+  Routine,
+  Source,
+  SourceContext,
+} from './model.ts'
 import { identityOf, segmentOf } from './names.ts'
 
 /** The MIME types of the resources. docs/providers/postgres.md describes the formats. */
@@ -120,25 +130,31 @@ export async function readOverview(
 
 async function namesOf(source: Source, prefix: string, context: SourceContext) {
   const names: ObjectName[] = []
-  const limit = 1000
   let found = false
-  for (let from = prefix; ; ) {
-    const page = await source.page({ from, prefix, limit }, context)
+  for await (const page of pagesFrom(source, { from: prefix, prefix, limit: 1000 }, context))
     for (const item of page) {
       found = true
       if (!('name' in item) || item.relation === undefined) continue
       if (names.length === maxRelations) return { names, more: true, found }
       names.push({ schema: item.schema, name: item.name })
     }
-    const last = page.at(-1)
-    if (last === undefined || page.length < limit) return { names, more: false, found }
-    from = behind(last.key)
-  }
+  return { names, more: false, found }
 }
 
-/** Returns the first key in order after a key. */
-export function behind(key: string): string {
-  return `${key}\u0001`
+/** Yields the pages of objects from a key on, in the order of their keys. `limit`: number of objects of a page. */
+export async function* pagesFrom(
+  source: Source,
+  query: PageQuery,
+  context: SourceContext,
+): AsyncGenerator<readonly Listed[]> {
+  for (let { from } = query; ; ) {
+    const page = await source.page({ ...query, from }, context)
+    yield page
+    const last = page.at(-1)
+    if (last === undefined || page.length < query.limit) return
+    // The first key in order after the last one.
+    from = `${last.key}\u0001`
+  }
 }
 
 function inOrder(names: readonly ObjectName[], relations: readonly Relation[]): readonly Relation[] {

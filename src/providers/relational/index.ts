@@ -12,7 +12,7 @@ import {
 } from './documents.ts'
 import { createCompleter, createLister } from './list.ts'
 import type { ObjectName, Relation, Source, SourceContext } from './model.ts'
-import { createBatcher, keyOf, type Place, placeOf } from './names.ts'
+import { batched, keyOf, type Place, placeOf } from './names.ts'
 import { createRowRules, type RowOptions, readRow, readRows, rowParts, type Table } from './rows.ts'
 import { createWatch } from './watch.ts'
 
@@ -40,18 +40,18 @@ export function relational(options: RelationalOptions): Provider {
   const rules = createRowRules(options.rows)
   const { hasRows } = rules
   const lister = createLister(source, hasRows)
-  const relations = createBatcher((names, signal) => source.relations(names, { signal }))
-  const enums = createBatcher(async (names, signal) => (await source.enums?.(names, { signal })) ?? [])
-  const routines = createBatcher(async (names, signal) => (await source.routines?.(names, { signal })) ?? [])
+  const relationOf = batched((names, signal) => source.relations(names, { signal }))
+  const enumOf = batched(async (names, signal) => (await source.enums?.(names, { signal })) ?? [])
+  const routineOf = batched(async (names, signal) => (await source.routines?.(names, { signal })) ?? [])
   const templates = templatesOf(source, options.rows !== undefined)
   const watching = createWatch({ source, interval: reconcile, hasRows })
 
   const relationAt = async (name: ObjectName, context: SourceContext): Promise<Relation> =>
-    found(await relations.ask(name, context.signal))
+    found(await relationOf(name, context.signal))
 
   const tableOf = async (name: ObjectName, context: SourceContext): Promise<Table | undefined> => {
     const key = keyOf(name, source.schema)
-    const relation = hasRows(key) ? await relations.ask(name, context.signal) : undefined
+    const relation = hasRows(key) ? await relationOf(name, context.signal) : undefined
     const access = relation === undefined ? undefined : rules.accessTo(relation, key)
     return relation === undefined || access === undefined ? undefined : { relation, access }
   }
@@ -67,9 +67,9 @@ export function relational(options: RelationalOptions): Provider {
       case 'schema.sql':
         return textContent((await relationAt(place.name, context)).definition, mimeTypes.sql)
       case 'enum':
-        return jsonContent(enumDocument(found(await enums.ask(place.name, context.signal))), mimeTypes.enum)
+        return jsonContent(enumDocument(found(await enumOf(place.name, context.signal))), mimeTypes.enum)
       case 'function':
-        return jsonContent(routineDocument(found(await routines.ask(place.name, context.signal))), mimeTypes.function)
+        return jsonContent(routineDocument(found(await routineOf(place.name, context.signal))), mimeTypes.function)
       case 'rows':
         return readRows(found(source.rows), found(await tableOf(place.name, context)), params, rules, context)
       case 'row':
@@ -100,7 +100,7 @@ export function relational(options: RelationalOptions): Provider {
     return rowParts(source.rows, table, path, rules, context)
   }
 
-  const complete = createCompleter({ source, tableOf })
+  const complete = createCompleter(source, tableOf)
   return {
     list: async function* (query, context) {
       context.signal.throwIfAborted()

@@ -1,6 +1,6 @@
 import { comparePaths } from '../../core/path.ts'
 import type { Completion, CompletionRequest, Entry, ListQuery } from '../../core/provider.ts'
-import { behind, mimeTypes } from './documents.ts'
+import { mimeTypes, pagesFrom } from './documents.ts'
 import type { Listed, ObjectName, Source, SourceContext } from './model.ts'
 import { depthOf, type Leaf, leaves, nameOf, rowSegmentOf, segmentOf } from './names.ts'
 import type { Table } from './rows.ts'
@@ -31,13 +31,8 @@ export function createLister(source: Source, hasRows: (key: string) => boolean):
   ]
 
   const objects = async function* (prefix: string, from: string, context: SourceContext): AsyncGenerator<Entry> {
-    for (let next = from; ; ) {
-      const page = await source.page({ from: next, prefix, limit: listedPageLength }, context)
-      for (const item of page) yield* entriesOf(item)
-      const last = page.at(-1)
-      if (last === undefined || page.length < listedPageLength) return
-      next = behind(last.key)
-    }
+    const query = { from, prefix, limit: listedPageLength }
+    for await (const page of pagesFrom(source, query, context)) for (const item of page) yield* entriesOf(item)
   }
 
   return {
@@ -142,14 +137,15 @@ const searchedPageLength = 500
 const maxKeys = 1000
 const nothing: Completion = { values: [], total: 0, hasMore: false }
 
-interface CompleterOptions {
-  readonly source: Source
-  /** Returns a table whose rows may be read; `undefined` if there is none. */
-  readonly tableOf: (name: ObjectName, context: SourceContext) => Promise<Table | undefined>
-}
-
-/** Completes names of tables, enums and functions, columns and keys. Schemas are completed from the tree. */
-export function createCompleter({ source, tableOf }: CompleterOptions) {
+/**
+ * Completes names of tables, enums and functions, columns and keys. Schemas are completed from the tree.
+ *
+ * @param tableOf Returns a table whose rows may be read; `undefined` if there is none.
+ */
+export function createCompleter(
+  source: Source,
+  tableOf: (name: ObjectName, context: SourceContext) => Promise<Table | undefined>,
+) {
   const names = async (
     head: string,
     typed: string,
@@ -157,22 +153,19 @@ export function createCompleter({ source, tableOf }: CompleterOptions) {
     context: SourceContext,
   ): Promise<Completion> => {
     const values: string[] = []
+    const begun = `${head}${typed}`
     let looks = 0
-    for (let from = `${head}${typed}`; ; ) {
-      const page = await source.page({ from, prefix: head, limit: searchedPageLength }, context)
+    for await (const page of pagesFrom(source, { from: begun, prefix: head, limit: searchedPageLength }, context)) {
+      if (looks >= maxLooks) return { values, hasMore: true }
+      looks += page.length
       for (const item of page) {
-        if (!item.key.startsWith(`${head}${typed}`)) return { values, total: values.length, hasMore: false }
+        if (!item.key.startsWith(begun)) return { values, total: values.length, hasMore: false }
         if (!('name' in item) || !isWanted(item)) continue
         if (values.length === maxValues) return { values, hasMore: true }
         values.push(item.key.slice(head.length, -1))
       }
-      const last = page.at(-1)
-      if (last === undefined || page.length < searchedPageLength)
-        return { values, total: values.length, hasMore: false }
-      looks += page.length
-      if (looks >= maxLooks) return { values, hasMore: true }
-      from = behind(last.key)
     }
+    return { values, total: values.length, hasMore: false }
   }
 
   const columns = ({ access }: Table, typed: string): Completion => {

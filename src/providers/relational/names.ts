@@ -111,8 +111,11 @@ const [most, concurrent] = [200, 2]
 /**
  * Batches concurrent requests into queries for many objects. A request that arrives while queries run waits for the next query:
  * no answer is older than its request.
+ *
+ * Returns a function for the object of a name, which is `undefined` when it does not exist. It rejects with the reason of the
+ * signal once it aborts.
  */
-export function createBatcher<T extends ObjectName>(load: Load<T>) {
+export function batched<T extends ObjectName>(load: Load<T>) {
   const queue = new Set<Waiting<T>>()
   /** Callback of a batch for a waiting request that is aborted. */
   const leaving = new WeakMap<Waiting<T>, () => void>()
@@ -153,29 +156,26 @@ export function createBatcher<T extends ObjectName>(load: Load<T>) {
       if (queue.size > 0) plan()
     }
   }
-  return {
-    /** Returns the object of a name; `undefined` when it does not exist. Rejects with the reason of the signal once it aborts. */
-    ask: (name: ObjectName, signal: AbortSignal): Promise<T | undefined> =>
-      new Promise((resolve, reject) => {
-        signal.throwIfAborted()
-        const waiting: Waiting<T> = {
-          name,
-          settle: (outcome) => {
-            signal.removeEventListener('abort', leave)
-            if ('error' in outcome) reject(outcome.error)
-            else resolve(outcome.value)
-          },
-        }
-        const leave = () => {
-          queue.delete(waiting)
-          leaving.get(waiting)?.()
-          reject(signal.reason)
-        }
-        signal.addEventListener('abort', leave, { once: true })
-        queue.add(waiting)
-        plan()
-      }),
-  }
+  return (name: ObjectName, signal: AbortSignal): Promise<T | undefined> =>
+    new Promise((resolve, reject) => {
+      signal.throwIfAborted()
+      const waiting: Waiting<T> = {
+        name,
+        settle: (outcome) => {
+          signal.removeEventListener('abort', leave)
+          if ('error' in outcome) reject(outcome.error)
+          else resolve(outcome.value)
+        },
+      }
+      const leave = () => {
+        queue.delete(waiting)
+        leaving.get(waiting)?.()
+        reject(signal.reason)
+      }
+      signal.addEventListener('abort', leave, { once: true })
+      queue.add(waiting)
+      plan()
+    })
 }
 
 /** Returns a text that identifies a name. */

@@ -2,10 +2,12 @@ import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Provider } from '../../core/provider.ts'
+import { createSemaphore } from '../../wrap/slots.ts'
 import { type RelationalOptions, relational } from './index.ts'
+import type { SourceContext } from './model.ts'
 
-interface Opening<C> extends Omit<RelationalOptions, 'rows' | 'watch' | 'reconcile'> {
-  readonly pool: Pool<C>
+interface Opening extends Omit<RelationalOptions, 'rows' | 'watch' | 'reconcile'> {
+  readonly pool: Pick<Pool<unknown>, 'use'>
   /** Whether an operator must correct something: a retry does not help. Default: errors with the reason `refused`. */
   readonly isFault?: (error: ResourceError) => boolean
   /** Returns the text that reports a fault. Default: its message. */
@@ -19,7 +21,7 @@ interface Opening<C> extends Omit<RelationalOptions, 'rows' | 'watch' | 'reconci
  *
  * @throws ResourceError `invalid` for a fault that the operator must correct.
  */
-export async function openRelational<C>(opening: Opening<C>): Promise<Provider> {
+export async function openRelational(opening: Opening): Promise<Provider> {
   const { source, pool, explain = ({ message }) => message, options } = opening
   const { isFault = ({ detail }) => detail.reason === 'refused' } = opening
   try {
@@ -79,57 +81,34 @@ export interface TlsOptions {
 }
 
 /** Options with their defaults. */
-interface DatabaseSettings {
-  readonly statementTimeoutMs: number
-  readonly lockTimeoutMs: number
-  readonly waitTimeoutMs: number
-  readonly idleTimeoutMs: number
-  readonly log: Log
-}
+type DatabaseSettings = Required<Omit<DatabaseOptions, 'watch' | 'reconcile'>>
 
 export function completeDatabaseOptions(options: DatabaseOptions): DatabaseSettings {
-  return {
-    statementTimeoutMs: options.statementTimeoutMs ?? 10_000,
-    lockTimeoutMs: options.lockTimeoutMs ?? 2000,
-    waitTimeoutMs: options.waitTimeoutMs ?? 5000,
-    idleTimeoutMs: options.idleTimeoutMs ?? 60_000,
-    log: options.log ?? (() => {}),
-  }
+  const { statementTimeoutMs = 10_000, lockTimeoutMs = 2000, waitTimeoutMs = 5000 } = options
+  const { idleTimeoutMs = 60_000, log = () => {} } = options
+  return { statementTimeoutMs, lockTimeoutMs, waitTimeoutMs, idleTimeoutMs, log }
 }
 
 /** Options with their defaults. */
-export interface ServerSettings extends DatabaseSettings {
+export interface ServerSettings
+  extends DatabaseSettings,
+    Required<Pick<ServerOptions, 'connections' | 'connectTimeoutMs' | 'allowPrivileged'>> {
   readonly schemas: readonly string[] | undefined
-  readonly connections: number
-  readonly connectTimeoutMs: number
-  readonly allowPrivileged: boolean
 }
 
 export function completeServerOptions(options: ServerOptions): ServerSettings {
-  return {
-    ...completeDatabaseOptions(options),
-    schemas: options.schemas,
-    connections: options.connections ?? 4,
-    connectTimeoutMs: options.connectTimeoutMs ?? 5000,
-    allowPrivileged: options.allowPrivileged ?? false,
-  }
+  const { schemas, connections = 4, connectTimeoutMs = 5000, allowPrivileged = false } = options
+  return { ...completeDatabaseOptions(options), schemas, connections, connectTimeoutMs, allowPrivileged }
 }
 
-interface PoolOptions<C> {
-  /** Opens a connection. Callers that wait for a connection receive its error. It ends soon after the signal aborts. */
-  readonly open: (signal: AbortSignal) => Promise<C>
-  /** Closes a connection at once, whatever it is doing. */
-  readonly close: (connection: C) => void
-  /** Whether a connection can be used again. */
-  readonly isUsable: (connection: C) => boolean
-  /** Resets a connection between two uses. Only the next use waits for it. If it fails, the connection is closed. */
-  readonly reset?: (connection: C) => Promise<void>
-  /** Maximum number of connections. */
-  readonly size: number
-  /** Time-out of waiting for a connection, in milliseconds. */
-  readonly patience: number
-  /** Idle time after which a connection is closed, in milliseconds. */
-  readonly idle: number
+/** A connection to a database, or a process that reads a file. */
+interface Connection {
+  /** Closes it at once, whatever it is doing. */
+  close(): void
+  /** Whether it can be used again. */
+  isUsable(): boolean
+  /** Resets it between two uses. Only the next use waits for it. If it fails, the connection is closed. */
+  reset?(): Promise<void>
 }
 
 export interface Pool<C> {
@@ -144,47 +123,20 @@ export interface Pool<C> {
   close(): void
 }
 
-interface Waiting {
-  readonly enter: () => void
-}
-
-/** A bounded pool of connections with a time-out for waiting callers. */
-export function createPool<C>(options: PoolOptions<C>): Pool<C> {
-  const { open, close, isUsable, reset, size, patience, idle } = options
+/**
+ * A bounded pool of connections with a time-out for waiting callers.
+ *
+ * @param open Opens a connection. Callers that wait for a connection receive its error. It ends soon after the signal aborts.
+ */
+export function createPool<C extends Connection>(
+  open: (signal: AbortSignal) => Promise<C>,
+  settings: Pick<ServerSettings, 'connections' | 'waitTimeoutMs' | 'idleTimeoutMs'>,
+): Pool<C> {
+  const { connections, waitTimeoutMs, idleTimeoutMs } = settings
   const free = new Map<C, NodeJS.Timeout>()
-  const queue = new Set<Waiting>()
+  const slots = createSemaphore(connections, Number.POSITIVE_INFINITY)
   const closing = new AbortController()
-  let taken = 0
-
-  /** Takes one of the slots for connections, or waits for one. */
-  const enter = (signal: AbortSignal): Promise<void> => {
-    signal.throwIfAborted()
-    if (taken < size) {
-      taken++
-      return Promise.resolve()
-    }
-    return new Promise((resolve, reject) => {
-      const settle = (then: () => void) => {
-        clearTimeout(timer)
-        queue.delete(waiting)
-        signal.removeEventListener('abort', onAbort)
-        then()
-      }
-      const waiting: Waiting = { enter: () => settle(resolve) }
-      const onAbort = () => settle(() => reject(signal.reason))
-      const busy = () => new ResourceError('unavailable', `All ${size} connections to the database are in use.`)
-      const timer = setTimeout(() => settle(() => reject(busy())), patience)
-      queue.add(waiting)
-      signal.addEventListener('abort', onAbort)
-    })
-  }
-
-  const leave = (): void => {
-    const [next] = queue
-    // Hand the slot directly to the next waiter, so that a new caller cannot take it.
-    if (next === undefined) taken--
-    else next.enter()
-  }
+  const busy = () => new ResourceError('unavailable', `All ${connections} connections to the database are in use.`)
 
   const takeFree = (): C | undefined => {
     // Take the connection that was used last, so that the others become idle and close.
@@ -192,33 +144,33 @@ export function createPool<C>(options: PoolOptions<C>): Pool<C> {
     if (connection === undefined) return undefined
     clearTimeout(free.get(connection))
     free.delete(connection)
-    if (isUsable(connection)) return connection
-    close(connection)
+    if (connection.isUsable()) return connection
+    connection.close()
     return takeFree()
   }
 
   const keep = (connection: C): void => {
-    if (closing.signal.aborted || !isUsable(connection)) {
-      close(connection)
+    if (closing.signal.aborted || !connection.isUsable()) {
+      connection.close()
       return
     }
     const timer = setTimeout(() => {
       free.delete(connection)
-      close(connection)
-    }, idle)
+      connection.close()
+    }, idleTimeoutMs)
     timer.unref()
     free.set(connection, timer)
   }
 
   const giveBack = async (connection: C): Promise<void> => {
-    if (reset === undefined || !isUsable(connection)) return keep(connection)
-    const onClose = () => close(connection)
+    if (connection.reset === undefined || !connection.isUsable()) return keep(connection)
+    const onClose = () => connection.close()
     closing.signal.addEventListener('abort', onClose, { once: true })
     try {
-      await reset(connection)
+      await connection.reset()
       keep(connection)
     } catch {
-      close(connection)
+      connection.close()
     } finally {
       closing.signal.removeEventListener('abort', onClose)
     }
@@ -227,9 +179,10 @@ export function createPool<C>(options: PoolOptions<C>): Pool<C> {
   return {
     use: async (signal, work) => {
       const either = AbortSignal.any([signal, closing.signal])
-      await enter(either)
+      either.throwIfAborted()
+      const leave = slots.take() ?? (await slots.wait(either, waitTimeoutMs, busy))
       let connection: C | undefined
-      const onAbort = () => connection !== undefined && close(connection)
+      const onAbort = () => connection?.close()
       either.addEventListener('abort', onAbort, { once: true })
       try {
         connection = takeFree() ?? (await open(either))
@@ -239,7 +192,7 @@ export function createPool<C>(options: PoolOptions<C>): Pool<C> {
         either.removeEventListener('abort', onAbort)
         if (connection === undefined) leave()
         else if (either.aborted) {
-          close(connection)
+          connection.close()
           leave()
         } else void giveBack(connection).finally(leave)
       }
@@ -248,7 +201,7 @@ export function createPool<C>(options: PoolOptions<C>): Pool<C> {
       closing.abort(new ResourceError('unavailable', 'The source is closed.'))
       for (const [connection, timer] of free) {
         clearTimeout(timer)
-        close(connection)
+        connection.close()
       }
       free.clear()
     },
@@ -257,7 +210,7 @@ export function createPool<C>(options: PoolOptions<C>): Pool<C> {
 
 /** Runs work with a connection, and once more after a temporary failure: a kept connection may have ended meanwhile. */
 export function askingAgain<C>(pool: Pool<C>, isPassing: (error: unknown) => boolean) {
-  return async <T>(signal: AbortSignal, work: (connection: C) => Promise<T>): Promise<T> => {
+  return async <T>({ signal }: SourceContext, work: (connection: C) => Promise<T>): Promise<T> => {
     try {
       return await pool.use(signal, work)
     } catch (error) {

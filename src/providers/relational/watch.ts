@@ -1,7 +1,7 @@
-import { isResourceError } from '../../core/errors.ts'
 import { sleep } from '../../core/kit/abort.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
-import { behind, enumDocument, relationDocument, routineDocument, versionOf } from './documents.ts'
+import { createLooking, type Looking } from '../../wrap/polled.ts'
+import { enumDocument, pagesFrom, relationDocument, routineDocument, versionOf } from './documents.ts'
 import type { Listed, ObjectName, Source, SourceContext } from './model.ts'
 import { depthOf, keyOf } from './names.ts'
 
@@ -29,9 +29,9 @@ interface Sight {
  * the fingerprint has changed. A hint only causes a poll; its content is not trusted.
  */
 export function createWatch({ source, interval, hasRows }: WatchOptions) {
-  let away = false
+  let looking: Looking | undefined
 
-  const lookAt = async (before: Sight | undefined, signal: AbortSignal): Promise<Sight> => {
+  const lookAt = async (signal: AbortSignal, before: Sight | undefined): Promise<Sight> => {
     const context = { signal }
     // Read the fingerprint first: changes during the comparison are then seen at the next poll.
     const fingerprint = await source.fingerprint(context)
@@ -52,52 +52,29 @@ export function createWatch({ source, interval, hasRows }: WatchOptions) {
     }
   }
 
-  const follow = async function* (armed: Hints, first: Sight, signal: AbortSignal): AsyncGenerator<Change> {
-    let known = first
-    let wait = interval
-    for (;;) {
-      // Spreads the polls of replicas that started at the same time.
-      await armed.wait(wait * (0.8 + Math.random() * 0.4))
-      if (signal.aborted) return
-      try {
-        await armed.renew()
-        const now = await lookAt(known, signal)
-        yield* changesOf(known, now)
-        known = now
-        wait = interval
-        away = false
-      } catch (error) {
-        if (signal.aborted) return
-        if (!isResourceError(error)) throw error
-        away = true
-        wait = Math.min(interval, retry)
-      }
-    }
-  }
-
   return {
-    watch: async (signal: AbortSignal): Promise<AsyncIterable<Change>> => {
-      const armed = createHints(source, signal)
-      await armed.renew()
-      const first = await lookAt(undefined, signal)
-      away = false
-      return follow(armed, first, signal)
+    watch: (signal: AbortSignal): Promise<AsyncIterable<Change>> => {
+      const hints = createHints(source, signal)
+      looking = createLooking({
+        interval,
+        longest: Math.min(interval, retry),
+        wait: hints.wait,
+        look: async (signal, before) => {
+          await hints.renew()
+          return lookAt(signal, before)
+        },
+        changesOf,
+      })
+      return looking.watch(signal)
     },
-    degraded: (): Degradation | undefined => (away ? 'unavailable' : undefined),
+    degraded: (): Degradation | undefined => (looking?.away ? 'unavailable' : undefined),
   }
 }
 
 /** Delay before a database that did not answer is asked again, in milliseconds. */
 const retry = 2000
 
-interface Hints {
-  /** Waits for a time, or until there is a hint, or the signal aborts. */
-  wait(ms: number): Promise<void>
-  /** Asks the source for hints again, if they were lost. */
-  renew(): Promise<void>
-}
-
-function createHints(source: Source, signal: AbortSignal): Hints {
+function createHints(source: Source, signal: AbortSignal) {
   let hinted = false
   let armed = false
   let wake = () => {}
@@ -118,7 +95,8 @@ function createHints(source: Source, signal: AbortSignal): Hints {
   }
 
   return {
-    wait: async (ms) => {
+    /** Waits for a time, or until there is a hint, or the signal aborts. */
+    wait: async (ms: number): Promise<void> => {
       if (!hinted) {
         const waiting = new AbortController()
         wake = () => waiting.abort()
@@ -128,7 +106,8 @@ function createHints(source: Source, signal: AbortSignal): Hints {
       if (hinted) await sleep(settling, signal)
       hinted = false
     },
-    renew: async () => {
+    /** Asks the source for hints again, if they were lost. */
+    renew: async (): Promise<void> => {
       if (armed || source.hints === undefined) return
       const hints = await source.hints(signal)
       if (hints === undefined) return
@@ -151,14 +130,8 @@ const [pageLength, chunk] = [2000, 200]
 /** Takes a snapshot of everything; `undefined` if there are too many objects. */
 async function takeSnapshot(source: Source, context: SourceContext): Promise<Snapshot | undefined> {
   const items: Listed[] = []
-  for (let from = ''; ; ) {
-    const page = await source.page({ from, prefix: '', limit: pageLength }, context)
-    items.push(...page)
-    if (items.length > maxObjects) return undefined
-    const last = page.at(-1)
-    if (last === undefined || page.length < pageLength) break
-    from = behind(last.key)
-  }
+  for await (const page of pagesFrom(source, { from: '', prefix: '', limit: pageLength }, context))
+    if (items.push(...page) > maxObjects) return undefined
   const versions = new Map<string, string>()
   const look = async <T extends ObjectName>(
     leaf: string,

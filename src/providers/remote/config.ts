@@ -1,9 +1,9 @@
 import { defined } from '../../core/kit/object.ts'
 import { parseUri } from '../../core/uri.ts'
 import * as z from '../../schema/builder.ts'
-import { duration, interval, secret, size, text } from '../../schema/fields.ts'
-import { refusal } from '../../schema/refusals.ts'
-import { path, program, secrets, service } from '../../schema/shapes.ts'
+import { durationFrom, interval, secret, size, text } from '../../schema/fields.ts'
+import { refusal, refuserIn } from '../../schema/refusals.ts'
+import { documentsShape, harmless, path, program, secrets, service } from '../../schema/shapes.ts'
 import { refuseInTheClear, requireSecret, resolveFolder, type SecretSource } from '../../schema/values.ts'
 import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
 
@@ -59,9 +59,7 @@ const remoteShape = {
   refresh: interval.optionalKey(
     'How long a listing is cached if the server does not report changes. By default "30s".',
   ),
-  timeout: duration
-    .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
-    .optionalKey('Time-out of one answer of the server. By default "30s".'),
+  timeout: durationFrom('100ms').optionalKey('Time-out of one answer of the server. By default "30s".'),
   maxResources: z
     .int()
     .min(1)
@@ -79,36 +77,25 @@ const remoteShape = {
   tools: z
     .boolean()
     .optionalKey('Also offers the tools of the server, to callers who may see the mount. By default false.'),
-  redact: z
-    .enum(['mask', 'withhold', 'off'])
-    .optionalKey(
-      'Looks for secrets in contents: "mask" replaces each by [redacted], "withhold" refuses to show a resource that contains one. By default "off".',
-    ),
-}
-
-interface Given {
-  readonly command?: string
-  readonly url?: string
-  readonly env?: Readonly<Record<string, unknown>>
-  readonly [key: string]: unknown
+  redact: documentsShape.redact,
 }
 
 /** Names of variables whose values are secrets, as far as a name shows it. */
 const secretName = /(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|PWD|APIKEY|KEY|CREDENTIALS?|AUTH)(?:_|$)/i
 
 /** Checks that a mount names its server exactly once, and contains no secret. */
-function checkRemote(given: Given, context: z.RefinementCtx): void {
-  const refuse = (path: readonly string[], message: string, fix: string) =>
-    context.addIssue({ code: 'custom', path: [...path], message: refusal(message, fix) })
+function checkRemote(given: OptionsOf<typeof remoteShape>, context: z.RefinementCtx): void {
+  const refuse = refuserIn(context)
   const { command, url, env = {} } = given
   if (command === undefined && url === undefined)
-    refuse(['command'], 'The key is missing.', 'Add "command" to start a server, or "url" of one that runs.')
+    refuse('command', 'The key is missing.', 'Add "command" to start a server, or "url" of one that runs.')
   if (command !== undefined && url !== undefined)
-    refuse(['url'], 'There are two servers.', 'Remove "url" or "command": each server is a mount of its own.')
-  const others = url === undefined ? ['bearer', 'headers', 'insecure'] : ['args', 'env', 'cwd', 'memory']
+    refuse('url', 'There are two servers.', 'Remove "url" or "command": each server is a mount of its own.')
+  const others =
+    url === undefined ? (['bearer', 'headers', 'insecure'] as const) : (['args', 'env', 'cwd', 'memory'] as const)
   for (const key of others)
     if (given[key] !== undefined && (command === undefined) !== (url === undefined))
-      refuse([key], `This is for ${url === undefined ? 'a "url"' : 'a "command"'}.`, 'Remove it.')
+      refuse(key, `This is for ${url === undefined ? 'a "url"' : 'a "command"'}.`, 'Remove it.')
   for (const [name, value] of Object.entries(env))
     if (typeof value === 'string' && secretName.test(name))
       refuse(
@@ -125,23 +112,14 @@ export const source = defineSource({
   effects: {
     always: ({ command, args = [] }) => (command === undefined ? [] : program([command, ...args].join(' '))),
     options: {
-      command: 'none',
-      args: 'none',
       env: secrets,
       cwd: path,
       url: service,
       bearer: secrets,
       headers: secrets,
-      insecure: 'none',
-      refresh: 'none',
-      timeout: 'none',
-      maxResources: 'none',
-      maxBytes: 'none',
-      memory: 'none',
       // Its tools do whatever the server does.
       tools: (on) => (on ? [{ kind: 'admits', what: 'callers of the tools of the server, whatever those do' }] : []),
-      prompts: 'none',
-      redact: 'none',
+      ...harmless('command args insecure refresh timeout maxResources maxBytes memory prompts redact'),
     },
   },
 })

@@ -238,23 +238,17 @@ function* take<T>(items: Iterable<T>, most: number): Generator<T> {
   }
 }
 
-/** Queue of changes for the watch, with each path once. */
-interface ChangeQueue {
-  push(change: Change): void
-  /** Yields pushed changes until the signal aborts. */
-  changes(): AsyncGenerator<Change>
-}
-
 /** Maximum number of waiting changes kept one by one. Above it, the queue counts as "everything changed". */
 const maxWaiting = 5000
 
-function createChangeQueue(signal: AbortSignal): ChangeQueue {
+/** Queue of changes for the watch, with each path once. */
+function createChangeQueue(signal: AbortSignal) {
   let waiting = new Map<string, Change>()
   let everything = false
   let wake = (): void => {}
   signal.addEventListener('abort', () => wake(), { once: true })
   return {
-    push: (change) => {
+    push: (change: Change): void => {
       if (change.path === undefined || waiting.size >= maxWaiting) {
         everything = true
         waiting.clear()
@@ -265,7 +259,8 @@ function createChangeQueue(signal: AbortSignal): ChangeQueue {
       }
       wake()
     },
-    changes: async function* () {
+    /** Yields pushed changes until the signal aborts. */
+    changes: async function* (): AsyncGenerator<Change> {
       while (!signal.aborted) {
         const batch = everything ? [{}] : [...waiting.values()]
         waiting = new Map()

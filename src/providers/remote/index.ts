@@ -72,7 +72,7 @@ export function remote(options: RemoteOptions): Provider {
     log,
     ...defined({ maxBytes: options.maxBytes, memoryBytes: options.memoryBytes }),
   }
-  const session = createSession({ connect: (signal) => connect(target, { ...limits, signal }), log })
+  const session = createSession((signal) => connect(target, { ...limits, signal }), log)
   const closing = new AbortController()
   const bounds: Bounds = { maxResources, maxTime: maxListing }
   // Shorter than the time-out of the server: if the two processes wait for each other, the server gets its answer in time.

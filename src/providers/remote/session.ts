@@ -25,11 +25,6 @@ export interface Session {
   close(): Promise<void>
 }
 
-interface SessionOptions {
-  readonly connect: (signal: AbortSignal) => Promise<RemoteView>
-  readonly log: Log
-}
-
 /** The first and the longest pause after failures in a row (exponential backoff). */
 const firstPauseMs = 500
 const maxPauseMs = 60_000
@@ -40,7 +35,7 @@ const stableMs = 10_000
  * Creates the connections to a server that may die at any time. A request reconnects, however often the server has died, but
  * never before the pause is over, and never twice at once.
  */
-export function createSession({ connect, log }: SessionOptions): Session {
+export function createSession(connect: (signal: AbortSignal) => Promise<RemoteView>, log: Log): Session {
   const closing = new AbortController()
   let current: Promise<RemoteView> | undefined
   let failures = 0

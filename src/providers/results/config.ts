@@ -1,16 +1,10 @@
 import { ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
-import { count, duration, size, text } from '../../schema/fields.ts'
+import { count, durationFrom, size, sizeUpTo, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
+import { documentsShape, harmless } from '../../schema/shapes.ts'
 import { collectionName, defineSource, type OpenSource } from '../source.ts'
-
-/** Upper bound of the maximum size of an analysis, in bytes. */
-const mostBytes = 8 * 2 ** 20
-
-const aSecond = duration.refine((ms) => ms >= 1000, {
-  error: refusal('This is less than a second.', 'It must be at least "1s".'),
-})
 
 /** The options of a mount whose provider is `results`. */
 const resultsShape = {
@@ -19,19 +13,17 @@ const resultsShape = {
     .optionalKey(
       'The name of these results in the store. Two mounts with the same collection show the same results. By default the address.',
     ),
-  ttl: aSecond.optionalKey('How long a result without an expiry time is kept. By default "30d".'),
+  ttl: durationFrom('1s').optionalKey('How long a result without an expiry time is kept. By default "30d".'),
   keep: z
     .strictObject({
       records: count.optionalKey('Maximum number of results. By default 10000.'),
       bytes: size.optionalKey('Maximum size of all results. By default "256MiB".'),
-      age: aSecond.optionalKey('Maximum age of a result, even if it expires later. By default unlimited.'),
+      age: durationFrom('1s').optionalKey('Maximum age of a result, even if it expires later. By default unlimited.'),
     })
     .optionalKey('Limits of the kept results. Expired results are deleted first, then the oldest.'),
-  maxBytes: size
-    .refine((bytes) => bytes <= mostBytes, {
-      error: refusal('This is more than a result may have.', 'It must be at most "8MiB".'),
-    })
-    .optionalKey('Maximum size of a result. By default "1MiB", at most "8MiB".'),
+  maxBytes: sizeUpTo('8MiB', 'This is more than a result may have.').optionalKey(
+    'Maximum size of a result. By default "1MiB", at most "8MiB".',
+  ),
   language: z
     .string()
     .regex(/^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$/, {
@@ -46,11 +38,7 @@ const resultsShape = {
     .optionalKey(
       'The roles that may write results: with the tool `save_analysis`, and over HTTP by POST to /results/NAME, where NAME is the address without its scheme. A role that cannot see the mount cannot write to it either. By default nobody can write, and there is neither the tool nor the POST.',
     ),
-  redact: z
-    .enum(['mask', 'withhold', 'off'])
-    .optionalKey(
-      'Looks for secrets in contents: "mask" replaces each by [redacted], "withhold" refuses to show a result that contains one. By default "off".',
-    ),
+  redact: documentsShape.redact,
 }
 
 export const source = defineSource({
@@ -58,13 +46,7 @@ export const source = defineSource({
   shape: resultsShape,
   effects: {
     options: {
-      collection: 'none',
-      ttl: 'none',
-      keep: 'none',
-      maxBytes: 'none',
-      language: 'none',
-      write: 'none',
-      redact: 'none',
+      ...harmless('collection ttl keep maxBytes language write redact'),
     },
   },
 })

@@ -3,7 +3,7 @@ import { createRecent } from '../../core/kit/lru.ts'
 import { defined } from '../../core/kit/object.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Context, Entry, ListQuery } from '../../core/provider.ts'
-import type { Collection } from '../../store/store.ts'
+import { type Collection, rowsIn } from '../../store/store.ts'
 import { folders, idPattern, nameOf, recordPath, reportPath, segmentOf, tagPath, votePath } from './places.ts'
 import { reportLanguageOf } from './report.ts'
 import { type Found, parseRow, tagTerm } from './row.ts'
@@ -138,17 +138,8 @@ function chainOf(path: string): readonly string[] {
 }
 
 async function* rowsAfter(records: Collection, after: string | undefined, signal: AbortSignal): AsyncGenerator<Found> {
-  let from = after === '' ? undefined : after
-  for (;;) {
-    signal.throwIfAborted()
-    const page = await records.list({ limit: pageSize, values: true, ...defined({ after: from }) })
-    for (const row of page) {
-      signal.throwIfAborted()
-      yield parseRow(row)
-    }
-    from = page.at(-1)?.key
-    if (page.length < pageSize) return
-  }
+  const query = { limit: pageSize, values: true, ...defined({ after: after === '' ? undefined : after }) }
+  for await (const row of rowsIn(records, query, signal)) yield parseRow(row)
 }
 
 /** An analysis by its id. */
@@ -200,18 +191,10 @@ export function createTags(rows: Collection, records: Collection): Tags {
     note: async (tags, expires) => {
       for (const tag of tags) await noteOne(tag, expires === undefined ? Number.POSITIVE_INFINITY : expires + slack)
     },
-    list: async function* ({ after, prefix = '' }, signal) {
-      let from = after
-      for (;;) {
-        signal.throwIfAborted()
-        const page = await rows.list({ prefix, limit: tagsPageSize, ...defined({ after: from }) })
-        for (const { key } of page) {
-          signal.throwIfAborted()
-          const tag = nameOf(key)
-          if (tag !== undefined && (await records.list({ term: tagTerm(tag), limit: 1 })).length > 0) yield tag
-        }
-        from = page.at(-1)?.key
-        if (page.length < tagsPageSize) return
+    list: async function* (query, signal) {
+      for await (const { key } of rowsIn(rows, { ...query, limit: tagsPageSize }, signal)) {
+        const tag = nameOf(key)
+        if (tag !== undefined && (await records.list({ term: tagTerm(tag), limit: 1 })).length > 0) yield tag
       }
     },
   }

@@ -72,24 +72,8 @@ function isOf({ taskType }: Question): (found: Found) => boolean {
   return ({ head }) => taskType === undefined || head.taskType === taskType
 }
 
-/** Facts about one result in lists of results. */
-interface Summary {
-  readonly id: string
-  /** Relative to the mount. */
-  readonly path: string
-  readonly title: string
-  readonly taskType: TaskType
-  readonly language: string
-  readonly confidence: number
-  readonly thresholdsMet: boolean
-  readonly totalCost: number
-  readonly providers: readonly string[]
-  readonly tags: readonly string[]
-  readonly created: string
-  readonly expires?: string
-}
-
-function summaryOf({ id, head }: Found): Summary {
+/** Returns the facts about one result in lists of results. The path is relative to the mount. */
+function summaryOf({ id, head }: Found) {
   const { digest: _, size: __, met, ...facts } = head
   return { id, path: recordPath(id), ...facts, thresholdsMet: met }
 }

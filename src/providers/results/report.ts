@@ -3,39 +3,7 @@ import type { Analysis, Vote } from './record.ts'
 export const reportLanguages = ['ja', 'en'] as const
 export type ReportLanguage = (typeof reportLanguages)[number]
 
-interface Words {
-  readonly title: string
-  readonly prompt: string
-  readonly consensus: string
-  readonly reasoning: string
-  readonly votes: string
-  readonly facts: string
-  readonly taskType: string
-  readonly taskTypes: Readonly<Record<Analysis['taskType'], string>>
-  readonly rounds: string
-  readonly confidence: string
-  readonly agreement: string
-  readonly thresholds: string
-  readonly met: string
-  readonly missed: string
-  readonly least: (what: string, value: string) => string
-  readonly totalCost: string
-  readonly created: string
-  readonly expires: string
-  readonly never: string
-  readonly tags: string
-  readonly provider: string
-  readonly model: string
-  readonly tokenCount: string
-  readonly cost: string
-  readonly duration: string
-  readonly seconds: (value: string) => string
-  readonly error: string
-  readonly nothing: string
-  readonly colon: string
-}
-
-const words: Readonly<Record<ReportLanguage, Words>> = {
+const words = {
   en: {
     title: 'Wall-bounce analysis',
     prompt: 'Question',
@@ -51,7 +19,7 @@ const words: Readonly<Record<ReportLanguage, Words>> = {
     thresholds: 'Thresholds',
     met: 'met',
     missed: '**not met**',
-    least: (what, value) => `${what.toLowerCase()} at least ${value}`,
+    least: (what: string, value: string) => `${what.toLowerCase()} at least ${value}`,
     totalCost: 'Total cost',
     created: 'Created',
     expires: 'Expires',
@@ -62,7 +30,7 @@ const words: Readonly<Record<ReportLanguage, Words>> = {
     tokenCount: 'Tokens',
     cost: 'Cost',
     duration: 'Duration',
-    seconds: (value) => `${value} s`,
+    seconds: (value: string) => `${value} s`,
     error: 'Error',
     nothing: 'No answer.',
     colon: ': ',
@@ -82,7 +50,7 @@ const words: Readonly<Record<ReportLanguage, Words>> = {
     thresholds: 'しきい値',
     met: '達成',
     missed: '**未達**',
-    least: (what, value) => `${what} ${value} 以上`,
+    least: (what: string, value: string) => `${what} ${value} 以上`,
     totalCost: '総コスト',
     created: '作成日時',
     expires: '有効期限',
@@ -93,12 +61,14 @@ const words: Readonly<Record<ReportLanguage, Words>> = {
     tokenCount: 'トークン数',
     cost: 'コスト',
     duration: '所要時間',
-    seconds: (value) => `${value} 秒`,
+    seconds: (value: string) => `${value} 秒`,
     error: 'エラー',
     nothing: '回答なし。',
     colon: '：',
   },
 }
+
+type Words = (typeof words)[ReportLanguage]
 
 /** The language of a report: Japanese for Japanese analyses, English for all others. */
 export function reportLanguageOf(language: string): ReportLanguage {

@@ -1,6 +1,5 @@
-import { defined } from '../../core/kit/object.ts'
 import type { Change } from '../../core/provider.ts'
-import type { Collection, Row, Store } from '../../store/store.ts'
+import { type Collection, type Row, rowsIn, type Store } from '../../store/store.ts'
 import { folders, recordPath, tagPath } from './places.ts'
 import { tagsIn } from './row.ts'
 
@@ -129,14 +128,8 @@ function waitUntil(time: number, signal: AbortSignal) {
 
 async function scan(records: Collection, signal: AbortSignal): Promise<Map<string, Known>> {
   const known = new Map<string, Known>()
-  let after: string | undefined
-  for (;;) {
-    signal.throwIfAborted()
-    const page = await records.list({ limit: pageSize, ...defined({ after }) })
-    for (const row of page) known.set(row.key, knownOf(row))
-    after = page.at(-1)?.key
-    if (page.length < pageSize) return known
-  }
+  for await (const row of rowsIn(records, { limit: pageSize }, signal)) known.set(row.key, knownOf(row))
+  return known
 }
 
 /** Reads a row without its value. In a list of all keys that begin with an id, the id itself comes first. */

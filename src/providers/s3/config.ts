@@ -2,10 +2,10 @@ import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
 import { secret, text } from '../../schema/fields.ts'
-import { secrets, service } from '../../schema/shapes.ts'
-import { namedSecret, type SecretSource } from '../../schema/values.ts'
+import { harmless, secrets, service } from '../../schema/shapes.ts'
+import { namedSecret } from '../../schema/values.ts'
 import { bucketOptions, objectsEffects, objectsShape } from '../objects/config.ts'
-import { defineSource, type OpenSource } from '../source.ts'
+import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
 
 /** The options of a mount whose provider is `s3`. */
 export const s3Shape = {
@@ -47,22 +47,18 @@ export const source = defineSource({
     always: ({ endpoint }) => service(endpoint ?? 'Amazon S3'),
     options: {
       ...objectsEffects,
-      region: 'none',
-      pathStyle: 'none',
       accessKeyId: secrets,
       secretAccessKey: secrets,
       sessionToken: secrets,
-      profile: 'none',
-      requesterPays: 'none',
+      ...harmless('region pathStyle profile requesterPays'),
     },
   },
 })
 
 /** Opens a bucket of S3, whose objects are documents. */
 export const open: OpenSource<typeof source> = async (options, { folder, log, documents }) => {
-  const { accessKeyId, secretAccessKey, sessionToken, endpoint, insecure, region, pathStyle, profile } = options
-  const { anonymous, requesterPays } = options
-  const keys = await keysIn({ accessKeyId, secretAccessKey, sessionToken }, folder)
+  const { endpoint, insecure, region, pathStyle, profile, anonymous, requesterPays } = options
+  const keys = await keysIn(options, folder)
   const { s3 } = await import('./index.ts')
   return documents(
     await s3({
@@ -73,13 +69,8 @@ export const open: OpenSource<typeof source> = async (options, { folder, log, do
   )
 }
 
-interface KeySources {
-  readonly accessKeyId: SecretSource | undefined
-  readonly secretAccessKey: SecretSource | undefined
-  readonly sessionToken: SecretSource | undefined
-}
-
-async function keysIn({ accessKeyId, secretAccessKey, sessionToken }: KeySources, folder: string) {
+async function keysIn(options: OptionsOf<typeof s3Shape>, folder: string) {
+  const { accessKeyId, secretAccessKey, sessionToken } = options
   if (accessKeyId === undefined && secretAccessKey === undefined && sessionToken === undefined) return undefined
   if (accessKeyId === undefined || secretAccessKey === undefined)
     throw invalid('An access key has two parts. Add "accessKeyId" and "secretAccessKey", or remove them.', 'keys')

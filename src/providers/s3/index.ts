@@ -4,7 +4,7 @@ import { invalid } from '../../core/errors.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import type { Provider } from '../../core/provider.ts'
 import { traceContext } from '../../core/trace.ts'
-import { type Endpoint, guardedLookup, parseEndpoint } from '../objects/endpoint.ts'
+import { type Endpoint, guardedLookup } from '../objects/endpoint.ts'
 import { type BucketOptions, completeOptions, createObjects } from '../objects/provider.ts'
 import { createS3Store } from './store.ts'
 
@@ -16,10 +16,6 @@ interface Keys {
 }
 
 export interface S3Options extends BucketOptions {
-  /** Address of the store, if it is not AWS: `https://storage.example.com`, `http://127.0.0.1:9000`. */
-  readonly endpoint?: string
-  /** Whether an endpoint beyond the loopback may be `http://`. Default false. */
-  readonly insecure?: boolean
   /** Region. Default: the platform's (`AWS_REGION`, the profile); with an endpoint, `us-east-1`. */
   readonly region?: string
   /** Whether the bucket is in the path of a request instead of the host name. Default: true with an endpoint. */
@@ -28,8 +24,6 @@ export interface S3Options extends BucketOptions {
   readonly keys?: Keys
   /** A profile of the shared configuration files. */
   readonly profile?: string
-  /** Whether requests are unsigned: for public buckets. Default false: without credentials every request fails. */
-  readonly anonymous?: boolean
   /** Whether the requester pays. Default false. */
   readonly requesterPays?: boolean
 }
@@ -50,15 +44,13 @@ const sockets = 32
  */
 export async function s3(options: S3Options): Promise<Provider> {
   requireKeys('s3({ bucket })', options, { bucket: 'a text' })
-  const { keys, profile, anonymous = false, insecure = false, requesterPays = false } = options
-  const { bucket, ...settings } = completeOptions(options)
+  const { keys, profile, requesterPays = false } = options
+  const settings = completeOptions(options)
+  const { bucket, endpoint, anonymous } = settings
   if (/--x-s3$/.test(bucket))
     throw invalid('A directory bucket does not list its keys in order, and cannot be served.', 'bucket')
   if (anonymous && (keys !== undefined || profile !== undefined))
     throw invalid('An anonymous client has no keys and no profile: remove them, or "anonymous".', 'anonymous')
-  if (anonymous && settings.linkSeconds !== undefined)
-    throw invalid('Links are signed, and without credentials nothing is. Remove "links".', 'links')
-  const endpoint = options.endpoint === undefined ? undefined : parseEndpoint(options.endpoint, insecure)
   const client = createClient({
     endpoint,
     region: options.region,
@@ -66,9 +58,8 @@ export async function s3(options: S3Options): Promise<Provider> {
     pathStyle: options.pathStyle ?? (endpoint !== undefined || bucket.includes('.')),
     credentials: anonymous ? 'anonymous' : (keys ?? (profile === undefined ? {} : { profile })),
     timeoutMs: settings.timeoutMs,
-    sockets,
   })
-  const store = createS3Store({ client, bucket, requesterPays, log: settings.log })
+  const store = createS3Store(client, bucket, requesterPays, settings.log)
   return createObjects(store, settings)
 }
 
@@ -83,8 +74,6 @@ interface ClientOptions {
   /** Credentials; without keys, those of the platform: environment, profile, files, container. */
   readonly credentials: Keys | 'anonymous' | { readonly profile?: string }
   readonly timeoutMs: number
-  /** Maximum number of connections. */
-  readonly sockets: number
 }
 
 /** Maximum number of attempts of a request. The client waits a random time between them. */
@@ -94,7 +83,7 @@ const maxAnswer = 8 * 2 ** 20
 
 /** Creates the official client with limits of time, connections and answer sizes; it follows no redirect to another host. */
 function createClient(options: ClientOptions): S3Client {
-  const { endpoint, region, pathStyle, credentials, timeoutMs, sockets } = options
+  const { endpoint, region, pathStyle, credentials, timeoutMs } = options
   const attemptMs = Math.max(100, Math.floor(timeoutMs / maxAttempts))
   const agent = { keepAlive: true, maxSockets: sockets, maxFreeSockets: sockets, lookup: guardedLookup }
   const config: S3ClientConfig = {

@@ -23,15 +23,8 @@ import {
 } from '../objects/store.ts'
 import { isMute, translate, translateBody } from './errors.ts'
 
-interface S3StoreOptions {
-  readonly client: S3Client
-  readonly bucket: string
-  readonly requesterPays: boolean
-  readonly log: Log
-}
-
 /** Object store for a bucket of S3 or of a compatible store. */
-export function createS3Store({ client, bucket, requesterPays, log }: S3StoreOptions): ObjectStore {
+export function createS3Store(client: S3Client, bucket: string, requesterPays: boolean, log: Log): ObjectStore {
   const seldom = createSeldom(log)
   const common = { Bucket: bucket, ...(requesterPays ? { RequestPayer: 'requester' as const } : {}) }
 

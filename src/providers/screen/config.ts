@@ -1,11 +1,8 @@
 import { defined } from '../../core/kit/object.ts'
 import * as z from '../../schema/builder.ts'
-import { duration, size, text } from '../../schema/fields.ts'
-import { refusal } from '../../schema/refusals.ts'
+import { duration, durationFrom, sizeUpTo, text } from '../../schema/fields.ts'
 import { program } from '../../schema/shapes.ts'
 import { defineSource, type OpenSource } from '../source.ts'
-
-const mostBytes = 64 * 2 ** 20
 
 /** The options of a mount whose provider is `screen`. */
 const screenShape = {
@@ -20,14 +17,8 @@ const screenShape = {
     'The absolute path of the program that captures a display: maim or scrot on X11. By default the one on the PATH.',
   ),
   interval: duration.optionalKey('Minimum time between two pictures. An earlier request waits. By default "1s".'),
-  timeout: duration
-    .refine((ms) => ms >= 100, { error: refusal('This is too short.', 'It must be at least "100ms".') })
-    .optionalKey('Time-out for taking a picture. By default "10s".'),
-  maxBytes: size
-    .refine((bytes) => bytes <= mostBytes, {
-      error: refusal('This is more than can be read at once.', 'It must be at most "64MiB".'),
-    })
-    .optionalKey('Maximum size of a picture. By default "16MiB", at most "64MiB".'),
+  timeout: durationFrom('100ms').optionalKey('Time-out for taking a picture. By default "10s".'),
+  maxBytes: sizeUpTo('64MiB').optionalKey('Maximum size of a picture. By default "16MiB", at most "64MiB".'),
 }
 
 export const source = defineSource({

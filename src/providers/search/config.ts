@@ -1,11 +1,8 @@
 import * as z from '../../schema/builder.ts'
-import { duration, interval, secret, size, text } from '../../schema/fields.ts'
+import { duration, interval, secret, sizeUpTo, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import { allowAddresses, path, secrets, service } from '../../schema/shapes.ts'
+import { allowAddresses, harmless, path, secrets, service } from '../../schema/shapes.ts'
 import { defineSource } from '../source.ts'
-
-/** Upper bound of the maximum size of an indexed text, in bytes. */
-const mostBytes = 16 * 2 ** 20
 
 const url = z.string().regex(/^https?:\/\/[^\s@/]+(?:\/[^\s?#]*)?$/, {
   error: refusal(
@@ -62,11 +59,9 @@ const searchShape = {
     .describe(
       'The addresses of the mounts that are searched, or "*" for all but searches, displays and metrics. A caller finds only resources that it may see.',
     ),
-  maxBytes: size
-    .refine((bytes) => bytes <= mostBytes, {
-      error: refusal('This is more than can be indexed.', 'It must be at most "16MiB".'),
-    })
-    .optionalKey('How many bytes of a text are indexed, from its beginning. By default "1MiB", at most "16MiB".'),
+  maxBytes: sizeUpTo('16MiB', 'This is more than can be indexed.').optionalKey(
+    'How many bytes of a text are indexed, from its beginning. By default "1MiB", at most "16MiB".',
+  ),
   maxRows: z
     .int()
     .min(1)
@@ -87,10 +82,7 @@ export const source = defineSource({
   shape: searchShape,
   effects: {
     options: {
-      over: 'none',
-      maxBytes: 'none',
-      maxRows: 'none',
-      refresh: 'none',
+      ...harmless('over maxBytes maxRows refresh'),
       embeddings: ({ openai, ollama, local }, context) => [
         ...(openai === undefined ? [] : [...service(openai.url), ...secrets(openai.key, context)]),
         ...(ollama === undefined ? [] : service(ollama.url)),

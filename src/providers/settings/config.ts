@@ -1,13 +1,9 @@
 import * as z from '../../schema/builder.ts'
-import { duration, glob, size } from '../../schema/fields.ts'
-import { refusal } from '../../schema/refusals.ts'
-import { encodingShape } from '../../schema/shapes.ts'
+import { duration, glob, sizeUpTo } from '../../schema/fields.ts'
+import { encodingShape, harmless } from '../../schema/shapes.ts'
 import { filesShape, folderEffects } from '../files/config.ts'
 import { defineSource } from '../source.ts'
 import { formats } from './formats.ts'
-
-/** Maximum size of a file, in bytes: the parser runs in a worker with limited memory. */
-const mostBytes = 8 * 2 ** 20
 
 const { root, include, exclude, hidden, symlinks, hardlinks, allowMounts, watch, reconcile } = filesShape
 
@@ -38,11 +34,8 @@ const settingsShape = {
     .optionalKey(
       'Values that are shown: pointers such as "/db/*", or names at any depth such as "*_HOST". A name that sounds secret needs an entry without a wildcard.',
     ),
-  maxBytes: size
-    .refine((bytes) => bytes <= mostBytes, {
-      error: refusal('This is more than is read at once.', 'It must be at most "8MiB".'),
-    })
-    .optionalKey('Maximum size of a file. By default "1MiB", at most "8MiB".'),
+  // The parser runs in a worker with limited memory.
+  maxBytes: sizeUpTo('8MiB').optionalKey('Maximum size of a file. By default "1MiB", at most "8MiB".'),
   maxDepth: z.int().min(1).max(500).optionalKey('Maximum nesting of tables and lists. By default 64, at most 500.'),
   maxNodes: z
     .int()
@@ -61,16 +54,7 @@ export const source = defineSource({
   effects: {
     options: {
       ...folderEffects,
-      dotenv: 'none',
-      formats: 'none',
-      show: 'none',
-      allow: 'none',
-      maxBytes: 'none',
-      maxDepth: 'none',
-      maxNodes: 'none',
-      timeout: 'none',
-      language: 'none',
-      encodings: 'none',
+      ...harmless('dotenv formats show allow maxBytes maxDepth maxNodes timeout language encodings'),
     },
   },
 })

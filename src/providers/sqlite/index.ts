@@ -3,20 +3,14 @@ import { lstat } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
-import { sleep } from '../../core/kit/abort.ts'
+import { sleep, untilAborted } from '../../core/kit/abort.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import { childLimits } from '../../core/kit/workers.ts'
 import type { Provider } from '../../core/provider.ts'
 import { spawnLimited } from '../program.ts'
 import type { RowOptions } from '../relational/index.ts'
 import type { Listed, ObjectName, Relation, RowPage, Source, SourceContext } from '../relational/model.ts'
-import {
-  completeDatabaseOptions,
-  createPool,
-  type DatabaseOptions,
-  openRelational,
-  type Pool,
-} from '../relational/open.ts'
+import { completeDatabaseOptions, createPool, type DatabaseOptions, openRelational } from '../relational/open.ts'
 import type { Answer, Question } from './child.ts'
 import { away, reasonOf } from './failures.ts'
 import type { Operations } from './operations.ts'
@@ -61,19 +55,15 @@ const attempts = 4
 /** How long a process may continue a statement that no caller waits for, before it is killed, in milliseconds. */
 const graceMs = 250
 
-function createSource(options: SqliteOptions): { readonly source: Source; readonly pool: Pool<Reader> } {
+function createSource(options: SqliteOptions) {
   const { file, rows } = options
   const views = rows?.views ?? false
   const from = ({ name, rows }: Relation) => ({ table: name, access: rows, views })
   const closing = new AbortController()
   const settings = completeDatabaseOptions(options)
-  const pool = createPool<Reader>({
-    open: (signal) => startReader({ file, ...settings }, signal),
-    close: (reader) => reader.close(),
-    isUsable: (reader) => reader.isUsable(),
-    size: options.connections ?? 2,
-    patience: settings.waitTimeoutMs,
-    idle: settings.idleTimeoutMs,
+  const pool = createPool((signal) => startReader(file, settings, signal), {
+    ...settings,
+    connections: options.connections ?? 2,
   })
 
   /** Sends one request. A process with an old file open is ended, and another one gets the request. */
@@ -132,18 +122,9 @@ function createSource(options: SqliteOptions): { readonly source: Source; readon
 async function leaving<T>(signal: AbortSignal, work: (patient: AbortSignal) => Promise<T>): Promise<T> {
   signal.throwIfAborted()
   const later = new AbortController()
-  const going = work(later.signal)
-  let leave = () => {}
-  const left = new Promise<never>((_, reject) => {
-    leave = () => {
-      setTimeout(() => later.abort(signal.reason), graceMs).unref()
-      reject(signal.reason)
-    }
-    signal.addEventListener('abort', leave, { once: true })
-  })
-  // After an abort no caller handles the rejection.
-  going.catch(() => {})
-  return Promise.race([going, left]).finally(() => signal.removeEventListener('abort', leave))
+  const leave = () => setTimeout(() => later.abort(signal.reason), graceMs).unref()
+  signal.addEventListener('abort', leave, { once: true })
+  return untilAborted(work(later.signal), signal).finally(() => signal.removeEventListener('abort', leave))
 }
 
 /** Interval at which the file is checked for changes, in milliseconds. */
@@ -189,20 +170,17 @@ interface Reader {
 /** Additional time after SQLite's own time-out for locks before a process is killed, in milliseconds: it must also start. */
 const startMs = 30_000
 
-interface ReaderOptions {
-  readonly file: string
-  readonly statementTimeoutMs: number
-  readonly lockTimeoutMs: number
-}
-
 /**
  * Starts a process that opens the file.
  *
  * @throws ResourceError `unavailable`, with the reason `refused` if only an operator can solve the problem.
  */
-async function startReader(options: ReaderOptions, signal: AbortSignal): Promise<Reader> {
+async function startReader(
+  file: string,
+  { statementTimeoutMs, lockTimeoutMs }: Pick<Required<DatabaseOptions>, 'statementTimeoutMs' | 'lockTimeoutMs'>,
+  signal: AbortSignal,
+): Promise<Reader> {
   signal.throwIfAborted()
-  const { file, statementTimeoutMs, lockTimeoutMs } = options
   const child = startProcess()
   const waiting = new Map<number, (answer: Answer | undefined) => void>()
   let last = 0
@@ -267,13 +245,9 @@ async function startReader(options: ReaderOptions, signal: AbortSignal): Promise
 
 /** While a request is running, the child process keeps this process alive. */
 function hold(child: ChildProcess, isBusy: boolean): void {
-  if (isBusy) {
-    child.ref()
-    child.channel?.ref()
-  } else {
-    child.unref()
-    child.channel?.unref()
-  }
+  const set = isBusy ? 'ref' : 'unref'
+  child[set]()
+  child.channel?.[set]()
 }
 
 /** Maximum size of the JavaScript heap of the process, in MiB: the rest of its memory is for SQLite. */

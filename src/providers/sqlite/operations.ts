@@ -109,13 +109,8 @@ interface Asked {
   readonly views: boolean
 }
 
-interface RowReader {
-  read(query: PlainRowQuery): RowPage
-  keys(query: PlainKeyQuery): readonly (readonly string[])[]
-}
-
 /** Reads rows. Statements contain only quoted names from the catalog; values of clients are bound. */
-function createRowReader(database: DatabaseSyncInstance, catalog: Catalog): RowReader {
+function createRowReader(database: DatabaseSyncInstance, catalog: Catalog) {
   const [encoding] = database.prepare('pragma encoding').get() as readonly [string]
   const decoder = createDecoder(encoding)
 
@@ -131,7 +126,7 @@ function createRowReader(database: DatabaseSyncInstance, catalog: Catalog): RowR
   }
 
   return {
-    read: (query) => {
+    read: (query: PlainRowQuery): RowPage => {
       const { columns, limit, maxValueBytes, maxBytes, key: only, after } = query
       const { known, key } = find(query)
       if (columns.length === 0) return { rows: [], more: false }
@@ -164,7 +159,7 @@ function createRowReader(database: DatabaseSyncInstance, catalog: Catalog): RowR
       }
       return { rows, more: false }
     },
-    keys: (query) => {
+    keys: (query: PlainKeyQuery): readonly (readonly string[])[] => {
       const { typed, limit } = query
       const { known, key } = find(query)
       const [first] = key

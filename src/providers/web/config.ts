@@ -4,8 +4,16 @@ import { defined } from '../../core/kit/object.ts'
 import { parseAddress } from '../../core/uri.ts'
 import * as z from '../../schema/builder.ts'
 import { globs, text } from '../../schema/fields.ts'
-import { refusal } from '../../schema/refusals.ts'
-import { documentEffects, documentsShape, httpUrl, originEffects, originShape, service } from '../../schema/shapes.ts'
+import { refusal, refuserIn } from '../../schema/refusals.ts'
+import {
+  documentEffects,
+  documentsShape,
+  harmless,
+  httpUrl,
+  originEffects,
+  originShape,
+  service,
+} from '../../schema/shapes.ts'
 import { defineSource, type OpenSource, type OptionsOf } from '../source.ts'
 
 const path = z.string().regex(/^(?!\/)(?!.*\/$)[^?#]*$/, {
@@ -60,17 +68,11 @@ const webShape = {
   ...documentsShape,
 }
 
-interface Given {
-  readonly pages?: readonly unknown[]
-  readonly match?: unknown
-  readonly llms?: unknown
-}
-
 /** Checks that a mount names at least one page. */
-function checkWeb(given: Given, context: z.RefinementCtx): void {
-  if ((given.pages?.length ?? 0) > 0 || given.match !== undefined || given.llms !== undefined) return
-  const message = refusal('No page is named.', 'Add "pages": ["docs/intro"], "match": "docs/**" or "llms": "llms.txt".')
-  context.addIssue({ code: 'custom', path: ['pages'], message })
+function checkWeb({ pages = [], match, llms }: OptionsOf<typeof webShape>, context: z.RefinementCtx): void {
+  if (pages.length > 0 || match !== undefined || llms !== undefined) return
+  const fix = 'Add "pages": ["docs/intro"], "match": "docs/**" or "llms": "llms.txt".'
+  refuserIn(context)('pages', 'No page is named.', fix)
 }
 
 /** Fault of a mount of pages without a web address, neither its own nor in `url`. */
@@ -85,11 +87,7 @@ export const source = defineSource({
     options: {
       ...documentEffects,
       ...originEffects,
-      url: 'none',
-      pages: 'none',
-      llms: 'none',
-      match: 'none',
-      fetch: 'none',
+      ...harmless('url pages llms match fetch'),
     },
   },
   findings: (written, { address }) => {

@@ -173,14 +173,12 @@ const retryMs = { first: 100, most: 2000 }
 /** Interval at which an idle connection is checked, in milliseconds. */
 const beatMs = 10_000
 
-/** One connection that receives all notifications, as long as a listener exists. */
-interface Listening {
-  watch(collection: string, signal: AbortSignal): Promise<AsyncIterable<Change>>
-  close(): Promise<void>
-}
-
-/** @param lost Called when the connection is lost, and when it is back. */
-export function createListening(server: Server, channel: string, told: (connected: boolean) => void): Listening {
+/**
+ * One connection that receives all notifications, as long as a listener exists.
+ *
+ * @param told Called when the connection is lost, and when it is back.
+ */
+export function createListening(server: Server, channel: string, told: (connected: boolean) => void) {
   let running: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined
   /** Resolves when there is a connection, or when the first attempt has failed: later writes are then reported late. */
   let tried: Promise<void> = Promise.resolve()
@@ -253,7 +251,7 @@ export function createListening(server: Server, channel: string, told: (connecte
   }
 
   return {
-    watch: async (collection, signal) => {
+    watch: async (collection: string, signal: AbortSignal): Promise<AsyncIterable<Change>> => {
       const heard = news.listen(collection, signal)
       await tried
       return heard

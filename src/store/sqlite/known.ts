@@ -4,21 +4,6 @@ import { isInSet } from '../texts.ts'
 /** Ids in ascending order. */
 export type Ids = Uint32Array | Float64Array
 
-/** Cache of look-ups in texts, valid until the texts change: common terms are queried repeatedly. */
-interface Known {
-  /** @param find Called with the unknown tokens, if there are any. */
-  counts(
-    home: Version,
-    tokens: readonly string[],
-    find: (unknown: readonly string[]) => readonly number[],
-  ): readonly number[]
-  ids(home: Version, match: string, find: () => Ids): Ids
-  /** Whether `ids` has the list in the cache. */
-  has(home: Version, match: string): boolean
-  /** Like `ids`, but also caches short lists: finding them meant filtering a long one. */
-  chosen(home: Version, match: string, find: () => Ids): Ids
-}
-
 /** A collection of texts, and its revision at the time of the look-up. */
 interface Version {
   readonly id: number
@@ -36,7 +21,8 @@ interface Kept {
   bytes: number
 }
 
-export function createKnown(): Known {
+/** Caches look-ups in texts until the texts change: common terms are queried repeatedly. */
+export function createKnown() {
   const homes = new Map<number, Kept>()
   const keptOf = ({ id, revision }: Version): Kept => {
     const found = homes.get(id)
@@ -66,7 +52,12 @@ export function createKnown(): Known {
     return known
   }
   return {
-    counts: (home, tokens, find) => {
+    /** @param find Called with the unknown tokens, if there are any. */
+    counts: (
+      home: Version,
+      tokens: readonly string[],
+      find: (unknown: readonly string[]) => readonly number[],
+    ): readonly number[] => {
       const { counts } = keptOf(home)
       const unknown = tokens.filter((token) => !counts.has(token))
       if (unknown.length === 0) return tokens.map((token) => counts.get(token) ?? 0)
@@ -77,15 +68,17 @@ export function createKnown(): Known {
       for (const [token, count] of fresh) counts.set(token, count)
       return all
     },
-    ids: (home, match, find) => {
+    ids: (home: Version, match: string, find: () => Ids): Ids => {
       const kept = keptOf(home)
       const known = recall(kept, match)
       if (known !== undefined) return known
       const found = find()
       return found.byteLength < most.few ? found : keep(kept, match, found)
     },
-    has: (home, match) => keptOf(home).lists.has(match),
-    chosen: (home, match, find) => {
+    /** Whether `ids` has the list in the cache. */
+    has: (home: Version, match: string): boolean => keptOf(home).lists.has(match),
+    /** Like `ids`, but also caches short lists: finding them meant filtering a long one. */
+    chosen: (home: Version, match: string, find: () => Ids): Ids => {
       const kept = keptOf(home)
       return recall(kept, match) ?? keep(kept, match, find())
     },
@@ -98,16 +91,12 @@ const limits = { rows: 50_000, removed: 20_000 }
 /** A text, the id of its first part, and the number of its parts, whose ids are consecutive. */
 export type Owner = readonly [text: number, first: number, count: number]
 
-/** The text of each part. It is loaded once, and then only new texts are, because ids are never reused. */
-interface Owners {
-  /** Loads new texts. Call it before {@link Owners.within} whenever the texts may have changed. */
-  refresh(home: Version): void
-  /** Returns the parts whose text is in a set. The ids are in ascending order in both lists. */
-  within(parts: Ids, set: TextSet): Ids
-}
-
-/** @param read Texts after an id, in the order of their ids. */
-export function createOwners(read: (after: number, limit: number) => readonly Owner[], count: () => number): Owners {
+/**
+ * The text of each part. It is loaded once, and then only new texts are, because ids are never reused.
+ *
+ * @param read Texts after an id, in the order of their ids.
+ */
+export function createOwners(read: (after: number, limit: number) => readonly Owner[], count: () => number) {
   const revisions = new Map<number, number>()
   /** Sorted by the ids of the texts, which is also the order of the ids of their parts, because a single writer makes both. */
   let owners: Owner[] = []
@@ -121,7 +110,8 @@ export function createOwners(read: (after: number, limit: number) => readonly Ow
   }
 
   return {
-    refresh: ({ id, revision }) => {
+    /** Loads new texts. Call it before `within` whenever the texts may have changed. */
+    refresh: ({ id, revision }: Version): void => {
       if (revisions.get(id) === revision) return
       catchUp()
       if (owners.length > limits.removed && owners.length > 2 * count()) {
@@ -130,7 +120,8 @@ export function createOwners(read: (after: number, limit: number) => readonly Ow
       }
       revisions.set(id, revision)
     },
-    within: (parts, set) => {
+    /** Returns the parts whose text is in a set. The ids are in ascending order in both lists. */
+    within: (parts: Ids, set: TextSet): Ids => {
       const found = parts.slice()
       let count = 0
       let at = 0

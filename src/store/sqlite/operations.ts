@@ -45,7 +45,7 @@ const batch = 200
 function createTexts(database: Database): TextOperations {
   const statements = prepareTexts(database)
   const { find, findOrMake, save } = createHomes(statements)
-  const sums = createTermSums(database)
+  const saveTermSums = createTermSums(database)
   const owners = createOwnerTexts(database, statements)
 
   const drop = (home: Home, text: Found): Home => {
@@ -79,7 +79,7 @@ function createTexts(database: Database): TextOperations {
           home = add(home, text)
         }
         save(home)
-        sums.save()
+        saveTermSums()
       }),
     textsRemove: (name, keys) =>
       transaction(database, () => {
@@ -94,7 +94,7 @@ function createTexts(database: Database): TextOperations {
         if (some.length === 0) return false
         for (const text of some) home = drop(home, text)
         save(home)
-        sums.save()
+        saveTermSums()
         return true
       }),
     textsList: (name, { prefix = '', after = '', mimeType = null, limit }) =>

@@ -141,15 +141,6 @@ function numberOf(database: Database, pragma: 'application_id' | 'user_version')
   return Number(database.prepare(`pragma ${pragma}`).get()?.[pragma])
 }
 
-/**
- * Checksums of the blocks of the term index. FTS5 keeps its index in blocks without checksums, so it would take changed bytes in one for
- * other numbers of parts.
- */
-interface TermSums {
-  /** Writes the terms of this transaction into their blocks, and stores the checksums of these. Call it last in the transaction. */
-  save(): void
-}
-
 /** Number of blocks that are read at once. */
 const together = 500
 
@@ -164,8 +155,14 @@ function makeTermSums(database: Database): void {
   for (const { high, low, block } of blocksOf(database)) put.run(high, low, crc32(block))
 }
 
-/** Notes in this connection which blocks FTS5 writes and removes. */
-export function createTermSums(database: Database): TermSums {
+/**
+ * Notes in this connection which blocks FTS5 writes and removes. FTS5 keeps its index in blocks without checksums, so it would take changed
+ * bytes in one for other numbers of parts.
+ *
+ * Returns a function that writes the terms of a transaction into their blocks, and stores the checksums of these. Call it last in the
+ * transaction.
+ */
+export function createTermSums(database: Database): () => void {
   database.execUnprotected(
     `create temp table if not exists written_blocks (id integer primary key);
      create temp trigger if not exists block_written after insert on main.part_terms_data begin
@@ -181,13 +178,11 @@ export function createTermSums(database: Database): TermSums {
   )
   const put = database.prepare(`insert or replace into term_sums (id, sum) values (${idFrom}, ?3)`)
   const clear = database.prepare('delete from written_blocks')
-  return {
-    save: () => {
-      // FTS5 would write its blocks only at the end of the transaction.
-      flush.run()
-      for (const [high = 0, low = 0, block] of written()) put.run(high, low, crc32(bytesOf(block)))
-      clear.run()
-    },
+  return () => {
+    // FTS5 would write its blocks only at the end of the transaction.
+    flush.run()
+    for (const [high = 0, low = 0, block] of written()) put.run(high, low, crc32(bytesOf(block)))
+    clear.run()
   }
 }
 

@@ -43,19 +43,8 @@ port?.on('message', (questions: readonly Question[]) => {
   setTimeout(leave, staleMs)
 })
 
-/** The file of a store: opened at the first use, opened again after it was lost, and repaired if it is damaged. */
-interface Keeper {
-  /** @throws only ResourceError. */
-  perform<Result>(act: (operations: SqliteOperations) => Result): Result
-  /**
-   * Whether a connection was discarded. The library frees its statements and descriptors only by garbage collection or with the
-   * thread, so a new thread is needed.
-   */
-  readonly isStale: boolean
-  close(): void
-}
-
-export function createKeeper(file: string, warn: Warn): Keeper {
+/** Keeps the file of a store: opened at the first use, opened again after it was lost, and repaired if it is damaged. */
+export function createKeeper(file: string, warn: Warn) {
   let open: OpenFile | undefined
   let isStale = false
   /** The fault because of which it could not be opened. This worker does not try again. */
@@ -84,7 +73,8 @@ export function createKeeper(file: string, warn: Warn): Keeper {
     return reason === 'busy' || reason === 'full' || (isResourceError(error) && reason === undefined)
   }
   return {
-    perform: (act) => {
+    /** @throws only ResourceError. */
+    perform: <Result>(act: (operations: SqliteOperations) => Result): Result => {
       for (let look = 1; ; look++) {
         try {
           return act(current().operations)
@@ -96,6 +86,10 @@ export function createKeeper(file: string, warn: Warn): Keeper {
         }
       }
     },
+    /**
+     * Whether a connection was discarded. The library frees its statements and descriptors only by garbage collection or with the
+     * thread, so a new thread is needed.
+     */
     get isStale() {
       return isStale
     },

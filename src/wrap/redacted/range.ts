@@ -2,7 +2,7 @@ import { invalid, ResourceError } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
 import type { ByteRange, Content, ContentFacts, Context, Provider, ReadRequest } from '../../core/provider.ts'
-import { ChangedError, chunksOf, isTextPart } from '../part.ts'
+import { ChangedError, chunksOf, inOneVersion, isTextPart } from '../part.ts'
 import { type Cleaner, markedFacts, type ReadPiece } from './cleaner.ts'
 
 /** Reads a part of the redacted text, counted in its bytes. Resolves to undefined if the resource can only be read as a whole. */
@@ -41,18 +41,17 @@ export function createRangeReader(provider: Provider, cleaner: Cleaner): RangeRe
     throw new ResourceError('internal', 'a text ended without its last part')
   }
 
-  return async (request, range, context) => {
-    for (let attempt = 0; attempt < 4; attempt++) {
+  return (request, range, context) =>
+    inOneVersion(async () => {
       try {
         return await read(request, range, context)
       } catch (error) {
         if (error instanceof WholeOnlyError) return undefined
-        if (!(error instanceof ChangedError)) throw error
-        checkpoints.forget(JSON.stringify([context.principal.id, request.path, [...request.params]]))
+        if (error instanceof ChangedError)
+          checkpoints.forget(JSON.stringify([context.principal.id, request.path, [...request.params]]))
+        throw error
       }
-    }
-    throw new ResourceError('unavailable', 'A resource changes faster than a part of it can be read as one version.')
-  }
+    })
 }
 
 /** Reads the source in pieces of one version. Throws {@link ChangedError} for another, and {@link WholeOnlyError} if there are no parts. */
@@ -134,26 +133,20 @@ interface Checkpoint {
   readonly clean: number
 }
 
-/** Caches the positions of parts, so that a late part is not searched from the beginning each time. */
-interface Checkpoints {
-  /** The last cached part at or before a position in the clean text, for one version of the source. */
-  before(key: string, place: number): Checkpoint & { readonly version?: string }
-  add(key: string, version: string | undefined, checkpoint: Checkpoint): void
-  forget(key: string): void
-}
-
 const maxResources = 100
 const maxPoints = 4096
 
-function createCheckpoints(): Checkpoints {
+/** Caches the positions of parts, so that a late part is not searched from the beginning each time. */
+function createCheckpoints() {
   const resources = createRecent<{ readonly version: string; readonly points: Checkpoint[] }>(maxResources)
   return {
-    before: (key, place) => {
+    /** The last cached part at or before a position in the clean text, for one version of the source. */
+    before: (key: string, place: number): Checkpoint & { readonly version?: string } => {
       const known = resources.get(key)
       const point = known?.points.findLast(({ clean }) => clean <= place)
       return known === undefined || point === undefined ? { source: 0, clean: 0 } : { ...point, version: known.version }
     },
-    add: (key, version, checkpoint) => {
+    add: (key: string, version: string | undefined, checkpoint: Checkpoint): void => {
       // Without a version, offsets cannot be cached.
       if (version === undefined) return
       const known = resources.get(key)
