@@ -1,14 +1,4 @@
-import {
-  chmodSync,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -32,7 +22,14 @@ const record = (uri: string): AuditRecord => ({
   ...{ outcome: 'ok', bytes: 1, ms: 1 },
 })
 /** Empty while the file is just being put aside. */
-const textOf = (file: string) => (existsSync(file) ? readFileSync(file, 'utf8') : '')
+const textOf = (file: string) => {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    return ''
+  }
+}
 const linesOf = (file: string) =>
   readFileSync(file, 'utf8')
     .split('\n')
