@@ -1,4 +1,4 @@
-import { sleep } from '../core/kit/abort.ts'
+import { createEvent, sleep } from '../core/kit/abort.ts'
 import { doneOnce } from '../core/kit/chain.ts'
 import type { Change, Provider } from '../core/provider.ts'
 import type { SharedChanges, SharedLease } from '../core/shared.ts'
@@ -189,21 +189,21 @@ function createQueue(): Queue {
   let waiting: Change[] = []
   let ended = false
   let failure: { readonly error: unknown } | undefined
-  let wake = () => {}
+  const event = createEvent()
 
   return {
     add: (changes) => {
       if (waiting.length + changes.length > maxWaiting) waiting = [{}]
       else waiting.push(...changes)
-      wake()
+      event.set()
     },
     end: () => {
       ended = true
-      wake()
+      event.set()
     },
     fail: (error) => {
       failure ??= { error }
-      wake()
+      event.set()
     },
     take: async function* (over) {
       try {
@@ -213,10 +213,7 @@ function createQueue(): Queue {
           yield* some
           if (failure !== undefined) throw failure.error
           if (ended) return
-          if (waiting.length === 0)
-            await new Promise<void>((resolve) => {
-              wake = resolve
-            })
+          if (waiting.length === 0) await event.wait()
         }
       } finally {
         await over()
