@@ -267,13 +267,13 @@ function createRootWatch(watch: RootWatchOptions): RootWatch {
     if (now !== undefined && now === root?.identity) return
     if (root !== undefined) {
       log('warn', 'the root of a files mount is gone, or another one', { root: opened.real })
-      pending.everything()
+      pending.add({})
     }
     forget()
     if (now === undefined) return
     try {
       await begin()
-      pending.everything()
+      pending.add({})
     } catch (error) {
       signal.throwIfAborted()
       if (!isResourceError(error, 'unavailable') && !isResourceError(error, 'not-found')) throw error
