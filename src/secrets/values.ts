@@ -283,8 +283,12 @@ function endOfLine(text: string, from: number): number {
   return text.length
 }
 
-function* linesFrom(text: string, from: number): Generator<{ readonly 0: string; readonly index: number }> {
-  for (let at = from; at < Math.min(text.length, from + maxValue); ) {
+/** A line and its position. */
+type Line = { readonly 0: string; readonly index: number }
+
+/** Yields the lines that begin before an index. */
+export function* linesFrom(text: string, from: number, to = from + maxValue): Generator<Line> {
+  for (let at = from; at < Math.min(text.length, to); ) {
     const next = text.indexOf('\n', at)
     const end = next === -1 ? text.length : next
     yield { 0: text.slice(at, end), index: at }
@@ -292,6 +296,6 @@ function* linesFrom(text: string, from: number): Generator<{ readonly 0: string;
   }
 }
 
-function indentOf(line: string): number {
+export function indentOf(line: string): number {
   return /^[ \t]*/.exec(line)?.[0].length ?? 0
 }
