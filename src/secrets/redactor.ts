@@ -77,7 +77,10 @@ const maxContents = 16_384
  * SHA-256 hashes: the cache holds no part of a content. A content with a secret is never cached. The values are the ends of the
  * harmless parts.
  */
-export const createHarmless = () => createRecent<number>(maxContents)
+export function createHarmless() {
+  const { get, set } = createRecent<number>(maxContents)
+  return { get, set }
+}
 
 /**
  * The key of a content and of everything else on which the result depends.

@@ -283,11 +283,8 @@ function endOfLine(text: string, from: number): number {
   return text.length
 }
 
-/** A line and its position. */
-type Line = { readonly 0: string; readonly index: number }
-
-/** Yields the lines that begin before an index. */
-export function* linesFrom(text: string, from: number, to = from + maxValue): Generator<Line> {
+/** Yields the lines that begin before an index, and their positions. */
+export function* linesFrom(text: string, from: number, to = from + maxValue) {
   for (let at = from; at < Math.min(text.length, to); ) {
     const next = text.indexOf('\n', at)
     const end = next === -1 ? text.length : next
