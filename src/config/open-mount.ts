@@ -99,9 +99,8 @@ function mountOf({ address, config }: PlannedMount, opened: Provider, settings: 
   return {
     address,
     provider: limited(told, { ...limits, log, ...observed(config.provider, settings) }),
-    ...defined({ title, description }),
+    ...defined({ title, description, scopes }),
     ...(access === undefined ? {} : { access: compileAccess(access) }),
-    ...defined({ scopes }),
     ...(cache === undefined ? {} : { cache: { ttlMs: cache.ttl, scope: scopeOf(config) } }),
     ...(sourceNamed(config.provider)?.isDerived === true ? { derived: true } : {}),
     ...(config.provider === 'results' ? { writers: config.write ?? [] } : {}),
@@ -216,10 +215,9 @@ async function withDocuments(
   const hidden = redacting === undefined ? {} : { ...(await redaction()), ...defined({ except }) }
   const limits = typeof readings === 'boolean' ? {} : readings
   const made = documents(provider, {
-    ...defined({ language, encodings }),
+    ...defined({ language, encodings, languages }),
     ...(frontMatter === undefined ? {} : { frontMatter: [frontMatter].flat() }),
     headings,
-    ...defined({ languages }),
     readings: readings !== false && defined({ maxBytes: limits.maxBytes, timeoutMs: limits.timeout }),
     ...(redacting === undefined || redact === 'off'
       ? {}

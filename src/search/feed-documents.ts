@@ -157,23 +157,14 @@ async function begin(stream: AsyncIterable<Uint8Array>, maxBytes: number): Promi
   return Buffer.concat(pieces).subarray(0, maxBytes)
 }
 
-/** Writes documents while the next ones are read. */
-interface Writer {
-  /** Waits while earlier documents are written, if there are enough for the next write. */
-  add(documents: readonly SearchDocument[]): Promise<void>
-  /** Resolves when everything is written. Rejects with the failure of a write. */
-  flush(): Promise<void>
-  /** Resolves when no write is under way; waiting documents stay unwritten. It does not reject. */
-  settled(): Promise<void>
-}
-
 /**
  * When waiting documents are written. A write of many small ones costs less, but searches wait for it. The time is since the last
  * write began, so that a document of a slow source is soon found.
  */
 const together = { documents: 64, units: 128 * 1024, ms: 200 }
 
-export function createWriter(write: (documents: readonly SearchDocument[]) => Promise<void>): Writer {
+/** Writes documents while the next ones are read. */
+export function createWriter(write: (documents: readonly SearchDocument[]) => Promise<void>) {
   let waiting: SearchDocument[] = []
   let units = 0
   let since = performance.now()
@@ -190,7 +181,8 @@ export function createWriter(write: (documents: readonly SearchDocument[]) => Pr
     since = performance.now()
   }
   return {
-    add: async (documents) => {
+    /** Waits while earlier documents are written, if there are enough for the next write. */
+    add: async (documents: readonly SearchDocument[]): Promise<void> => {
       for (const document of documents) {
         waiting.push(document)
         units += document.text.length
@@ -198,12 +190,14 @@ export function createWriter(write: (documents: readonly SearchDocument[]) => Pr
       const isDue = performance.now() - since >= together.ms
       if (isDue || waiting.length >= together.documents || units >= together.units) await begin()
     },
-    flush: async () => {
+    /** Resolves when everything is written. Rejects with the failure of a write. */
+    flush: async (): Promise<void> => {
       await begin()
       await writing
       writing = undefined
     },
-    settled: async () => {
+    /** Resolves when no write is under way; waiting documents stay unwritten. It does not reject. */
+    settled: async (): Promise<void> => {
       await writing?.catch(() => {})
     },
   }

@@ -19,18 +19,18 @@ import {
 } from './feed-steps.ts'
 import type { SearchDocument, SearchIndex } from './search-index.ts'
 
-interface FeedMountOptions {
+export interface FeedMountOptions {
   readonly mount: MountReader
   readonly index: SearchIndex
   /** Key of the reading settings. Documents that were read with another key are read again. */
   readonly way: string
-  /** Maximum length of the indexed beginning of a text, in bytes. */
+  /** Maximum length of the indexed beginning of a text, in bytes. Default 1 MiB. */
   readonly maxBytes: number
-  /** Number of documents that are read at once. */
+  /** Number of documents that are read at once. Default 2. */
   readonly concurrent: number
-  /** Interval of comparisons if the source cannot report changes, in milliseconds. */
+  /** Interval of comparisons if the source cannot report changes, in milliseconds. Default 60,000. */
   readonly interval: number
-  /** Maximum number of indexed parts of one entry, such as rows of a table. */
+  /** Maximum number of indexed parts of one entry, such as rows of a table. Default 10,000. */
   readonly maxParts: number
   /** Maximum number of pending documents. Default 50,000. */
   readonly window?: number
@@ -111,7 +111,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     }
   }
 
-  const naming = createNaming({ mount, keep, ...defined({ scrubber: options.scrubber }) })
+  const naming = createNaming(mount, options.scrubber, keep)
 
   const put = async (documents: readonly SearchDocument[]): Promise<void> => {
     const kept = await keep(documents)

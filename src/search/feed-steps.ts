@@ -112,35 +112,31 @@ export async function knownBelow(index: SearchIndex, base: string, signal: Abort
   }
 }
 
-interface NamingOptions {
-  readonly mount: MountReader
-  readonly scrubber?: Scrubber
-  /** Writes documents into the index. */
-  readonly keep: (documents: readonly SearchDocument[]) => Promise<unknown>
-}
-
-/** Indexes names, so that documents can be found by path and title before their texts are read, which takes longer. */
-interface Naming {
-  /** Indexes the names of entries. */
-  put(entries: readonly Entry[], signal: AbortSignal): Promise<void>
-  /** Indexes the names of all new entries of a directory after a path. They then count as known by name. */
-  putBehind(directory: string, path: string, known: Map<string, string>, signal: AbortSignal): Promise<void>
-}
-
 /** Number of names indexed at once. */
 const nameBatchSize = 500
 
-export function createNaming({ keep, ...options }: NamingOptions): Naming {
-  const { mount } = options
+/**
+ * Indexes names, so that documents can be found by path and title before their texts are read, which takes longer.
+ *
+ * @param keep Writes documents into the index.
+ */
+export function createNaming(
+  mount: MountReader,
+  scrubber: Scrubber | undefined,
+  keep: (documents: readonly SearchDocument[]) => Promise<unknown>,
+) {
+  const options = { mount, ...defined({ scrubber }) }
   return {
-    put: async (entries, signal) => {
+    /** Indexes the names of entries. */
+    put: async (entries: readonly Entry[], signal: AbortSignal): Promise<void> => {
       for (let at = 0; at < entries.length; at += nameBatchSize) {
         signal.throwIfAborted()
         await keep(entries.slice(at, at + nameBatchSize).map((entry) => nameOnly(entry, options)))
         await breathe()
       }
     },
-    putBehind: async (directory, path, known, signal) => {
+    /** Indexes the names of all new entries of a directory after a path. They then count as known by name. */
+    putBehind: async (directory: string, path: string, known: Map<string, string>, signal: AbortSignal) => {
       let fresh: Entry[] = []
       const putFresh = async () => {
         await keep(fresh.map((entry) => nameOnly(entry, options)))
@@ -158,33 +154,18 @@ export function createNaming({ keep, ...options }: NamingOptions): Naming {
   }
 }
 
-/** Pending work for a mount: documents to read again, and directories (`''`: everything) to compare. */
-interface Tasks {
-  hear(changes: readonly Change[]): void
-  /** Takes at most this many documents. */
-  take(most: number): readonly string[]
-  /** Takes a directory. The widest comes first, because it includes those in it. */
-  nextDirectory(): string | undefined
-  /** Puts back a document that could not be read, to be tried again at `due`. */
-  later(path: string): void
-  hasLater(): boolean
-  /** Makes all delayed work due, and everything if nobody reports changes. */
-  due(everything: boolean): void
-  /** Resolves to `true` after this time, and to `false` as soon as there is work. */
-  wait(signal: AbortSignal, ms: number | undefined): Promise<boolean>
-}
-
 /** Maximum number of pending documents. Beyond it, everything is compared. */
 const mostPaths = 20_000
 
-export function createTasks(): Tasks {
+/** Pending work for a mount: documents to read again, and directories (`''`: everything) to compare. */
+export function createTasks() {
   const paths = new Set<string>()
   const directories = new Set<string>()
   const put = new Set<string>()
   let wake = () => {}
 
   return {
-    hear: (changes) => {
+    hear: (changes: readonly Change[]): void => {
       for (const { path } of changes) {
         if (path === undefined || paths.size >= mostPaths) directories.add('')
         else if (path.endsWith('/')) directories.add(path)
@@ -192,7 +173,8 @@ export function createTasks(): Tasks {
       }
       wake()
     },
-    take: (most) => {
+    /** Takes at most this many documents. */
+    take: (most: number): readonly string[] => {
       const taken: string[] = []
       for (const path of paths) {
         if (taken.length === most) break
@@ -201,21 +183,25 @@ export function createTasks(): Tasks {
       for (const path of taken) paths.delete(path)
       return taken
     },
-    nextDirectory: () => {
+    /** Takes a directory. The widest comes first, because it includes those in it. */
+    nextDirectory: (): string | undefined => {
       const [next] = [...directories].sort((a, b) => a.length - b.length)
       if (next === undefined) return undefined
       for (const directory of directories) if (directory.startsWith(next)) directories.delete(directory)
       return next
     },
-    later: (path) => void put.add(path),
+    /** Puts back a document that could not be read, to be tried again at `due`. */
+    later: (path: string) => void put.add(path),
     hasLater: () => put.size > 0,
-    due: (everything) => {
+    /** Makes all delayed work due, and everything if nobody reports changes. */
+    due: (everything: boolean): void => {
       for (const path of put) paths.add(path)
       put.clear()
       if (everything) directories.add('')
     },
-    wait: (signal, ms) =>
-      new Promise((resolve) => {
+    /** Resolves to `true` after this time, and to `false` as soon as there is work. */
+    wait: (signal: AbortSignal, ms: number | undefined) =>
+      new Promise<boolean>((resolve) => {
         if (paths.size > 0 || directories.size > 0 || signal.aborted) return resolve(false)
         const settle = (isDue: boolean) => {
           clearTimeout(timer)

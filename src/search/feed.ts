@@ -1,14 +1,11 @@
 import { setMaxListeners } from 'node:events'
 import { sleep } from '../core/kit/abort.ts'
 import { defined } from '../core/kit/object.ts'
-import type { Log } from '../core/log.ts'
 import type { MountReader } from '../core/mount-reader.ts'
-import type { Scrubber } from '../core/scrub.ts'
 import type { FeedStatus, MountProgress } from '../core/tool.ts'
 import type { Lease, Store } from '../store/store.ts'
 import { digestOf, isOf } from './feed-documents.ts'
-import { createFeedMount, type FeedMount } from './feed-mount.ts'
-import type { SearchIndex } from './search-index.ts'
+import { createFeedMount, type FeedMount, type FeedMountOptions } from './feed-mount.ts'
 
 export interface FedMount {
   readonly mount: MountReader
@@ -16,27 +13,16 @@ export interface FedMount {
   readonly way: string
 }
 
-interface FeedOptions {
-  readonly index: SearchIndex
+interface FeedOptions
+  extends Pick<FeedMountOptions, 'index' | 'window' | 'scrubber' | 'log'>,
+    Partial<Pick<FeedMountOptions, 'maxBytes' | 'concurrent' | 'interval' | 'maxParts'>> {
   readonly mounts: readonly FedMount[]
   /** Store of the index. Of the processes that share it, one feeds the index and writes its progress for the others. */
   readonly store: Store
   /** Name of the index within the store. */
   readonly name: string
-  /** Maximum length of the indexed beginning of a text, in bytes. Default 1 MiB. */
-  readonly maxBytes?: number
-  /** Number of documents of a mount that are read at once. Default 2. */
-  readonly concurrent?: number
-  /** Maximum number of indexed parts of one entry, such as rows of a table. Default 10,000. */
-  readonly maxParts?: number
-  /** Interval of comparing a mount that cannot report changes, in milliseconds. Default 60,000. */
-  readonly interval?: number
-  /** Maximum number of pending documents of a mount. Default 50,000. */
-  readonly window?: number
   /** Time after which another process takes over from one that died, in milliseconds. Default 5,000. */
   readonly leaseMs?: number
-  readonly scrubber?: Scrubber
-  readonly log: Log
 }
 
 /** Keeps an index up to date with its sources. */
@@ -110,7 +96,6 @@ function currentUntil({ state, changes, degraded, since }: MountProgress): numbe
 /** Begins to feed an index. If another process feeds it, begins when that one ends. */
 export function startFeed(options: FeedOptions): Feed {
   const { index, store, name, log, leaseMs = 5000 } = options
-  const { maxBytes = 2 ** 20, concurrent = 2, interval = 60_000, maxParts = 10_000, scrubber } = options
   const ended = new AbortController()
   let feeding: readonly FeedMount[] | undefined
   /** Progress written by another process, which feeds the index. */
@@ -202,10 +187,8 @@ export function startFeed(options: FeedOptions): Feed {
     signal.addEventListener('abort', note, { once: true })
     try {
       await removeOthers(signal)
-      const { window } = options
-      const limits = { maxBytes, maxParts, concurrent, interval, ...defined({ window }) }
-      const rest = { index, ...limits, log, ...defined({ scrubber }) }
-      feeding = options.mounts.map(({ mount, way }) => createFeedMount({ mount, way, ...rest }))
+      const rest = { maxBytes: 2 ** 20, concurrent: 2, interval: 60_000, maxParts: 10_000, ...options }
+      feeding = options.mounts.map(({ mount, way }) => createFeedMount({ ...rest, mount, way }))
       isStarting = false
       await Promise.all([...feeding.map((mount) => mount.run(signal)), tell(feeding, signal)])
     } finally {

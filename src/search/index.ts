@@ -132,16 +132,7 @@ const lookMs = 5000
 const mostNear = 100
 
 /** Makes the vectors of the passages of one index in the background. */
-interface Embedding {
-  /** @param degraded Called with the reason if the answer is without vectors. */
-  nearest(degraded?: (why: string) => void): Nearest
-  state(): Promise<EmbeddingState>
-  /** Must be called after new passages were written. */
-  wake(): void
-  close(): Promise<void>
-}
-
-async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log): Promise<Embedding> {
+async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log) {
   const embedder = await createEmbedder(options)
   const vectors = createVectors(texts, embedder.model)
   const abort = new AbortController()
@@ -210,8 +201,9 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log): 
   const running = run()
 
   return {
+    /** @param degraded Called with the reason if the answer is without vectors. */
     nearest:
-      (degraded = () => {}) =>
+      (degraded: (why: string) => void = () => {}): Nearest =>
       async (text, has, signal) => {
         if (failing !== undefined && performance.now() < restingUntil) {
           degraded('The embedder does not answer: these are found by their words alone.')
@@ -227,12 +219,13 @@ async function openEmbedding(texts: Texts, options: EmbedderOptions, log: Log): 
           return []
         }
       },
-    state: async () => {
+    state: async (): Promise<EmbeddingState> => {
       const { parts, embedded } = await texts.size(embedder.model)
       const waiting = Math.max(0, parts - embedded)
       return { waiting, ...defined({ failing }) }
     },
-    wake: () => {
+    /** Must be called after new passages were written. */
+    wake: (): void => {
       woken = true
       wakeUp()
     },

@@ -1,6 +1,6 @@
 import type { Span } from '../core/kit/sorted.ts'
 import { type KeyKind, kindOfKey, looksOpaque } from './keys.ts'
-import { type Style, secretValues } from './values.ts'
+import { indentOf, linesFrom, type Style, secretValues } from './values.ts'
 
 const code =
   /\.(?:[cm]?[jt]sx?|vue|svelte|astro|py|pyi|rb|go|rs|java|kts?|scala|groovy|gradle|swift|dart|php|cs|fs|c|h|cc|cpp|cxx|hh|hpp|m|mm|lua|r|jl|hs|ml|ex|exs|erl|clj|cljs|elm|zig|nim|cr|pl|pm|proto|graphql|gql|prisma|sol|css|scss|less|sql)$/i
@@ -240,18 +240,14 @@ function valuesIn(text: string, from: number, to: number): readonly Span[] {
 /** The values of all lines that are indented further than their head. */
 function indented(text: string, from: number, to: number, indent: number): readonly Span[] {
   const found: Span[] = []
-  let at = text.indexOf('\n', from) + 1
-  while (at > 0 && at < Math.min(to, from + maxSecret)) {
-    const next = text.indexOf('\n', at)
-    const end = next === -1 ? text.length : next
-    const line = text.slice(at, end)
-    const own = /^[ \t]*/.exec(line)?.[0].length ?? 0
+  const body = text.indexOf('\n', from) + 1 || text.length
+  for (const { 0: line, index: at } of linesFrom(text, body, Math.min(to, from + maxSecret))) {
+    const own = indentOf(line)
     if (line.trim() !== '' && own <= indent) break
     const name = /^[ \t]*(?:"[^"]*"|'[^']*'|[^\s#:"'][^:]*?)[ \t]*:(?=\s|$)/.exec(line.slice(0, 1024))?.[0]
     const value = { kind: 'strong', style: 'config', first: true, indent: own, quotedOnly: false } as const
     if (name !== undefined)
       for (const span of secretValues(text, { ...value, from: at + name.length })) found.push({ ...span, key: at })
-    at = end + 1
   }
   return found
 }

@@ -205,13 +205,11 @@ function openBefore(text: string, last: Span | undefined, from: number): Span {
 
 /** The private part of a key of PuTTY: the lines of base64 that its header counts. */
 function findPutty(text: string): readonly Span[] {
-  const found: Span[] = []
-  for (const { 0: head, index } of text.matchAll(/Private-(?:Lines: ?\d{1,4}|MAC: ?[0-9a-f]{20,})/g)) {
+  const parts = text.matchAll(/Private-(?:Lines: ?\d{1,4}|MAC: ?[0-9a-f]{20,})/g)
+  return Array.from(parts, ({ 0: head, index }) => {
     const body = index + head.length
-    if (head.startsWith('Private-MAC')) found.push({ start: index, end: body })
-    else found.push({ start: index, end: openBehind(text, body) })
-  }
-  return found
+    return { start: index, end: head.startsWith('Private-MAC') ? body : openBehind(text, body) }
+  })
 }
 
 /** Maximum number of decompressed bytes that are searched. A secret after that is not found. */
@@ -238,11 +236,9 @@ export function findEncoded(text: string, holdsSecret: HoldsSecret): readonly Sp
 function holdsEncoded(run: string, holdsSecret: HoldsSecret, depth: number): boolean {
   // Text before base64 may look like a part of it: a path, a name with an underscore.
   const starts = new Set([0, 1, 2, 3, run.lastIndexOf('/') + 1, run.lastIndexOf('_') + 1, run.lastIndexOf('-') + 1])
-  for (const start of starts) {
-    if (run.length - start < 16) continue
-    if (holdsBytes(Buffer.from(run.slice(start), 'base64'), holdsSecret, depth)) return true
-  }
-  return false
+  return Array.from(starts).some(
+    (start) => run.length - start >= 16 && holdsBytes(Buffer.from(run.slice(start), 'base64'), holdsSecret, depth),
+  )
 }
 
 function holdsHex(run: string, holdsSecret: HoldsSecret, depth: number): boolean {

@@ -3,7 +3,7 @@ import type { Span } from '../core/kit/sorted.ts'
 import { isTableFile } from './assignments.ts'
 import { type KeyKind, kindOfKey, looksOpaque } from './keys.ts'
 import { findAwsSecrets } from './shapes.ts'
-import { isNothing, isPlausible } from './values.ts'
+import { isNothing, isPlausible, linesFrom } from './values.ts'
 
 /** Maximum length of a header line, in characters. */
 const maxHeader = 4096
@@ -37,12 +37,9 @@ export function findTableSecrets(text: string, path: string, head?: string): rea
   const found: Span[] = [...findAwsSecrets(text)]
   if (!isTable && !/[\t|;,]/.test(text)) return found
   let header = isTable && head !== undefined ? headerOf(head, isTable) : undefined
-  for (let at = 0; at < text.length; ) {
-    const newline = text.indexOf('\n', at)
-    const end = newline === -1 ? text.length : newline
-    const line = text.slice(at, end)
-    const start = at
-    at = end + 1
+  let until = 0
+  for (const { 0: line, index: start } of linesFrom(text, 0, text.length)) {
+    if (start < until) continue
     const own = headerOf(line, isTable)
     if (own !== undefined) {
       header = own
@@ -55,7 +52,7 @@ export function findTableSecrets(text: string, path: string, head?: string): rea
       continue
     }
     for (const column of header.columns) found.push(...secretCell(text, cells[column.at], column, isTable))
-    at = Math.max(at, next)
+    until = next
   }
   return found
 }

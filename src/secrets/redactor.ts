@@ -44,7 +44,7 @@ export function createRedactor(options: RedactorOptions = {}): Redactor {
       const answer = await run({ window, path, ...defined({ without }) }, signal)
       if (typeof answer === 'string') return answer
       if (!('part' in answer)) return 'crashed'
-      if (!answer.part.changed) harmless.add(key, answer.part.cut)
+      if (!answer.part.changed) harmless.set(key, answer.part.cut)
       return answer.part
     },
     bytes: async (bytes, { path, without }, signal) => {
@@ -54,7 +54,7 @@ export function createRedactor(options: RedactorOptions = {}): Redactor {
       const answer = await run({ bytes, path, ...defined({ without }) }, signal)
       if (typeof answer === 'string') return answer
       if (!('clean' in answer)) return 'crashed'
-      if ('bytes' in answer.clean && !answer.clean.changed) harmless.add(key, bytes.length)
+      if ('bytes' in answer.clean && !answer.clean.changed) harmless.set(key, bytes.length)
       return answer.clean
     },
     close: host.close,
@@ -74,15 +74,12 @@ const maxContents = 16_384
 
 /**
  * A cache of contents in which no secret was found, so that the same content at the same path is not scanned again. The keys are
- * SHA-256 hashes: the cache holds no part of a content. A content with a secret is never cached.
+ * SHA-256 hashes: the cache holds no part of a content. A content with a secret is never cached. The values are the ends of the
+ * harmless parts.
  */
 export function createHarmless() {
-  const cuts = createRecent<number>(maxContents)
-  return {
-    /** Returns the end of the harmless part of a content; `undefined` when the content is unknown. */
-    get: cuts.get,
-    add: cuts.set,
-  }
+  const { get, set } = createRecent<number>(maxContents)
+  return { get, set }
 }
 
 /**

@@ -283,8 +283,9 @@ function endOfLine(text: string, from: number): number {
   return text.length
 }
 
-function* linesFrom(text: string, from: number): Generator<{ readonly 0: string; readonly index: number }> {
-  for (let at = from; at < Math.min(text.length, from + maxValue); ) {
+/** Yields the lines that begin before an index, and their positions. */
+export function* linesFrom(text: string, from: number, to = from + maxValue) {
+  for (let at = from; at < Math.min(text.length, to); ) {
     const next = text.indexOf('\n', at)
     const end = next === -1 ? text.length : next
     yield { 0: text.slice(at, end), index: at }
@@ -292,6 +293,6 @@ function* linesFrom(text: string, from: number): Generator<{ readonly 0: string;
   }
 }
 
-function indentOf(line: string): number {
+export function indentOf(line: string): number {
   return /^[ \t]*/.exec(line)?.[0].length ?? 0
 }

@@ -1,4 +1,5 @@
 import { patternOf } from '../core/kit/matching.ts'
+import { firstIndex } from '../core/kit/sorted.ts'
 
 /** Letters of other scripts that look like these of ASCII, in lower case. Full-width forms are found by their code. */
 const lookalikes: Readonly<Record<string, string>> = {
@@ -176,16 +177,7 @@ function rewrite(
   if (ends.length === 0) return undefined
   pieces.push(view.text.slice(from))
   /** Returns the number of changes that end at or before an index. */
-  const changesUpTo = (index: number): number => {
-    let low = 0
-    let high = ends.length
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if ((ends[middle] ?? 0) <= index) low = middle + 1
-      else high = middle
-    }
-    return low
-  }
+  const changesUpTo = (index: number) => firstIndex(0, ends.length, (change) => (ends[change] ?? 0) > index)
   return {
     text: pieces.join(''),
     startOf: (index) => view.startOf(index + (shifts[changesUpTo(index) - 1] ?? 0)),

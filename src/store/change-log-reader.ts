@@ -1,5 +1,5 @@
 import { sleep } from '../core/kit/abort.ts'
-import { jsonIn } from '../core/kit/object.ts'
+import { defined, jsonIn } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { Change, ChangedKind } from '../core/provider.ts'
 import type { Collection, Row } from './store.ts'
@@ -150,9 +150,8 @@ function changeOf(value: unknown): Change {
   if (path !== undefined && typeof path !== 'string') return {}
   if (of !== undefined && !isKind(of)) return {}
   return {
-    ...(path === undefined ? {} : { path }),
+    ...defined({ path, of }),
     ...(listed === true ? { listed } : {}),
-    ...(of === undefined ? {} : { of }),
     ...(Array.isArray(aliases) ? { aliases: aliases.map(String) } : {}),
   }
 }

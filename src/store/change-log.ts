@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { sleep } from '../core/kit/abort.ts'
+import { sleep, withResolvers } from '../core/kit/abort.ts'
 import type { Log } from '../core/log.ts'
 import type { Change } from '../core/provider.ts'
 import type { SharedChanges } from '../core/shared.ts'
@@ -119,36 +119,24 @@ const patienceMs = 2000
 /** Maximum number of waiting changes of a source. Beyond it, everything of the source counts as changed. */
 const maxWaiting = 10_000
 
-/** The changes that go into the next row. */
-interface Batch {
-  readonly changes: Map<string, readonly Change[]>
-  readonly written: Promise<void>
-  readonly done: () => void
-}
-
-function createBatch(): Batch {
-  let done = () => {}
-  const written = new Promise<void>((resolve) => {
-    done = resolve
-  })
-  return { changes: new Map(), written, done }
-}
+/** The changes that go into the next row, and a promise that resolves when it is written. */
+const createBatch = () => ({ changes: new Map<string, readonly Change[]>(), ...withResolvers<void>() })
 
 /** Writes the changes of this process to the log: in order, merged, and retried until the store has accepted them. */
 function createOutgoing({ rows, origin, log, signal }: Omit<ReaderOptions, 'keepMs' | 'tell' | 'tellAll'>) {
-  let waiting: Batch | undefined
+  let waiting: ReturnType<typeof createBatch> | undefined
   let last: Promise<void> = Promise.resolve()
   let count = 0
   let isWriting = false
   let failing = false
 
-  const add = (source: string, changes: readonly Change[]): Batch => {
+  const add = (source: string, changes: readonly Change[]): Promise<void> => {
     waiting ??= createBatch()
     const known = waiting.changes.get(source) ?? []
     const isEverything = known.length + changes.length > maxWaiting
     waiting.changes.set(source, isEverything ? [{}] : [...known, ...changes])
-    last = waiting.written
-    return waiting
+    last = waiting.promise
+    return last
   }
   const put = async (row: NewRow): Promise<void> => {
     try {
@@ -166,7 +154,7 @@ function createOutgoing({ rows, origin, log, signal }: Omit<ReaderOptions, 'keep
       waiting = undefined
       const row = { key: `${origin}/${++count}`, value: rowValueOf(batch.changes) }
       await untilDone(() => put(row), signal)
-      batch.done()
+      batch.resolve()
       await sleep(spacingMs, signal)
     }
     isWriting = false
@@ -175,7 +163,7 @@ function createOutgoing({ rows, origin, log, signal }: Omit<ReaderOptions, 'keep
   return {
     publish: async (source: string, changes: readonly Change[]): Promise<boolean> => {
       if (changes.length === 0) return true
-      const { written } = add(source, changes)
+      const written = add(source, changes)
       if (!isWriting) void write()
       return withinPatience(written)
     },

@@ -1,3 +1,4 @@
+import { createEvent } from '../core/kit/abort.ts'
 import type { Condition, Row, RowQuery, Store, WholeRow } from './store.ts'
 import type { CheckedText, TextSet, Texts, WeighedPart } from './texts.ts'
 
@@ -124,7 +125,7 @@ interface Listener {
   keys: Set<string>
   anything: boolean
   ended: boolean
-  wake: () => void
+  readonly event: ReturnType<typeof createEvent>
 }
 
 /**
@@ -140,18 +141,19 @@ export function createNews(onChange: () => void) {
     else for (const key of change) listener.keys.add(key)
     if (listener.keys.size > most) listener.anything = true
     if (listener.anything) listener.keys.clear()
-    listener.wake()
+    listener.event.set()
   }
   const end = (listener: Listener) => {
     listener.ended = true
-    listener.wake()
+    listener.event.set()
     if (listeners.delete(listener)) onChange()
   }
 
   return {
     /** Yields changes from now on. Ends when the signal aborts. */
     listen: (collection: string, signal: AbortSignal): AsyncIterable<Change> => {
-      const listener: Listener = { collection, keys: new Set(), anything: false, ended: signal.aborted, wake: () => {} }
+      const { aborted: ended } = signal
+      const listener: Listener = { collection, keys: new Set(), anything: false, ended, event: createEvent() }
       const stop = () => end(listener)
       if (!listener.ended) {
         listeners.add(listener)
@@ -189,11 +191,7 @@ async function* changesOf(listener: Listener, stop: () => void): AsyncGenerator<
         listener.anything = false
         listener.keys = new Set()
         yield change
-      } else {
-        await new Promise<void>((resolve) => {
-          listener.wake = resolve
-        })
-      }
+      } else await listener.event.wait()
     }
   } finally {
     stop()

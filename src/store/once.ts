@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isResourceError } from '../core/errors.ts'
-import { untilAborted } from '../core/kit/abort.ts'
+import { createEvent, untilAborted } from '../core/kit/abort.ts'
 import { failure } from './rules.ts'
 import type { Collection, Lease, NewRow, Row, Store } from './store.ts'
 
@@ -173,27 +173,15 @@ async function giveBack(lease: Lease): Promise<void> {
 /** Returns a function that waits until the holder releases the lease, the time is over, or no caller waits any longer. */
 async function watchOthers({ store, name }: Wanted, signal: AbortSignal): Promise<(ms: number) => Promise<void>> {
   const news = await store.watch('leases', signal)
-  let come = false
-  let wake = () => {}
-  const notice = () => {
-    come = true
-    wake()
-  }
+  const event = createEvent()
+  signal.addEventListener('abort', event.set, { once: true })
   const listen = async () => {
-    for await (const names of news) if (names === undefined || names.includes(name)) notice()
+    for await (const names of news) if (names === undefined || names.includes(name)) event.set()
   }
   listen().catch(() => {})
   return async (ms) => {
-    if (!come) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, ms)
-        signal.addEventListener('abort', () => resolve(), { once: true })
-        wake = () => {
-          clearTimeout(timer)
-          resolve()
-        }
-      })
-    }
-    come = false
+    const timer = setTimeout(event.set, ms)
+    await event.wait()
+    clearTimeout(timer)
   }
 }

@@ -37,12 +37,12 @@ interface Gathered {
  * @param limit How many bytes of lines are answered. A line longer than this is cut, and its rest is the next part, in bytes.
  */
 export function createLineReader(provider: Provider, limit: number): LineReader {
-  const marks = createMarks()
+  const marks = createPositions(1)
 
   return async (part, request, context) => {
     const key = JSON.stringify([context.principal.id, request.path, [...request.params]])
     const mark = marks.before(key, part.first)
-    const scan: Scan = { line: mark.line, at: mark.at, begins: mark.at, start: undefined, full: false, ended: false }
+    const scan: Scan = { line: mark.index, at: mark.at, begins: mark.at, start: undefined, full: false, ended: false }
     const gathered: Gathered = { pieces: [], length: 0, whole: 0, lines: 0 }
     let facts: ContentFacts = {}
     try {
@@ -54,8 +54,7 @@ export function createLineReader(provider: Provider, limit: number): LineReader 
           throw badRange('Lines can be counted in text only, and this is none. Write ?bytes=0-4095.')
         scanChunk(scan, chunk, gathered, part, limit)
         const { line, begins } = scan
-        const { version } = facts
-        if (version !== undefined && begins > 0 && !scan.ended) marks.set(key, { version, line, at: begins })
+        if (begins > 0 && !scan.ended) marks.set(key, { version: facts.version, index: line, at: begins })
         if (scan.full || scan.ended || line > (part.last ?? Number.POSITIVE_INFINITY)) break
       }
     } catch (error) {
@@ -155,31 +154,33 @@ function answer(scan: Scan, gathered: Gathered, facts: ContentFacts, { first, la
   }
 }
 
-/** Position at which a line begins in one version of a resource. */
-interface Mark {
+/** Position of a line, or of a part of the redacted text, in one version of a resource. */
+interface Position {
   readonly version: string | undefined
-  readonly line: number
+  /** Number of the line, or byte offset in the redacted text. */
+  readonly index: number
+  /** Byte offset in the source. */
   readonly at: number
 }
 
 const maxResources = 200
-const maxMarks = 1024
+const maxPositions = 1024
 
-/** Remembers where lines begin, so that reading a resource part after part does not count it all again each time. */
-function createMarks() {
-  const resources = createRecent<Mark[]>(maxResources)
+/** Caches positions, so that reading a resource part after part does not begin at its beginning each time. */
+export function createPositions(first: number) {
+  const resources = createRecent<Position[]>(maxResources)
   return {
-    /** Returns the nearest known beginning of a line at or before a line; without one, the beginning of the first line. */
-    before: (key: string, line: number): Mark =>
-      resources.get(key)?.findLast((mark) => mark.line <= line) ?? { version: undefined, line: 1, at: 0 },
-    set: (key: string, mark: Mark): void => {
+    /** Returns the nearest known position at or before an index; without one, the beginning. */
+    before: (key: string, index: number): Position =>
+      resources.get(key)?.findLast((known) => known.index <= index) ?? { version: undefined, index: first, at: 0 },
+    /** Without a version, a position cannot be cached. */
+    set: (key: string, position: Position): void => {
+      if (position.version === undefined) return
       const known = resources.get(key) ?? []
-      const same = known[0]?.version === mark.version ? known : []
-      const last = same.at(-1)
-      if (last === undefined || last.line < mark.line) same.push(mark)
-      // Drops every second mark: the next mark is then up to twice as far away.
-      const kept = same.length > maxMarks ? same.filter((_, i) => i % 2 === 1) : same
-      resources.set(key, kept)
+      const same = known[0]?.version === position.version ? known : []
+      if ((same.at(-1)?.index ?? first) < position.index) same.push(position)
+      // Drops every second position: the next one is then up to twice as far away.
+      resources.set(key, same.length > maxPositions ? same.filter((_, i) => i % 2 === 1) : same)
     },
     forget: resources.delete,
   }

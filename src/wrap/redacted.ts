@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { invalid, notFound } from '../core/errors.ts'
 import { mapped } from '../core/kit/groups.ts'
-import { jsonIn } from '../core/kit/object.ts'
+import { defined, jsonIn } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type {
   Change,
@@ -22,6 +22,7 @@ import {
   cleanCompletion,
   cleanEntry,
   cleanMeta,
+  cleanPhrase,
   cleanValue,
   createCleaner,
   createSeal,
@@ -160,7 +161,7 @@ function cleanPrompts(prompts: Prompts, cleaner: Cleaner, seal: Seal): Prompts {
           'uri' in content ? { uri: redactPhrase(content.uri) } : await cleanPart(content, request.path, context.signal)
         if (part !== undefined) clean.push({ role, content: part })
       }
-      return { ...(description === undefined ? {} : { description: redactPhrase(description) }), messages: clean }
+      return { ...defined({ description: cleanPhrase(description) }), messages: clean }
     },
   }
 }
@@ -168,22 +169,15 @@ function cleanPrompts(prompts: Prompts, cleaner: Cleaner, seal: Seal): Prompts {
 function cleanFacts({ title, description, meta, arguments: declared, ...rest }: Prompt): Prompt {
   return {
     ...rest,
-    ...cleanWords({ title, description }),
+    ...defined({ title: cleanPhrase(title), description: cleanPhrase(description) }),
     ...cleanMeta(meta),
     ...(declared && {
       arguments: declared.map(({ title, description, values, ...argument }) => ({
         ...argument,
-        ...cleanWords({ title, description }),
+        ...defined({ title: cleanPhrase(title), description: cleanPhrase(description) }),
         ...(values === undefined ? {} : { values: values.filter((value) => redactPhrase(value) === value) }),
       })),
     }),
-  }
-}
-
-function cleanWords({ title, description }: { title: string | undefined; description: string | undefined }) {
-  return {
-    ...(title === undefined ? {} : { title: redactPhrase(title) }),
-    ...(description === undefined ? {} : { description: redactPhrase(description) }),
   }
 }
 
@@ -207,7 +201,7 @@ function cleanTools(tools: Tools, cleaner: Cleaner, seal: Seal): Tools {
       const clean =
         report &&
         (({ message, ...rest }: Parameters<typeof report>[0]) =>
-          report({ ...rest, ...(message === undefined ? {} : { message: redactPhrase(message) }) }))
+          report({ ...rest, ...defined({ message: cleanPhrase(message) }) }))
       const asked = clean === undefined ? request : { ...request, report: clean }
       const { parts, structured, ...rest } = await tools.call(asked, context)
       const shown: ToolPart[] = []
@@ -225,8 +219,7 @@ function cleanTool({ title, description, meta, inputSchema, outputSchema, ...res
   return {
     ...rest,
     inputSchema: cleanValue(inputSchema, 0, maxSchemaDepth) as ProvidedTool['inputSchema'],
-    ...(title === undefined ? {} : { title: redactPhrase(title) }),
-    ...(description === undefined ? {} : { description: redactPhrase(description) }),
+    ...defined({ title: cleanPhrase(title), description: cleanPhrase(description) }),
     ...cleanMeta(meta),
     ...(outputSchema && { outputSchema: cleanValue(outputSchema, 0, maxSchemaDepth) as ProvidedTool['inputSchema'] }),
   }

@@ -1,4 +1,4 @@
-import { sleep } from '../core/kit/abort.ts'
+import { createEvent, sleep } from '../core/kit/abort.ts'
 import { doneOnce } from '../core/kit/chain.ts'
 import type { Change, Provider } from '../core/provider.ts'
 import type { SharedChanges, SharedLease } from '../core/shared.ts'
@@ -67,7 +67,7 @@ type Watch = NonNullable<Provider['watch']>
 interface Watching extends SharedOptions {
   /** Whether the source caches copies. */
   readonly isCopied: boolean
-  readonly queue: Queue
+  readonly queue: ReturnType<typeof createQueue>
   readonly signal: AbortSignal
 }
 
@@ -174,38 +174,31 @@ function untilOver(one: AbortSignal, other: AbortSignal): Promise<void> {
   })
 }
 
-interface Queue {
-  readonly add: (changes: readonly Change[]) => void
-  readonly end: () => void
-  readonly fail: (error: unknown) => void
-  /** Yields the added changes until the end. Also calls `over` when the reader leaves. */
-  take(over: () => Promise<void>): AsyncGenerator<Change>
-}
-
 /** Maximum number of waiting changes. Beyond it, everything counts as changed. */
 const maxWaiting = 10_000
 
-function createQueue(): Queue {
+function createQueue() {
   let waiting: Change[] = []
   let ended = false
   let failure: { readonly error: unknown } | undefined
-  let wake = () => {}
+  const event = createEvent()
 
   return {
-    add: (changes) => {
+    add: (changes: readonly Change[]): void => {
       if (waiting.length + changes.length > maxWaiting) waiting = [{}]
       else waiting.push(...changes)
-      wake()
+      event.set()
     },
-    end: () => {
+    end: (): void => {
       ended = true
-      wake()
+      event.set()
     },
-    fail: (error) => {
+    fail: (error: unknown): void => {
       failure ??= { error }
-      wake()
+      event.set()
     },
-    take: async function* (over) {
+    /** Yields the added changes until the end. Also calls `over` when the reader leaves. */
+    take: async function* (over: () => Promise<void>): AsyncGenerator<Change> {
       try {
         for (;;) {
           const some = waiting
@@ -213,10 +206,7 @@ function createQueue(): Queue {
           yield* some
           if (failure !== undefined) throw failure.error
           if (ended) return
-          if (waiting.length === 0)
-            await new Promise<void>((resolve) => {
-              wake = resolve
-            })
+          if (waiting.length === 0) await event.wait()
         }
       } finally {
         await over()

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { invalid, notFound } from '../core/errors.ts'
 import { type Found, type FoundHit, foundMimeType } from '../core/found.ts'
 import { fold, wordsOf } from '../core/kit/matching.ts'
+import { defined } from '../core/kit/object.ts'
 import { comparePaths } from '../core/path.ts'
 import type { Content, Entry, Params, Principal, Provider, Template } from '../core/provider.ts'
 import {
@@ -290,8 +291,7 @@ function hitIn(
     uri: `${uri}?lines=${first}-${last}`,
     document: uri,
     mount,
-    ...(title === undefined ? {} : { title }),
-    ...(mimeType === undefined ? {} : { mimeType }),
+    ...defined({ title, mimeType }),
     lines: { start: first, end: last },
     score: found.length / words.length,
     snippet: { text: line.slice(at, at + maxSnippet).toWellFormed(), marks: [] },

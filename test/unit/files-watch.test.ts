@@ -375,19 +375,19 @@ describe('changes that nobody takes yet', () => {
   test('are joined, and become "everything" when there are too many', async () => {
     const pending = createPending()
     const batches = pending.batches()
-    pending.add('a', false)
-    pending.add('b', true)
-    pending.add('a', true)
-    pending.add('a', false)
+    pending.add({ path: 'a', listed: false })
+    pending.add({ path: 'b', listed: true })
+    pending.add({ path: 'a', listed: true })
+    pending.add({ path: 'a', listed: false })
     expect((await batches.next()).value).toEqual([
       { path: 'a', listed: true },
       { path: 'b', listed: true },
     ])
-    for (let i = 0; i < 10_000; i++) pending.add(`${i}`, false)
+    for (let i = 0; i < 10_000; i++) pending.add({ path: `${i}`, listed: false })
     expect((await batches.next()).value).toHaveLength(10_000)
-    for (let i = 0; i < 25_000; i++) pending.add(`${i}`, false)
+    for (let i = 0; i < 25_000; i++) pending.add({ path: `${i}`, listed: false })
     expect((await batches.next()).value).toEqual([{}])
-    pending.add('last', false)
+    pending.add({ path: 'last', listed: false })
     expect((await batches.next()).value).toEqual([{ path: 'last' }])
     const next = batches.next()
     pending.end(new Error('lost'))

@@ -135,7 +135,7 @@ describe('a history', () => {
   })
 
   test('keeps as much as it may, of as many series as it may, in order', () => {
-    const history = createHistory({ capacity: 100, maxSeries: 2 })
+    const history = createHistory(100, 2)
     for (let i = 0; i < 1234; i++) {
       history.add(sample(i, i))
       const [one] = history.seriesOf('a')

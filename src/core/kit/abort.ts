@@ -57,6 +57,36 @@ export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal | un
   }
 }
 
+/** As `Promise.withResolvers`, which Node 20 does not have. */
+export function withResolvers<T>() {
+  let resolve: (value: T) => void = () => {}
+  let reject: (error: Error) => void = () => {}
+  const promise = new Promise<T>((done, failed) => {
+    resolve = done
+    reject = failed
+  })
+  return { promise, resolve, reject }
+}
+
+/** An auto-reset event: `set` ends the wait that runs, or else the next one at once. */
+export function createEvent() {
+  let isSet = false
+  let wake = () => {}
+  return {
+    set: () => {
+      isSet = true
+      wake()
+    },
+    wait: async (): Promise<void> => {
+      if (!isSet)
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+      isSet = false
+    },
+  }
+}
+
 /** Waits `ms` milliseconds, or until the signal aborts. Never rejects, and does not keep the process alive. */
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

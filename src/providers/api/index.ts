@@ -48,7 +48,7 @@ export function api(options: ApiOptions): Provider {
   const routes = options.routes.map(compileRoute)
   const isWanted = compileGlobs(types)
   const scrubber = createScrubber(secrets)
-  const { fetch, renew: renewAnswers } = createFetch({ get })
+  const { fetch, renew: renewAnswers } = createFetch(get)
 
   const accept = (contentType: string | undefined) => {
     const { mimeType } = mediaTypeOf(contentType)

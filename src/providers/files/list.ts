@@ -14,13 +14,6 @@ import type { PermitOptions } from './stats.ts'
 import { type Allows, identityOf, maxDepth, type Position, type Walk } from './walk.ts'
 import type { Confirmed } from './watch-thread.ts'
 
-/** Lists files, and describes one file or directory. Both return the same entry for a file. */
-interface Lister {
-  /** @param route Receives the places on the way. */
-  stat(path: string, signal: AbortSignal, allows?: Allows, route?: Route): Promise<Entry>
-  list(query: ListQuery, signal: AbortSignal, allows?: Allows): AsyncIterable<Entry>
-}
-
 interface ListerOptions {
   readonly walk: Walk
   readonly names: NameCache
@@ -60,17 +53,8 @@ const [unasked, unaskedAgain] = [64, 8]
 /** How long the answer of the watch is used, in milliseconds: a list shows no state older than that. */
 const confirmedMs = 20
 
-export function createLister({
-  walk,
-  names,
-  permit,
-  rules,
-  headings,
-  pool,
-  confirm,
-  keptMs,
-  check,
-}: ListerOptions): Lister {
+/** Lists files, and describes one file or directory. Both return the same entry for a file. */
+export function createLister({ walk, names, permit, rules, headings, pool, confirm, keptMs, check }: ListerOptions) {
   const open = async (position: Position, after: string, signal: AbortSignal): Promise<Frame> => {
     const found = await names.of(position, signal)
     const index = after === '' ? 0 : indexAfter(found.names, after)
@@ -97,6 +81,7 @@ export function createLister({
   const cache = createLookedCache(keptMs)
   const entriesIn = createEntries({ walk, permit, rules, headings, pool })
 
+  /** @param route Receives the places on the way. */
   const stat = async (path: string, signal: AbortSignal, allows?: Allows, route?: Route): Promise<Entry> => {
     const position = await walk.to(path, signal, allows, route)
     if (position.place.stats.isFile()) return entriesIn.describe(position, signal)
@@ -169,7 +154,8 @@ export function createLister({
 
   return {
     stat,
-    list: (query, signal, allows) => inGroups(() => groups(query, signal, allows), signal),
+    list: (query: ListQuery, signal: AbortSignal, allows?: Allows): AsyncIterable<Entry> =>
+      inGroups(() => groups(query, signal, allows), signal),
   }
 }
 

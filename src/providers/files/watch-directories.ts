@@ -209,7 +209,8 @@ export function createDirectories(options: DirectoriesOptions): Directories {
     // The change may have been found without an event.
     touch(directory)
     // A new target of a link is no change of the old target.
-    pending.add(path, listed, turned.delete(name) ? inLinked : [...inLinked, ...(targets.get(name) ?? [])])
+    const others = turned.delete(name) ? inLinked : [...inLinked, ...(targets.get(name) ?? [])]
+    pending.add({ path, listed, aliases: others })
     for (const other of linked.get(path) ?? []) hear(other, undefined)
   }
 

@@ -1,3 +1,5 @@
+import { createEvent } from '../../core/kit/abort.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { Change } from '../../core/provider.ts'
 
 /** Debounced schedule of items to examine. Times are those of `performance.now()`. */
@@ -25,13 +27,13 @@ export function createSchedule<T extends object>(): Schedule<T> {
   const items = new Map<T, { readonly first: number; due: number }>()
   const spared = new WeakMap<T, number>()
   let wakeAt = 0
-  let wake = () => {}
+  const event = createEvent()
 
   const put = (item: T, due: number) => {
     const known = items.get(item)
     if (known === undefined) items.set(item, { first: performance.now(), due })
     else known.due = due
-    if (due < wakeAt) wake()
+    if (due < wakeAt) event.set()
   }
 
   return {
@@ -54,18 +56,15 @@ export function createSchedule<T extends object>(): Schedule<T> {
       wakeAt = until
       for (const { due } of items.values()) wakeAt = Math.min(wakeAt, due)
       const ms = wakeAt - performance.now()
-      if (ms > 0)
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, ms)
-          timer.unref()
-          wake = () => {
-            clearTimeout(timer)
-            resolve()
-          }
-        })
+      if (ms > 0) {
+        const timer = setTimeout(event.set, ms)
+        timer.unref()
+        await event.wait()
+        clearTimeout(timer)
+      }
       wakeAt = 0
     },
-    wake: () => wake(),
+    wake: event.set,
   }
 }
 
@@ -130,10 +129,8 @@ export function createRounds<T>({ directories, look, begun, interval, rest }: Ro
 
 /** Queue of changes that were not sent yet. */
 export interface Pending {
-  /** `aliases`: see `Change`. */
-  add(path: string, listed: boolean, aliases?: readonly string[]): void
-  /** Everything may have changed: replaces all changes added before. */
-  everything(): void
+  /** Merges a change with those added before. One without a path, "everything may have changed", replaces them. */
+  add(change: Change): void
   /** Ends the batches: normally, or with an error. */
   end(error?: unknown): void
   /** Yields the merged changes whenever the consumer asks for the next. Changes wait here meanwhile. */
@@ -144,52 +141,43 @@ export interface Pending {
 const maxPaths = 10_000
 
 export function createPending(): Pending {
-  let paths = new Map<string, { readonly listed: boolean; readonly aliases: readonly string[] }>()
+  let changes = new Map<string, Change>()
   let all = false
   let ended: { readonly error?: unknown } | undefined
-  let wake = () => {}
-
-  const everything = () => {
-    all = true
-    paths.clear()
-    wake()
-  }
+  const event = createEvent()
 
   const take = (): readonly Change[] => {
-    const batch = all
-      ? [{}]
-      : Array.from(paths, ([path, { listed, aliases }]) => ({
-          path,
-          ...(listed ? { listed } : {}),
-          ...(aliases.length > 0 ? { aliases } : {}),
-        }))
-    paths = new Map()
+    const batch = all ? [{}] : [...changes.values()]
+    changes = new Map()
     all = false
     return batch
   }
 
   return {
-    add: (path, listed, aliases = []) => {
-      if (all) return
-      const known = paths.get(path)
-      // A change of the path without aliases stays without aliases.
-      const isAlone = aliases.length === 0 || known?.aliases.length === 0
-      const joined = isAlone ? [] : [...new Set([...(known?.aliases ?? []), ...aliases])]
-      paths.set(path, { listed: listed || known?.listed === true, aliases: joined })
-      if (paths.size > maxPaths) everything()
-      else wake()
+    add: ({ path, listed, of, aliases = [] }) => {
+      event.set()
+      if (path !== undefined && !all) {
+        const key = of === undefined ? path : `\0${of} ${path}`
+        const known = changes.get(key)
+        // A change of the path without aliases stays without aliases.
+        const isAlone = aliases.length === 0 || (known !== undefined && known.aliases === undefined)
+        changes.set(key, {
+          path,
+          ...defined({ of }),
+          ...((listed === true || known?.listed === true) && { listed: true }),
+          ...(!isAlone && { aliases: [...new Set([...(known?.aliases ?? []), ...aliases])] }),
+        })
+      }
+      all ||= path === undefined || changes.size > maxPaths
+      if (all) changes.clear()
     },
-    everything,
     end: (error) => {
       ended ??= error === undefined ? {} : { error }
-      wake()
+      event.set()
     },
     batches: async function* () {
       for (;;) {
-        if (ended === undefined && !all && paths.size === 0)
-          await new Promise<void>((resolve) => {
-            wake = resolve
-          })
+        while (ended === undefined && !all && changes.size === 0) await event.wait()
         if (ended?.error !== undefined) throw ended.error
         if (ended !== undefined) return
         // Changes found in one turn of the event loop are sent together.

@@ -1,5 +1,6 @@
 import { type MessagePort, Worker } from 'node:worker_threads'
 import { type ErrorKind, ResourceError } from '../../core/errors.ts'
+import { withResolvers } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
 import type { OpenedRoot } from './root.ts'
@@ -75,17 +76,8 @@ export function createConfirmations(send: () => void): Confirmations {
   const states = new Map<string, number>()
   let changes = 0
   let closed = false
-  interface Question {
-    readonly answer: Promise<boolean>
-    readonly settle: (answered: boolean) => void
-  }
-  const createQuestion = (): Question => {
-    let settle = (_: boolean) => {}
-    const answer = new Promise<boolean>((resolve) => {
-      settle = resolve
-    })
-    return { answer, settle }
-  }
+  const createQuestion = () => withResolvers<boolean>()
+  type Question = ReturnType<typeof createQuestion>
   let asked: Question | undefined
   /**
    * The next question, shared by all callers that come while another question is pending: the pending one may not cover the
@@ -108,7 +100,7 @@ export function createConfirmations(send: () => void): Confirmations {
       const late = new Promise<false>((resolve) => {
         timer = setTimeout(resolve, Math.min(longestWaitMs, Math.max(shortestWaitMs, files * lookMs)), false)
       })
-      const isAnswered = await Promise.race([question.answer, late])
+      const isAnswered = await Promise.race([question.promise, late])
       clearTimeout(timer)
       return isAnswered && !closed ? (identity) => states.get(identity) : undefined
     },
@@ -121,13 +113,13 @@ export function createConfirmations(send: () => void): Confirmations {
       asked = undefined
       if (next !== undefined) begin(next)
       next = undefined
-      answered?.settle(true)
+      answered?.resolve(true)
     },
     close: () => {
       closed = true
       states.clear()
-      asked?.settle(false)
-      next?.settle(false)
+      asked?.resolve(false)
+      next?.resolve(false)
     },
   }
 }

@@ -1,6 +1,7 @@
 import { readlinkSync } from 'node:fs'
 import { type MessagePort, parentPort } from 'node:worker_threads'
 import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { createEvent } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
 import { createPool, type Place, type Places } from './access.ts'
@@ -33,15 +34,15 @@ async function serve(options: ToThread['options'], port: MessagePort): Promise<v
   const ended = new AbortController()
   const send = (message: FromThread) => port.postMessage(message)
   const log: Log = (level, message, fields) => send({ log: [level, message, fields] })
-  let go = () => {}
+  const taken = createEvent()
   let dues: Watched['dues'] = async () => []
   port.on('message', (request: Request) => {
     if (request === 'dues') void dues().then((found) => send({ dues: found }))
-    else go()
+    else taken.set()
   })
   port.on('close', () => {
     ended.abort()
-    go()
+    taken.set()
   })
   try {
     const watched = await watchFiles(options, log, ended.signal, (degraded) => send({ degraded }))
@@ -50,11 +51,8 @@ async function serve(options: ToThread['options'], port: MessagePort): Promise<v
     send({ armed: true })
     for await (const changes of batches) {
       // Sends one batch at a time. Changes that occur meanwhile are merged here, where their amount is bounded.
-      const taken = new Promise<void>((resolve) => {
-        go = resolve
-      })
       send({ changes })
-      await taken
+      await taken.wait()
     }
     await closed
   } catch (error) {
@@ -207,17 +205,6 @@ function outward(error: unknown): ResourceError {
   return error.kind === 'unavailable' ? error : new ResourceError('unavailable', error.message, {}, { cause: error })
 }
 
-/** The root of a watch: whether it is there, and what is known below it. */
-interface RootWatch {
-  readonly isThere: boolean
-  /** Finds the directories, and begins a round. */
-  begin(): Promise<void>
-  /** Forgets all directories. */
-  forget(): void
-  /** Forgets all directories if the root is gone or another one, and begins again when there is one. */
-  check(): Promise<void>
-}
-
 interface RootWatchOptions {
   readonly options: WatchOptions
   readonly places: Places
@@ -229,17 +216,20 @@ interface RootWatchOptions {
   readonly signal: AbortSignal
 }
 
-function createRootWatch(watch: RootWatchOptions): RootWatch {
+/** The root of a watch: whether it is there, and what is known below it. */
+function createRootWatch(watch: RootWatchOptions) {
   const { places, tree, rounds, directories, pending, log, signal } = watch
   const { portable, root: opened } = watch.options
   let root: Directory | undefined
   let moved = false
 
+  /** Finds the directories, and begins a round. */
   const begin = async () => {
     root = await tree.explore()
     rounds.reset()
   }
 
+  /** Forgets all directories. */
   const forget = () => {
     directories.clear()
     root = undefined
@@ -254,6 +244,7 @@ function createRootWatch(watch: RootWatchOptions): RootWatch {
     moved = here !== opened.real
   }
 
+  /** Forgets all directories if the root is gone or another one, and begins again when there is one. */
   const check = async () => {
     let now: string | undefined
     try {
@@ -267,13 +258,13 @@ function createRootWatch(watch: RootWatchOptions): RootWatch {
     if (now !== undefined && now === root?.identity) return
     if (root !== undefined) {
       log('warn', 'the root of a files mount is gone, or another one', { root: opened.real })
-      pending.everything()
+      pending.add({})
     }
     forget()
     if (now === undefined) return
     try {
       await begin()
-      pending.everything()
+      pending.add({})
     } catch (error) {
       signal.throwIfAborted()
       if (!isResourceError(error, 'unavailable') && !isResourceError(error, 'not-found')) throw error

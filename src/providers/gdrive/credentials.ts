@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { auth } from '@googleapis/drive'
 import { errorCodeOf, invalid, ResourceError } from '../../core/errors.ts'
-import { followFor } from '../../core/kit/abort.ts'
+import { followFor, withResolvers } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 import { mayAskMachine } from '../objects/endpoint.ts'
 import type { Credentials, OAuthClient } from './options.ts'
@@ -46,9 +46,8 @@ export async function authorize(credentials: Credentials, transport: Transport):
       return new auth.JWT({
         email,
         key,
-        ...defined({ keyId }),
         scopes: [scope],
-        ...defined({ subject }),
+        ...defined({ keyId, subject }),
         transporterOptions,
       })
     }
@@ -286,14 +285,4 @@ function reply(response: ServerResponse, status: number, text: string): void {
     connection: 'close',
   })
   response.end(`${text}\n`)
-}
-
-function withResolvers<T>() {
-  let resolve: (value: T) => void = () => {}
-  let reject: (error: Error) => void = () => {}
-  const promise = new Promise<T>((done, failed) => {
-    resolve = done
-    reject = failed
-  })
-  return { promise, resolve, reject }
 }

@@ -53,7 +53,7 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
   const { credentials, endpoint, timeoutMs, what, shortcuts, maxFiles, permissions, intervalMs, maxBytes, log } =
     completeOptions(options)
   const client = createClient({ credentials, endpoint, timeoutMs })
-  const scanner = createScanner({ client, shortcuts, maxFiles, withReaders: permissions })
+  const scanner = createScanner(client, shortcuts, permissions, maxFiles)
   const snapshot = createSnapshot({ client, scanner, what, shortcuts, interval: intervalMs, log })
   const reader = createFileReader(client, maxBytes)
   const { watch, degraded, lately } = createWatch(snapshot, intervalMs)

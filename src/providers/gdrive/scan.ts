@@ -13,14 +13,6 @@ import {
 } from './model.ts'
 import type { Shortcuts, What } from './options.ts'
 
-interface ScannerParts {
-  readonly client: DriveClient
-  readonly shortcuts: Shortcuts
-  /** Whether to find out who may read each file. */
-  readonly withReaders: boolean
-  readonly maxFiles: number
-}
-
 /** Number of folders listed with one request, and number of parallel requests. */
 const [perQuery, parallel] = [40, 4]
 /** Maximum number of shortcut targets that are looked up. */
@@ -34,8 +26,12 @@ interface Folder {
   readonly corpus: Corpus
 }
 
-/** Creates the scanner, which finds files by queries to Drive. */
-export function createScanner({ client, shortcuts, withReaders, maxFiles }: ScannerParts) {
+/**
+ * Creates the scanner, which finds files by queries to Drive.
+ *
+ * @param withReaders Whether to find out who may read each file.
+ */
+export function createScanner(client: DriveClient, shortcuts: Shortcuts, withReaders: boolean, maxFiles: number) {
   const fields = fieldsOf(withReaders)
   const readersOf = createReaders()
 

@@ -128,9 +128,7 @@ export async function describeFile(
   return {
     path,
     version: oid,
-    ...defined({ mimeType }),
-    ...(found === undefined ? {} : { size: found.size }),
-    ...defined({ modified }),
+    ...defined({ mimeType, size: found?.size, modified }),
   }
 }
 

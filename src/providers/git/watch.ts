@@ -98,17 +98,15 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
       known = now
       if (!away && now.table === before.table && now.shallow === before.shallow) return false
       // Missing history that was fetched (or lost) can change any text.
-      if (away || now.shallow !== before.shallow) pending.everything()
-      else
-        for (const { path = '', listed = false } of await changesBetween(before.table, now.table, changedFiles))
-          pending.add(path, listed)
+      if (away || now.shallow !== before.shallow) pending.add({})
+      else for (const change of await changesBetween(before.table, now.table, changedFiles)) pending.add(change)
       if (away) log('info', 'a repository can be looked at again', { repository: settings.repository })
       away = false
     } catch (error) {
       if (signal.aborted) throw error
       if (!away) {
         log('warn', 'a repository cannot be looked at just now', { repository: settings.repository, error })
-        pending.everything()
+        pending.add({})
       }
       away = true
       schedule.later(parts.refs, sameEvery)
@@ -119,7 +117,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
   const compareStatus = async (): Promise<void> => {
     const now = await lookAtStatus()
     if (now?.text !== status?.text)
-      pending.add('status', now !== undefined && 'text' in now !== 'text' in (status ?? {}))
+      pending.add({ path: 'status', listed: now !== undefined && 'text' in now !== 'text' in (status ?? {}) })
     status = now
   }
 
@@ -165,7 +163,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
     // A large working tree may take long. Changes meanwhile are unknown, so it counts as changed.
     if (!(await isSettledIn(statusPatience, first)))
       void first.then(
-        () => pending.add('status', false),
+        () => pending.add({ path: 'status' }),
         () => {},
       )
     signal.throwIfAborted()

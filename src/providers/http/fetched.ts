@@ -34,12 +34,8 @@ interface Kept {
   readonly until: number
 }
 
-interface FetchedOptions {
-  readonly get: Get
-  /** Maximum size of the cache, in bytes. Default 32 MiB. */
-  readonly maxKept?: number
-}
-
+/** Maximum size of the cache of a source, in bytes. */
+const maxKept = 32 * 1024 * 1024
 /** Time that a body is used without revalidation, in milliseconds: a reader requests one range after the other. */
 const briefly = 2000
 /** Maximum pause after a `Retry-After`, in milliseconds. */
@@ -51,7 +47,7 @@ const longestPause = 5 * 60_000
  *
  * Throws ResourceError `not-found` for 404 and 410, `invalid` for 400 and 422, `unavailable` for every other failure.
  */
-export function createFetch({ get, maxKept = 32 * 1024 * 1024 }: FetchedOptions) {
+export function createFetch(get: Get) {
   /** Number of times that the cached answers were declared old. An answer of an earlier number is revalidated. */
   let epoch = 0
   const kept = createRecent<Kept>(maxKept, ({ fetched }) => fetched.body.length + 1000)

@@ -109,16 +109,13 @@ export const open: OpenSource<typeof source> = async (options, { address, folder
       ...common,
       source: 'self',
       name: collectionName(address),
-      ...defined({ keep }),
-      ...(store === undefined ? {} : { store: await store.open() }),
-      ...defined({ measurements }),
+      ...defined({ keep, measurements, store: await store?.open() }),
     })
   return metrics({
     ...common,
     url: options.url ?? '',
-    ...defined({ allowAddresses }),
     credentials: await credentialsIn(options, folder),
-    ...defined({ allow: options.allow, timeoutMs: timeout, maxBytes }),
+    ...defined({ allowAddresses, allow: options.allow, timeoutMs: timeout, maxBytes }),
   })
 }
 

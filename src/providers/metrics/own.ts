@@ -114,13 +114,6 @@ export interface History {
   seriesOf(metric: string): readonly Series[]
 }
 
-interface HistoryOptions {
-  /** Maximum number of samples kept. */
-  readonly capacity: number
-  /** Maximum number of series; further series are left out. */
-  readonly maxSeries: number
-}
-
 interface Line {
   readonly labels: Labels
   times: Float64Array
@@ -132,7 +125,11 @@ interface Line {
 
 const firstLength = 64
 
-export function createHistory({ capacity, maxSeries }: HistoryOptions): History {
+/**
+ * @param capacity Maximum number of samples kept.
+ * @param maxSeries Maximum number of series; further series are left out.
+ */
+export function createHistory(capacity: number, maxSeries: number): History {
   const metrics = new Map<string, Metric>()
   const lines = new Map<string, Map<string, Line>>()
   let count = 0

@@ -30,7 +30,7 @@ export async function self(options: SelfOptions): Promise<Source> {
   const measurements = options.measurements ?? createMeasurements()
   if (own !== undefined) measurements.add(own.measure)
   const capacity = Math.min(mostPoints, Math.ceil(keep / interval))
-  const history = createHistory({ capacity, maxSeries: mostKept })
+  const history = createHistory(capacity, mostKept)
   const kept = store === undefined ? undefined : await keepHistory({ store, name, keep, history, log })
 
   const measure = () => {
@@ -173,19 +173,13 @@ interface KeepOptions {
   readonly log?: Log
 }
 
-interface Kept {
-  /** Writes a sample in the background; a failed write loses the sample only for later processes. */
-  write(sample: Sample): void
-  end(): Promise<void>
-}
-
 /** Number of samples per read. */
 const page = 500
 /** Maximum number of samples that wait for a slow store; above it the oldest are dropped. */
 const mostWaiting = 100
 
 /** Persists a history in a store, and loads the samples already there. Old samples expire by themselves. */
-async function keepHistory({ store, name, keep, history, log = () => {} }: KeepOptions): Promise<Kept> {
+async function keepHistory({ store, name, keep, history, log = () => {} }: KeepOptions) {
   const rows = store.collection(`metrics/${name}`)
   const missing = (error: unknown) => {
     if (!isResourceError(error)) throw error
@@ -210,14 +204,15 @@ async function keepHistory({ store, name, keep, history, log = () => {} }: KeepO
     }
   }
   return {
-    write: (sample) => {
+    /** Writes a sample in the background; a failed write loses the sample only for later processes. */
+    write: (sample: Sample): void => {
       waiting.push(sample)
       if (waiting.length > mostWaiting) waiting.shift()
       writing ??= writeAll().finally(() => {
         writing = undefined
       })
     },
-    end: async () => {
+    end: async (): Promise<void> => {
       await writing
     },
   }

@@ -36,10 +36,9 @@ export function entryOf(path: string, { size, modified, version, mimeType: store
   const mimeType = mimeTypeOf(baseName(path)) ?? storedType(stored)
   return {
     path,
-    ...defined({ mimeType }),
     size,
-    ...defined({ modified }),
     version,
+    ...defined({ mimeType, modified }),
   }
 }
 

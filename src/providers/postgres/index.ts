@@ -1,3 +1,4 @@
+import { createEvent } from '../../core/kit/abort.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import type { Provider } from '../../core/provider.ts'
 import type { ObjectName, PageOptions, Source, SourceContext } from '../relational/model.ts'
@@ -165,20 +166,12 @@ async function listen(
     session.close()
     return undefined
   }
-  let told = false
   let ended = false
-  let wake = () => {}
-  const awake = () => wake()
-  session.onNotification(
-    () => {
-      told = true
-      awake()
-    },
-    () => {
-      ended = true
-      awake()
-    },
-  )
+  const event = createEvent()
+  session.onNotification(event.set, () => {
+    ended = true
+    event.set()
+  })
   try {
     await session.query({ text: `LISTEN ${channel}` }, [])
   } catch (error) {
@@ -195,15 +188,8 @@ async function listen(
   return (async function* () {
     try {
       while (!ended) {
-        if (!told)
-          await new Promise<void>((resolve) => {
-            wake = resolve
-            if (told || ended) resolve()
-          })
-        if (told) {
-          told = false
-          yield
-        }
+        await event.wait()
+        if (!ended) yield
       }
     } finally {
       clearInterval(timer)

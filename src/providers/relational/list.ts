@@ -8,16 +8,8 @@ import type { Table } from './rows.ts'
 /** Number of objects per query: the maximum length of a list page. */
 const listedPageLength = 2000
 
-interface Lister {
-  list(query: ListQuery, context: SourceContext): AsyncGenerator<Entry>
-  /** The entries of one object, by its key. */
-  entriesAt(key: string, context: SourceContext): Promise<readonly Entry[]>
-  /** Entries beside the objects. */
-  readonly pages: readonly Entry[]
-}
-
 /** @param hasRows Whether the rows of an object are served, by its key. */
-export function createLister(source: Source, hasRows: (key: string) => boolean): Lister {
+export function createLister(source: Source, hasRows: (key: string) => boolean) {
   const depth = depthOf(source.schema)
 
   const entriesOf = (item: Listed): readonly Entry[] => {
@@ -36,8 +28,9 @@ export function createLister(source: Source, hasRows: (key: string) => boolean):
   }
 
   return {
+    /** Entries beside the objects. */
     pages,
-    list: async function* ({ prefix = '', after }, context) {
+    list: async function* ({ prefix = '', after }: ListQuery, context: SourceContext): AsyncGenerator<Entry> {
       const from = startOf(prefix, after, depth)
       if (from === undefined) return
       const ahead = prefix === '' ? [...pages] : []
@@ -52,7 +45,8 @@ export function createLister(source: Source, hasRows: (key: string) => boolean):
       }
       yield* ahead.filter(isLeft)
     },
-    entriesAt: async (key, context) => {
+    /** The entries of one object, by its key. */
+    entriesAt: async (key: string, context: SourceContext): Promise<readonly Entry[]> => {
       const found = await source.page({ from: key, prefix: key.endsWith('/') ? key : '', limit: 1 }, context)
       return found.flatMap((item) => (item.key === key ? entriesOf(item) : []))
     },

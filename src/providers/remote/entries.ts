@@ -68,9 +68,8 @@ export function describe(facts: Description, mark: string): Description | undefi
   return {
     ...(title === undefined ? {} : { title: shorten(title, longest.title) }),
     ...(description === undefined ? {} : { description: shorten(description, longest.description) }),
-    ...defined({ mimeType }),
+    ...defined({ mimeType, audience }),
     ...(priority === undefined ? {} : { priority: claimedPriority(priority) }),
-    ...defined({ audience }),
     ...(icons === undefined ? {} : { icons: icons.filter(({ src }) => src.length <= longest.icon).slice(0, maxIcons) }),
     meta: { ...relayed(meta), [metaKeys.via]: [...via, mark] },
   }

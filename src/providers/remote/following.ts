@@ -4,6 +4,7 @@ import { foreignOf, pathOfForeign } from '../../core/foreign.ts'
 import { untilAborted } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
+import { createPending } from '../files/watch-schedule.ts'
 import { listFaultOf } from './session.ts'
 import { differences, entriesIn, entryAt, type Kept, type Snapshot } from './snapshot.ts'
 import type { SideList } from './tools.ts'
@@ -114,13 +115,14 @@ export function createFollowing(options: FollowingOptions): Following {
     const view = await open(signal)
     const ending = new AbortController()
     const end = () => ending.abort()
-    const queue = createChangeQueue(ending.signal)
+    const pending = createPending()
+    ending.signal.addEventListener('abort', () => pending.end(), { once: true })
     const renew = async (): Promise<void> => {
       onListed()
       try {
         const { before, now } = await listing.renew(ending.signal)
-        if (before === undefined) queue.push({})
-        else for (const change of differences(before, now)) queue.push(change)
+        if (before === undefined) pending.add({})
+        else for (const change of differences(before, now)) pending.add(change)
         // New entries in a directory must be reported too.
         const directories = followed.paths().filter((path) => entryAt(now, path) === undefined)
         await Promise.all(directories.map(follow))
@@ -134,7 +136,7 @@ export function createFollowing(options: FollowingOptions): Following {
       .map((list) => {
         const renewList = async () => {
           try {
-            for (const change of await list.renew(ending.signal)) queue.push(change)
+            for (const change of await list.renew(ending.signal)) pending.add(change)
           } catch (error) {
             if (!ending.signal.aborted)
               log('warn', `the ${list.what} of the server cannot be listed after a change`, { error })
@@ -146,7 +148,7 @@ export function createFollowing(options: FollowingOptions): Following {
       const { uris, listed } = change
       if (listed) void renewSoon()
       for (const { list, renew: renewList } of sides) if (list.isChanged(change)) void renewList()
-      for (const uri of uris) for (const path of followed.pathsOf(uri)) if (isTold(path)) queue.push({ path })
+      for (const uri of uris) for (const path of followed.pathsOf(uri)) if (isTold(path)) pending.add({ path })
     })
     /** Whether a change is reported. Changes that come back in a circle are not reported again. */
     const isTold = (path: string) =>
@@ -207,7 +209,9 @@ export function createFollowing(options: FollowingOptions): Following {
       signal.throwIfAborted()
       throw listFaultOf(error)
     }
-    return queue.changes()
+    return (async function* () {
+      for await (const batch of pending.batches()) yield* batch
+    })()
   }
 
   const unfollow = (path: string): void => followed.unfollow(path, running)
@@ -235,42 +239,5 @@ function* take<T>(items: Iterable<T>, most: number): Generator<T> {
   for (const item of items) {
     if (left-- <= 0) return
     yield item
-  }
-}
-
-/** Maximum number of waiting changes kept one by one. Above it, the queue counts as "everything changed". */
-const maxWaiting = 5000
-
-/** Queue of changes for the watch, with each path once. */
-function createChangeQueue(signal: AbortSignal) {
-  let waiting = new Map<string, Change>()
-  let everything = false
-  let wake = (): void => {}
-  signal.addEventListener('abort', () => wake(), { once: true })
-  return {
-    push: (change: Change): void => {
-      if (change.path === undefined || waiting.size >= maxWaiting) {
-        everything = true
-        waiting.clear()
-      } else if (change.of !== undefined) waiting.set(`\0${change.of} ${change.path}`, change)
-      else if (!everything) {
-        const listed = change.listed === true || waiting.get(change.path)?.listed === true
-        waiting.set(change.path, listed ? { path: change.path, listed } : change)
-      }
-      wake()
-    },
-    /** Yields pushed changes until the signal aborts. */
-    changes: async function* (): AsyncGenerator<Change> {
-      while (!signal.aborted) {
-        const batch = everything ? [{}] : [...waiting.values()]
-        waiting = new Map()
-        everything = false
-        yield* batch
-        if (batch.length > 0 || signal.aborted) continue
-        await new Promise<void>((resolve) => {
-          wake = resolve
-        })
-      }
-    },
   }
 }

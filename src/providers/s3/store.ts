@@ -140,11 +140,9 @@ function detailsOf(
   return {
     key,
     ...factsOf(size, answer.LastModified, answer.ETag),
-    ...defined({ mimeType: ContentType }),
+    ...defined({ mimeType: ContentType, storageClass: StorageClass, metadata: Metadata }),
     ...(ContentEncoding === undefined || ContentEncoding === 'aws-chunked' ? {} : { encoding: ContentEncoding }),
-    ...defined({ storageClass: StorageClass }),
     ...(VersionId === undefined || VersionId === 'null' ? {} : { versionId: VersionId }),
-    ...defined({ metadata: Metadata }),
   }
 }
 

@@ -50,7 +50,7 @@ export function createDesk(options: DeskOptions): Desk {
       if ('failure' in outcome || 'error' in outcome.result) throw unreadable(outcome)
       const answer = outcome.result
       if ('fault' in answer) throw faulty(answer.fault, text, format)
-      if (key !== undefined && 'text' in answer && answer.text === text) harmless.add(key, text.length)
+      if (key !== undefined && 'text' in answer && answer.text === text) harmless.set(key, text.length)
       return { answer, facts: content }
     },
     close: host.close,

@@ -155,23 +155,12 @@ async function traceOf(file: string): Promise<string> {
   return traces.join(' ')
 }
 
-/**
- * A process that has the file open. SQLite blocks its caller, and only the end of the process stops an endless statement; a
- * thread would block this process.
- */
-interface Reader {
-  /** Throws only ResourceErrors. */
-  ask(name: Question['name'], values: readonly unknown[]): Promise<unknown>
-  isUsable(): boolean
-  /** Kills the process at once. */
-  close(): void
-}
-
 /** Additional time after SQLite's own time-out for locks before a process is killed, in milliseconds: it must also start. */
 const startMs = 30_000
 
 /**
- * Starts a process that opens the file.
+ * Starts a process that opens the file. SQLite blocks its caller, and only the end of the process stops an endless statement; a
+ * thread would block this process.
  *
  * @throws ResourceError `unavailable`, with the reason `refused` if only an operator can solve the problem.
  */
@@ -179,7 +168,7 @@ async function startReader(
   file: string,
   { statementTimeoutMs, lockTimeoutMs }: Pick<Required<DatabaseOptions>, 'statementTimeoutMs' | 'lockTimeoutMs'>,
   signal: AbortSignal,
-): Promise<Reader> {
+) {
   signal.throwIfAborted()
   const child = startProcess()
   const waiting = new Map<number, (answer: Answer | undefined) => void>()
@@ -196,6 +185,7 @@ async function startReader(
   child.on('exit', end)
   child.on('disconnect', end)
 
+  /** Kills the process at once. */
   const close = () => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
     end()
@@ -237,7 +227,8 @@ async function startReader(
     signal.removeEventListener('abort', onAbort)
   }
   return {
-    ask: (name, values) => ask(name, values, statementTimeoutMs + lockTimeoutMs),
+    /** Throws only ResourceErrors. */
+    ask: (name: Question['name'], values: readonly unknown[]) => ask(name, values, statementTimeoutMs + lockTimeoutMs),
     isUsable: () => !ended && waiting.size === 0,
     close,
   }

@@ -56,7 +56,7 @@ export function web(options: WebOptions): Provider {
   const { pages = [], llms, match = [], fetch = true, types = defaultTypes, poll } = options
   const matches = compileGlobs(match)
   const isWanted = compileGlobs(types)
-  const { fetch: load, renew: renewAnswers } = createFetch({ get })
+  const { fetch: load, renew: renewAnswers } = createFetch(get)
   const named = tableOf(pages)
   const bad = [...pages, ...(llms === undefined ? [] : [{ path: llms }])].find(
     ({ path }) => !isPath(path) || path.endsWith('/'),

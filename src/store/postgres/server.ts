@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
 import { errorCodeOf, isResourceError, type ResourceError } from '../../core/errors.ts'
-import { sleep } from '../../core/kit/abort.ts'
+import { sleep, withResolvers } from '../../core/kit/abort.ts'
 import { type Change, createNews } from '../engine.ts'
 import type { PostgresStore } from '../index.ts'
 import { failure, fault, type Reason, refused } from '../rules.ts'
@@ -193,11 +193,9 @@ export function createListening(server: Server, channel: string, told: (connecte
 
   const begin = () => {
     const stop = new AbortController()
-    let done = () => {}
-    tried = new Promise((resolve) => {
-      done = resolve
-    })
-    running = { stop, ended: run(stop.signal, done) }
+    const { promise, resolve } = withResolvers<void>()
+    tried = promise
+    running = { stop, ended: run(stop.signal, resolve) }
   }
 
   const run = async (signal: AbortSignal, tried: () => void) => {

@@ -41,10 +41,8 @@ export function isSecretPath(path: string): boolean {
 export function cleanEntry({ size: _, version, name, title, description, meta, ...rest }: Entry, seal: Seal): Entry {
   return {
     ...rest,
-    ...(name === undefined ? {} : { name: redactPhrase(name) }),
+    ...defined({ name: cleanPhrase(name), title: cleanPhrase(title), description: cleanPhrase(description) }),
     ...cleanMeta(meta),
-    ...(title === undefined ? {} : { title: redactPhrase(title) }),
-    ...(description === undefined ? {} : { description: redactPhrase(description) }),
     ...(version === undefined ? {} : { version: seal(rest.path, version) }),
   }
 }
@@ -53,13 +51,15 @@ export function cleanEntry({ size: _, version, name, title, description, meta, .
 export function cleanFacts(content: ContentFacts, requested: string, seal: Seal): ContentFacts {
   const { path, title, mimeType, version, immutable, meta } = content
   return {
-    ...defined({ path }),
-    ...(title === undefined ? {} : { title: redactPhrase(title) }),
-    ...defined({ mimeType }),
+    ...defined({ path, title: cleanPhrase(title), mimeType, immutable }),
     ...(version === undefined ? {} : { version: seal(path ?? requested, version) }),
-    ...defined({ immutable }),
     ...cleanMeta(meta),
   }
+}
+
+/** As {@link redactPhrase}, of a text that may be missing. */
+export function cleanPhrase(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : redactPhrase(text)
 }
 
 export function cleanMeta(meta: Meta | undefined): { readonly meta?: Meta } {

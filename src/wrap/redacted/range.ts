@@ -1,7 +1,7 @@
 import { invalid, ResourceError } from '../../core/errors.ts'
-import { createRecent } from '../../core/kit/lru.ts'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
 import type { ByteRange, Content, ContentFacts, Context, Provider, ReadRequest } from '../../core/provider.ts'
+import { createPositions } from '../lines.ts'
 import { ChangedError, chunksOf, inOneVersion, isTextPart } from '../part.ts'
 import { type Cleaner, markedFacts, type ReadPiece } from './cleaner.ts'
 
@@ -21,22 +21,22 @@ class WholeOnlyError extends Error {}
  * cached for the version.
  */
 export function createRangeReader(provider: Provider, cleaner: Cleaner): RangeReader {
-  const checkpoints = createCheckpoints()
+  const checkpoints = createPositions(0)
 
   const read = async (request: ReadRequest, range: ByteRange, context: Context): Promise<Content> => {
     const key = JSON.stringify([context.principal.id, request.path, [...request.params]])
     const from = checkpoints.before(key, range.start)
     const source = createSource(provider, request, context, from.version)
-    const part = createPart(range, from)
+    const part = createPart(range, from.index)
     let taken = false
-    for await (const clean of cleaner.parts(request.path, source.read, from.source, context.signal)) {
+    for await (const clean of cleaner.parts(request.path, source.read, from.at, context.signal)) {
       const facts = cleaner.facts(source.facts(), request.path)
       if (typeof clean === 'string') return cleaner.withhold(clean, request.path, facts)
       part.add(Buffer.from(clean.text))
       taken ||= clean.changed
-      checkpoints.add(key, source.facts().version, { source: clean.next, clean: part.end() })
+      checkpoints.set(key, { version: source.facts().version, index: part.end(), at: clean.next })
       if (clean.final || part.full()) return part.content(markedFacts(facts, taken), clean.final)
-      if (clean.next - from.source > maxWay) throw tooFar(part.end())
+      if (clean.next - from.at > maxWay) throw tooFar(part.end())
     }
     throw new ResourceError('internal', 'a text ended without its last part')
   }
@@ -83,9 +83,9 @@ function createSource(provider: Provider, request: ReadRequest, context: Context
 }
 
 /** Collects the bytes of a range from the pieces of a redacted text. */
-function createPart({ start, end = Number.POSITIVE_INFINITY }: ByteRange, from: Checkpoint) {
+function createPart({ start, end = Number.POSITIVE_INFINITY }: ByteRange, from: number) {
   const pieces: Buffer[] = []
-  let at = from.clean
+  let at = from
   let length = 0
   return {
     add: (bytes: Buffer) => {
@@ -125,35 +125,4 @@ function tooFar(place: number): ResourceError {
     `The range begins further behind than is looked through for secrets at once. Ask for a part at ${place} first.`,
     { reason: 'too-far', place },
   )
-}
-
-/** Byte offset of a part in the redacted text, and the same position in the source. */
-interface Checkpoint {
-  readonly source: number
-  readonly clean: number
-}
-
-const maxResources = 100
-const maxPoints = 4096
-
-/** Caches the positions of parts, so that a late part is not searched from the beginning each time. */
-function createCheckpoints() {
-  const resources = createRecent<{ readonly version: string; readonly points: Checkpoint[] }>(maxResources)
-  return {
-    /** The last cached part at or before a position in the clean text, for one version of the source. */
-    before: (key: string, place: number): Checkpoint & { readonly version?: string } => {
-      const known = resources.get(key)
-      const point = known?.points.findLast(({ clean }) => clean <= place)
-      return known === undefined || point === undefined ? { source: 0, clean: 0 } : { ...point, version: known.version }
-    },
-    add: (key: string, version: string | undefined, checkpoint: Checkpoint): void => {
-      // Without a version, offsets cannot be cached.
-      if (version === undefined) return
-      const known = resources.get(key)
-      const points = known?.version === version ? known.points : []
-      if ((points.at(-1)?.clean ?? 0) < checkpoint.clean && points.length < maxPoints) points.push(checkpoint)
-      resources.set(key, { version, points })
-    },
-    forget: resources.delete,
-  }
 }
