@@ -109,12 +109,7 @@ interface RoomLimits {
 }
 
 /** Limits the number of open connections. A connection that has sent no request yet gives way to a new one. */
-interface Room {
-  /** Adds a new connection, and closes an idle one if necessary. Returns false when there is no room for it. */
-  enter(socket: Socket): boolean
-  /** Marks a connection as used, when a request has arrived: it no longer gives way to others. */
-  asked(socket: Socket): void
-}
+type Room = ReturnType<typeof createRoom>
 
 /** The connections of one address. */
 interface Share {
@@ -124,10 +119,7 @@ interface Share {
 }
 
 /** @param addressOf Returns the address that a connection counts for. */
-export function createRoom(
-  { connections, connectionsPerAddress }: RoomLimits,
-  addressOf: (socket: Socket) => string,
-): Room {
+export function createRoom({ connections, connectionsPerAddress }: RoomLimits, addressOf: (socket: Socket) => string) {
   const shares = new Map<string, Share>()
   let open = 0
 
@@ -165,7 +157,8 @@ export function createRoom(
   }
 
   return {
-    enter: (socket) => {
+    /** Adds a new connection, and closes an idle one if necessary. Returns false when there is no room for it. */
+    enter: (socket: Socket): boolean => {
       const address = addressOf(socket)
       if (!makeRoom(address)) return false
       const share = shares.get(address) ?? { open: new Set(), idle: new Set() }
@@ -176,7 +169,8 @@ export function createRoom(
       socket.once('close', () => leave(address, share, socket))
       return true
     },
-    asked: (socket) => void shares.get(addressOf(socket))?.idle.delete(socket),
+    /** Marks a connection as used, when a request has arrived: it no longer gives way to others. */
+    asked: (socket: Socket) => void shares.get(addressOf(socket))?.idle.delete(socket),
   }
 }
 
@@ -232,12 +226,7 @@ export function networkOf(address: string): string {
  * A watched stream writes something periodically. When bytes are queued, and none were taken since the previous check, a number
  * of times in a row, then nobody reads them, even if more were written meanwhile.
  */
-interface Liveness {
-  watch(socket: Socket): void
-  /** Number of watched sockets. */
-  readonly size: number
-  close(): void
-}
+type Liveness = ReturnType<typeof createLiveness>
 
 interface LivenessOptions {
   /** Period of the checks, in milliseconds. Default 15,000. */
@@ -246,7 +235,7 @@ interface LivenessOptions {
   readonly looks?: number
 }
 
-export function createLiveness({ interval = 15_000, looks = 2 }: LivenessOptions = {}): Liveness {
+export function createLiveness({ interval = 15_000, looks = 2 }: LivenessOptions = {}) {
   const sockets = new Map<Socket, { handed: number; most: number; same: number }>()
 
   const look = async (): Promise<void> => {
@@ -267,12 +256,13 @@ export function createLiveness({ interval = 15_000, looks = 2 }: LivenessOptions
   timer.unref()
 
   return {
-    watch: (socket) => {
+    watch: (socket: Socket) => {
       if (sockets.has(socket)) return
       sockets.set(socket, { handed: 0, most: -1, same: 0 })
       socket.once('close', () => sockets.delete(socket))
     },
-    get size() {
+    /** Number of watched sockets. */
+    get size(): number {
       return sockets.size
     },
     close: () => clearInterval(timer),

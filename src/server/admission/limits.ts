@@ -119,18 +119,7 @@ interface RateOptions {
 }
 
 /** A rate limit with one token bucket per key. */
-interface Rate {
-  /** Takes a token. Returns 0, or, when there is none, the seconds until there is one. */
-  take(key: string): number
-  /**
-   * Takes tokens in advance, as a debt. Returns the seconds until the debt is paid.
-   *
-   * @param most Maximum debt. Default no limit. Beyond it nothing is taken, and the result is undefined.
-   */
-  owe(key: string, tokens: number, most?: number): number | undefined
-  /** Number of stored buckets. */
-  readonly size: number
-}
+type Rate = ReturnType<typeof createRate>
 
 interface Bucket {
   tokens: number
@@ -143,7 +132,7 @@ const maxKeys = 10_000
 /** Minimum time between searches for full buckets, in milliseconds. */
 const forgetIntervalMs = 1000
 
-export function createRate({ perSecond, burst, now = () => performance.now() }: RateOptions): Rate {
+export function createRate({ perSecond, burst, now = () => performance.now() }: RateOptions) {
   const buckets = new Map<string, Bucket>()
   let forgot = Number.NEGATIVE_INFINITY
 
@@ -181,19 +170,26 @@ export function createRate({ perSecond, burst, now = () => performance.now() }: 
   }
 
   return {
-    take: (key) => {
+    /** Takes a token. Returns 0, or, when there is none, the seconds until there is one. */
+    take: (key: string): number => {
       const bucket = bucketOf(key)
       if (bucket.tokens < 1) return (1 - bucket.tokens) / perSecond
       bucket.tokens--
       return 0
     },
-    owe: (key, tokens, most = Number.POSITIVE_INFINITY) => {
+    /**
+     * Takes tokens in advance, as a debt. Returns the seconds until the debt is paid.
+     *
+     * @param most Maximum debt. Default no limit. Beyond it nothing is taken, and the result is undefined.
+     */
+    owe: (key: string, tokens: number, most = Number.POSITIVE_INFINITY): number | undefined => {
       const bucket = bucketOf(key)
       if (tokens - bucket.tokens > most) return undefined
       bucket.tokens -= tokens
       return Math.max(0, -bucket.tokens / perSecond)
     },
-    get size() {
+    /** Number of stored buckets. */
+    get size(): number {
       return buckets.size
     },
   }
@@ -217,13 +213,6 @@ export interface TurnedAway {
   readonly body?: unknown
 }
 
-interface RefusalAudit {
-  /** Records a refusal, unless the rate limit is exceeded. Never a token, nor any other header. */
-  add(refusal: TurnedAway): void
-  /** Records the number of omitted refusals. */
-  close(): void
-}
-
 /** Token buckets of the records: for one client and one reason, and for all. */
 const perClient = { perSecond: 1, burst: 20 }
 const overall = { perSecond: 20, burst: 500 }
@@ -245,7 +234,7 @@ const verbs: ReadonlyMap<unknown, AuditRecord['verb']> = new Map([
 ])
 
 /** Creates the audit of refusals over HTTP: one record each; in a flood only a few, and the number of the omitted ones. */
-export function createRefusalAudit(audit: Audit | undefined): RefusalAudit {
+export function createRefusalAudit(audit: Audit | undefined) {
   if (audit === undefined) return { add: () => {}, close: () => {} }
   const ofOne = createRate(perClient)
   const ofAll = createRate(overall)
@@ -261,7 +250,8 @@ export function createRefusalAudit(audit: Audit | undefined): RefusalAudit {
   }
 
   return {
-    add: ({ outcome, status, principal, address, body }) => {
+    /** Records a refusal, unless the rate limit is exceeded. Never a token, nor any other header. */
+    add: ({ outcome, status, principal, address, body }: TurnedAway) => {
       const who = principal ?? address ?? ''
       if (ofOne.take(`${outcome} ${who}`) > 0 || ofAll.take('') > 0) {
         leftOut++
@@ -281,6 +271,7 @@ export function createRefusalAudit(audit: Audit | undefined): RefusalAudit {
         ms: 0,
       })
     },
+    /** Records the number of omitted refusals. */
     close: tell,
   }
 }
