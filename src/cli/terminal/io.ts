@@ -167,21 +167,16 @@ function reasonOf(error: NodeJS.ErrnoException): Error {
 }
 
 /** Writes a JSON array while its items arrive, one a line, so that a long array is never held in memory. */
-interface JsonArray {
-  add(items: readonly unknown[]): Promise<void>
-  end(): Promise<void>
-}
-
-export function createJsonArray(output: Output): JsonArray {
+export function createJsonArray(output: Output) {
   let empty = true
   return {
-    add: async (items) => {
+    add: async (items: readonly unknown[]) => {
       if (items.length === 0) return
       const lines = items.map((item) => JSON.stringify(item)).join(',\n')
       await output.write(empty ? `[\n${lines}` : `,\n${lines}`)
       empty = false
     },
-    end: () => output.write(empty ? '[]\n' : '\n]\n'),
+    end: (): Promise<void> => output.write(empty ? '[]\n' : '\n]\n'),
   }
 }
 
