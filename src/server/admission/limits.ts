@@ -118,9 +118,6 @@ interface RateOptions {
   readonly now?: () => number
 }
 
-/** A rate limit with one token bucket per key. */
-type Rate = ReturnType<typeof createRate>
-
 interface Bucket {
   tokens: number
   /** Time at which it had this number of tokens. */
@@ -132,6 +129,7 @@ const maxKeys = 10_000
 /** Minimum time between searches for full buckets, in milliseconds. */
 const forgetIntervalMs = 1000
 
+/** A rate limit with one token bucket per key. */
 export function createRate({ perSecond, burst, now = () => performance.now() }: RateOptions) {
   const buckets = new Map<string, Bucket>()
   let forgot = Number.NEGATIVE_INFINITY
@@ -196,7 +194,7 @@ export function createRate({ perSecond, burst, now = () => performance.now() }: 
 }
 
 /** A rate limit of an operator; the burst is ten times as large. Undefined: no limit. */
-export function sustainedRate(perSecond: number | undefined): Rate | undefined {
+export function sustainedRate(perSecond: number | undefined) {
   return perSecond ? createRate({ perSecond, burst: perSecond * burst }) : undefined
 }
 
