@@ -157,8 +157,7 @@ export async function createProgram(
     .helpCommand('help [command]', 'show the help of a command')
     .showHelpAfterError('For help: hikidashi --help')
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   hikidashi ui                          look at this folder in a browser
   hikidashi add claude-code             let a host use it
   hikidashi serve . --http 8787         serve it at http://127.0.0.1:8787/mcp
