@@ -27,6 +27,9 @@ export interface Batch {
   readonly missed?: true
 }
 
+/** The listeners of one server, each with the changes that it asked for. */
+export type Listeners = ReturnType<typeof createListeners>
+
 interface ListenersOptions {
   /** Asks the server for what is wanted now. Resolves to what it agreed to. */
   ask(): Promise<Told>
@@ -50,7 +53,6 @@ interface Listening {
   tools: boolean
 }
 
-/** The listeners of one server, each with the changes that it asked for. */
 export function createListeners({ ask, agreed, shrink, maxUris, onFault }: ListenersOptions) {
   const all = new Set<Listening>()
   const names = createNames()
