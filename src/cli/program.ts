@@ -8,13 +8,7 @@ import { coloursFor, isColourful } from './terminal/text.ts'
 const offering = 'ls tree stat search watch templates complete status check doctor access hosts'.split(' ')
 
 /** Input and output of a command whose data may go to a file. */
-interface FileOutput {
-  readonly io: Io
-  /** Adds the option to a command, after the other options of the command. */
-  offer(command: Command): void
-}
-
-function createFileOutput(io: Io): FileOutput {
+function createFileOutput(io: Io) {
   let out = io.out
   const current: Output = {
     get isTerminal() {
@@ -33,7 +27,8 @@ function createFileOutput(io: Io): FileOutput {
   }
   return {
     io: { ...io, out: current },
-    offer: (command) => {
+    /** Adds the option to a command, after the other options of the command. */
+    offer: (command: Command) => {
       if (offering.includes(command.name())) addOption(command)
     },
   }
@@ -162,8 +157,7 @@ export async function createProgram(
     .helpCommand('help [command]', 'show the help of a command')
     .showHelpAfterError('For help: hikidashi --help')
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   hikidashi ui                          look at this folder in a browser
   hikidashi add claude-code             let a host use it
   hikidashi serve . --http 8787         serve it at http://127.0.0.1:8787/mcp

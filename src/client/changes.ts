@@ -78,19 +78,6 @@ function kindOf(method: string): Partial<Omit<Batch, 'uris'>> | undefined {
   return method === 'notifications/tools/list_changed' ? { tools: true } : undefined
 }
 
-/** A feed that outlives the streams and connections that carry it. */
-interface SteadyFeed {
-  /** The set of changes that the server has agreed to so far. */
-  readonly agreed: Told
-  /**
-   * Asks the server for the set that is wanted now, and resolves to the set that it agreed to.
-   *
-   * @throws ResourceError when the server agrees to nothing, or the connection is being reopened.
-   */
-  ask(): Promise<Told>
-  close(): void
-}
-
 interface SteadyOptions {
   /** Returns the set of changes that is wanted now. */
   readonly wanted: () => Told
@@ -107,10 +94,10 @@ const maxRetryMs = 30_000
 const stableMs = 30_000
 
 /**
- * Creates a feed that is restored after its stream or connection was lost, with exponential backoff: first on the same
+ * Creates a feed that outlives the streams and connections that carry it. It is restored after its stream or connection was lost, with exponential backoff: first on the same
  * connection, then on a new one. A connection that ends while nothing is wanted is not reopened.
  */
-function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed {
+function createSteadyFeed(link: Link, options: SteadyOptions) {
   const { closing, log } = link
   const { wanted, hear, onGap, maxFailures } = options
   let agreed = nothing
@@ -209,9 +196,15 @@ function createSteadyFeed(link: Link, options: SteadyOptions): SteadyFeed {
   }
 
   return {
-    get agreed() {
+    /** The set of changes that the server has agreed to so far. */
+    get agreed(): Told {
       return agreed
     },
+    /**
+     * Asks the server for the set that is wanted now, and resolves to the set that it agreed to.
+     *
+     * @throws ResourceError when the server agrees to nothing, or the connection is being reopened.
+     */
     ask,
     close: () => {
       feed?.close()

@@ -6,23 +6,12 @@ import type { Standing } from './http.ts'
 import { type ChangeStream, createSteadyStream, keyOf, nothing, type Told } from './listeners.ts'
 
 /** The notifications of one connection. They arrive through `Connection.hear`. */
-export interface Feed {
-  /**
-   * Replaces the wanted set. Notifications for members of both the old and the new set are not missed. Resolves to the set that
-   * the server agreed to, which may be larger, once it notifies about it.
-   *
-   * @throws ResourceError when the server agrees to nothing; then the old set stays in force.
-   */
-  ask(told: Told): Promise<Told>
-  /** Whether the server has stopped notifying although this client did not ask it to. */
-  readonly isLost: boolean
-  close(): void
-}
+export type Feed = ReturnType<typeof createFeed>
 
 type Asking = Omit<Feed, 'isLost'>
 
 /** @param onLost Called once, when the feed is lost. */
-export function createFeed(connection: Connection, onLost: () => void): Feed {
+export function createFeed(connection: Connection, onLost: () => void) {
   const { tells } = connection
   let isClosed = false
   let isLost = false
@@ -35,14 +24,21 @@ export function createFeed(connection: Connection, onLost: () => void): Feed {
   const feed = connection.listen === undefined ? requesting(connection, lose) : listening(connection, lose)
   return {
     // A server is asked only for what it declared.
-    ask: ({ uris, list, prompts, tools }) =>
+    /**
+     * Replaces the wanted set. Notifications for members of both the old and the new set are not missed. Resolves to the set that
+     * the server agreed to, which may be larger, once it notifies about it.
+     *
+     * @throws ResourceError when the server agrees to nothing; then the old set stays in force.
+     */
+    ask: ({ uris, list, prompts, tools }: Told): Promise<Told> =>
       feed.ask({
         uris: tells.updated ? uris : nothing.uris,
         list: list && tells.listed,
         prompts: prompts && tells.prompts,
         tools: tools && tells.tools,
       }),
-    get isLost() {
+    /** Whether the server has stopped notifying although this client did not ask it to. */
+    get isLost(): boolean {
       return isLost
     },
     close: () => {

@@ -3,21 +3,7 @@ import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import type { Transport } from '@modelcontextprotocol/client'
 
 /** Rate limit for the messages that a server sends without a request: notifications, requests, answers to nothing. */
-export interface Flood {
-  /** Counts the messages of a transport from now on. Closes it when they exceed the budget for too long. */
-  watch(transport: Transport): void
-  /** Yields between pieces of what a server sends, so others get their turn. Sleeps longer while the server is over its budget. */
-  rest(workedMs: number): Promise<void>
-  /** Whether the connection is cut: then nothing more is read from it. */
-  readonly isCut: boolean
-}
-
-interface FloodOptions {
-  /** Called once, when the connection is cut. */
-  readonly onCut: () => void
-  /** Clock, in milliseconds. */
-  readonly now?: () => number
-}
+export type Flood = ReturnType<typeof createFlood>
 
 /** Token bucket: rate in messages per second, and burst in messages. */
 const perSecond = 200
@@ -34,7 +20,11 @@ const maxRestMs = 100
 const linesPerTurn = 16
 const eventLinesPerTurn = 64
 
-export function createFlood({ onCut, now = () => performance.now() }: FloodOptions): Flood {
+/**
+ * @param onCut Called once, when the connection is cut.
+ * @param now Clock, in milliseconds.
+ */
+export function createFlood(onCut: () => void, now = () => performance.now()) {
   let tokens = burst
   let filledAt = now()
   let excess = 0
@@ -59,7 +49,8 @@ export function createFlood({ onCut, now = () => performance.now() }: FloodOptio
   }
 
   return {
-    watch: (transport) => {
+    /** Counts the messages of a transport from now on. Closes it when they exceed the budget for too long. */
+    watch: (transport: Transport) => {
       const asked = new Set<string | number>()
       const send = transport.send.bind(transport)
       transport.send = (message, options) => {
@@ -81,11 +72,13 @@ export function createFlood({ onCut, now = () => performance.now() }: FloodOptio
         },
       })
     },
-    rest: async (workedMs) => {
+    /** Yields between pieces of what a server sends, so others get their turn. Sleeps longer while the server is over its budget. */
+    rest: async (workedMs: number) => {
       if (excess > 0) await sleep(Math.min(workedMs * restTimes, maxRestMs))
       else await turn()
     },
-    get isCut() {
+    /** Whether the connection is cut: then nothing more is read from it. */
+    get isCut(): boolean {
       return isCut
     },
   }

@@ -28,16 +28,7 @@ export interface Batch {
 }
 
 /** The listeners of one server, each with the changes that it asked for. */
-export interface Listeners {
-  open(listener: (change: ViewChange & Pick<Batch, 'missed'>) => void): Subscription
-  /** Returns the union of the changes that all listeners asked for. */
-  wanted(): Told
-  /** Returns the listened URIs that a change of `uri` concerns: its own spellings, and those of the directories above it. */
-  concernedBy(uri: string): Iterable<string>
-  /** Tells each listener the part of a batch that it asked for. */
-  tell(batch: Batch): void
-  clear(): void
-}
+export type Listeners = ReturnType<typeof createListeners>
 
 interface ListenersOptions {
   /** Asks the server for what is wanted now. Resolves to what it agreed to. */
@@ -52,19 +43,21 @@ interface ListenersOptions {
   onFault(error: unknown): void
 }
 
+type Listener = (change: ViewChange & Pick<Batch, 'missed'>) => void
+
 interface Listening {
-  readonly listener: Parameters<Listeners['open']>[0]
+  readonly listener: Listener
   readonly uris: Set<string>
   list: boolean
   prompts: boolean
   tools: boolean
 }
 
-export function createListeners({ ask, agreed, shrink, maxUris, onFault }: ListenersOptions): Listeners {
+export function createListeners({ ask, agreed, shrink, maxUris, onFault }: ListenersOptions) {
   const all = new Set<Listening>()
   const names = createNames()
 
-  const open: Listeners['open'] = (listener) => {
+  const open = (listener: Listener): Subscription => {
     const own: Listening = { listener, uris: new Set(), list: false, prompts: false, tools: false }
     all.add(own)
     const drop = (uri: string): boolean => {
@@ -129,14 +122,17 @@ export function createListeners({ ask, agreed, shrink, maxUris, onFault }: Liste
 
   return {
     open,
-    wanted: () => ({
+    /** Returns the union of the changes that all listeners asked for. */
+    wanted: (): Told => ({
       uris: new Set(names.all()),
       list: [...all].some(({ list }) => list),
       prompts: [...all].some(({ prompts }) => prompts),
       tools: [...all].some(({ tools }) => tools),
     }),
+    /** Returns the listened URIs that a change of `uri` concerns: its own spellings, and those of the directories above it. */
     concernedBy: names.of,
-    tell: (batch) => {
+    /** Tells each listener the part of a batch that it asked for. */
+    tell: (batch: Batch) => {
       for (const listening of [...all]) {
         const change = changeFor(listening, batch)
         if (change === undefined || !all.has(listening)) continue
@@ -169,32 +165,23 @@ function changeFor({ uris, list, prompts, tools }: Listening, batch: Batch) {
  * The URIs that are listened to, each with the number of its listeners. The URIs belong to the server: they are never parsed or
  * rewritten, only compared as text and split at slashes.
  */
-interface Names {
-  readonly size: number
-  all(): Iterable<string>
-  /** Counts one more listener of a URI. */
-  add(uri: string): void
-  /** Counts one listener less. */
-  remove(uri: string): void
-  /** Returns the URIs that a change of `uri` concerns: its own spellings, and those of the directories above it. */
-  of(uri: string): Iterable<string>
-}
-
-export function createNames(): Names {
+export function createNames() {
   const counts = new Map<string, number>()
   const spellings = new Map<string, Set<string>>()
   return {
-    get size() {
+    get size(): number {
       return counts.size
     },
-    all: () => counts.keys(),
-    add: (uri) => {
+    all: (): Iterable<string> => counts.keys(),
+    /** Counts one more listener of a URI. */
+    add: (uri: string) => {
       counts.set(uri, (counts.get(uri) ?? 0) + 1)
       const key = keyOf(uri)
       const known = spellings.get(key) ?? new Set<string>()
       spellings.set(key, known.add(uri))
     },
-    remove: (uri) => {
+    /** Counts one listener less. */
+    remove: (uri: string) => {
       const left = (counts.get(uri) ?? 0) - 1
       if (left > 0) return void counts.set(uri, left)
       counts.delete(uri)
@@ -203,7 +190,8 @@ export function createNames(): Names {
       known?.delete(uri)
       if (known?.size === 0) spellings.delete(key)
     },
-    of: function* (uri) {
+    /** Returns the URIs that a change of `uri` concerns: its own spellings, and those of the directories above it. */
+    of: function* (uri: string): Iterable<string> {
       for (let key = keyOf(uri); ; key = key.slice(0, key.lastIndexOf('/'))) {
         yield* spellings.get(key) ?? []
         if (!key.includes('/')) return
@@ -231,19 +219,9 @@ export interface ChangeStream {
   close(): void
 }
 
-/** The one stream that carries all changes of a server. Another set of changes takes another stream, which replaces it. */
-interface SteadyStream {
-  readonly told: Told | undefined
-  /**
-   * Opens a stream for a set of changes, unless the current one tells of it. Resolves to the set that the server agreed to.
-   *
-   * @throws ResourceError when the server agrees to nothing; then the old stream stays.
-   */
-  ask(wanted: Told): Promise<Told>
-  close(): void
-}
-
 /**
+ * The one stream that carries all changes of a server. Another set of changes takes another stream, which replaces it.
+ *
  * @param open Opens a stream. Undefined: the server tells of no changes.
  * @param onLost Called when the current stream ends by itself.
  * @param spare A stream with up to this many URIs too many, beyond twice the wanted ones, is kept: that costs less than a new one.
@@ -252,7 +230,7 @@ export function createSteadyStream(
   open: (wanted: Told) => Promise<ChangeStream | undefined>,
   onLost: () => void,
   spare = 8,
-): SteadyStream {
+) {
   let current: ChangeStream | undefined
   const replace = (next: ChangeStream | undefined) => {
     const previous = current
@@ -260,10 +238,15 @@ export function createSteadyStream(
     previous?.close()
   }
   return {
-    get told() {
+    get told(): Told | undefined {
       return current?.told
     },
-    ask: async (wanted) => {
+    /**
+     * Opens a stream for a set of changes, unless the current one tells of it. Resolves to the set that the server agreed to.
+     *
+     * @throws ResourceError when the server agrees to nothing; then the old stream stays.
+     */
+    ask: async (wanted: Told): Promise<Told> => {
       if (current !== undefined && suffices(current, wanted, spare)) return current.told
       const next = isNothing(wanted) ? undefined : await open(wanted)
       // The old stream told of changes until here, so none is missed.

@@ -94,13 +94,9 @@ async function openCommand(target: CommandTarget, limits: Limits): Promise<Conne
 
 /** Returns the rate limit for the messages that the server sends without a request. */
 function floodOf(state: State, { log }: Limits): Flood {
-  return createFlood({
-    onCut: () => {
-      state.fault = unavailable(
-        'The server sends messages without an end that nobody asked for: its connection is cut.',
-      )
-      log('warn', 'a server sends messages without an end that nobody asked for: its connection is cut')
-    },
+  return createFlood(() => {
+    state.fault = unavailable('The server sends messages without an end that nobody asked for: its connection is cut.')
+    log('warn', 'a server sends messages without an end that nobody asked for: its connection is cut')
   })
 }
 

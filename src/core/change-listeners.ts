@@ -30,23 +30,7 @@ interface Told {
 const maxBelow = 100
 
 /** The listeners of a mount: to paths, to its list, or to everything. */
-interface ChangeListeners {
-  add(listener: Listener, path: string, uri: string): void
-  remove(listener: Listener, path: string, uri: string): void
-  /** @param sees Whether the principal sees anything of the mount now. */
-  addList(listener: Listener, sees: () => Promise<boolean>): void
-  removeList(listener: Listener): void
-  addWhole(hear: (changes: readonly Change[]) => void): void
-  removeWhole(hear: (changes: readonly Change[]) => void): void
-  /** Whether anyone listens to a path or to something below it. A directory is written without its final `/`. */
-  hasPath(path: string): boolean
-  hasWhole(): boolean
-  isEmpty(): boolean
-  /** Notifies each listener of the changes that it may see. */
-  deliver(batch: ChangeBatch): void
-}
-
-export function createChangeListeners(mount: Mounted, log: Log): ChangeListeners {
+export function createChangeListeners(mount: Mounted, log: Log) {
   const paths = new Map<string, Map<Listener, Spellings>>()
   const lists = new Map<Listener, () => Promise<boolean>>()
   const wholes = new Set<(changes: readonly Change[]) => void>()
@@ -133,7 +117,7 @@ export function createChangeListeners(mount: Mounted, log: Log): ChangeListeners
   }
 
   return {
-    add: (listener, path, uri) => {
+    add: (listener: Listener, path: string, uri: string) => {
       const at = keyOf(path)
       const listeners = paths.get(at) ?? new Map<Listener, Spellings>()
       paths.set(at, listeners)
@@ -141,20 +125,23 @@ export function createChangeListeners(mount: Mounted, log: Log): ChangeListeners
       const within = known?.within === true || !mount.access(listener.principal, path)
       listeners.set(listener, { path, within, uris: (known?.uris ?? new Set()).add(uri) })
     },
-    remove: (listener, path, uri) => {
+    remove: (listener: Listener, path: string, uri: string) => {
       const at = keyOf(path)
       const uris = paths.get(at)?.get(listener)?.uris
       uris?.delete(uri)
       if (uris?.size === 0) paths.get(at)?.delete(listener)
       if (paths.get(at)?.size === 0) paths.delete(at)
     },
-    addList: (listener, sees) => void lists.set(listener, sees),
-    removeList: (listener) => void lists.delete(listener),
-    addWhole: (hear) => void wholes.add(hear),
-    removeWhole: (hear) => void wholes.delete(hear),
-    hasPath: (path) => paths.has(path),
-    hasWhole: () => wholes.size > 0,
-    isEmpty: () => paths.size === 0 && lists.size === 0 && wholes.size === 0,
+    /** @param sees Whether the principal sees anything of the mount now. */
+    addList: (listener: Listener, sees: () => Promise<boolean>) => void lists.set(listener, sees),
+    removeList: (listener: Listener) => void lists.delete(listener),
+    addWhole: (hear: (changes: readonly Change[]) => void) => void wholes.add(hear),
+    removeWhole: (hear: (changes: readonly Change[]) => void) => void wholes.delete(hear),
+    /** Whether anyone listens to a path or to something below it. A directory is written without its final `/`. */
+    hasPath: (path: string): boolean => paths.has(path),
+    hasWhole: (): boolean => wholes.size > 0,
+    isEmpty: (): boolean => paths.size === 0 && lists.size === 0 && wholes.size === 0,
+    /** Notifies each listener of the changes that it may see. */
     deliver,
   }
 }
@@ -194,12 +181,6 @@ interface ChangeBatch {
   readonly aliases: ReadonlyMap<string, ReadonlySet<string>>
 }
 
-interface ChangeCollector {
-  collect(change: Change): void
-  /** Drops the changes that are still waiting. */
-  close(): void
-}
-
 /** Debounce: changes are passed on after this time without another one, in milliseconds. */
 const quietMs = 50
 /** Maximum delay after the first change, in milliseconds. */
@@ -208,7 +189,7 @@ const maxDelayMs = 250
 const maxPaths = 10_000
 
 /** Creates a collector that joins changes into batches. */
-export function createChangeCollector(take: (batch: ChangeBatch) => void): ChangeCollector {
+export function createChangeCollector(take: (batch: ChangeBatch) => void) {
   let changed = new Set<string>()
   let aliases = new Map<string, ReadonlySet<string>>()
   let listed = new Set<string>()
@@ -229,7 +210,7 @@ export function createChangeCollector(take: (batch: ChangeBatch) => void): Chang
   }
 
   return {
-    collect: ({ path, listed: isListed, of, aliases: others = [] }) => {
+    collect: ({ path, listed: isListed, of, aliases: others = [] }: Change) => {
       if (of !== undefined) kinds.set(of, (kinds.get(of) ?? new Set()).add(path ?? ''))
       else if (path === undefined || changed.size >= maxPaths) everything = true
       else {
@@ -247,6 +228,7 @@ export function createChangeCollector(take: (batch: ChangeBatch) => void): Chang
       clearTimeout(timer)
       timer = setTimeout(flush, Math.max(0, Math.min(quietMs, firstAt + maxDelayMs - now)))
     },
+    /** Drops the changes that are still waiting. */
     close: () => clearTimeout(timer),
   }
 }

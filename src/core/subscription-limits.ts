@@ -142,14 +142,7 @@ export function createThrottle(intervalMs: number, act: () => void, clock: Clock
   }
 }
 
-/** The listeners of one subscription for changes of prompts, or of tools. */
-interface KindListeners {
-  /** Returns the listener for a mount. */
-  of(watch: MountWatch): Listener
-  close(): void
-}
-
-/** Creates the listeners. They notify about changed lists only as often as the throttle allows. */
+/** The listeners of one subscription for changes of prompts, or of tools. They notify about changed lists only as often as the throttle allows. */
 export function createKindListeners(
   kind: ChangedKind,
   options: {
@@ -158,14 +151,15 @@ export function createKindListeners(
     readonly intervalMs: number
     readonly clock: Clock
   },
-): KindListeners {
+) {
   const { principal, listener, intervalMs, clock } = options
   const own = new Map<MountWatch, Listener>()
   let closed = false
   const tell = () => listener({ uris: [], listed: false, [kind]: true })
   const throttle = createThrottle(intervalMs, tell, clock)
   return {
-    of: (watch) => {
+    /** Returns the listener for a mount. */
+    of: (watch: MountWatch): Listener => {
       const known = own.get(watch)
       if (known !== undefined) return known
       // Prompts that are files change with the list of entries.

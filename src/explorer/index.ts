@@ -4,16 +4,6 @@ import type { Page, PageAnswer } from './page.ts'
 
 export { createPage, type Page } from './page.ts'
 
-/** A page that only the holder of its address can use. */
-interface GuardedPage {
-  /** The path of MCP. It contains an unguessable folder, so the browser sends the cookie to no other server of this machine. */
-  readonly path: string
-  /** Token at the end of the address of the page, after `#token=`. It is valid once. */
-  readonly token: string
-  /** Wraps the page, and refuses requests without a session. */
-  guard(page: Page): Page
-}
-
 interface GuardOptions {
   /** Called when the token has opened the session. */
   readonly onOpen?: () => void
@@ -27,6 +17,8 @@ const cookie = 'hikidashi-ui'
 const secret = (): string => randomBytes(32).toString('base64url')
 
 /**
+ * A page that only the holder of its address can use.
+ *
  * Guards a page, and all that is beside it, by a session. The token opens one, once, and is sent in a header of a POST: it never is in a
  * request line, a referrer or a log. The session is a cookie that no script can read and no other site makes a browser send.
  *
@@ -34,7 +26,7 @@ const secret = (): string => randomBytes(32).toString('base64url')
  * 4.1.2, has it for codes), and each refusal says `error="reused"` from then on. The browser that has the session already may show it
  * again: its answer says `Hikidashi-Session: continued`.
  */
-export function createGuardedPage({ onOpen, onReuse }: GuardOptions = {}): GuardedPage {
+export function createGuardedPage({ onOpen, onReuse }: GuardOptions = {}) {
   const base = `/${randomBytes(16).toString('base64url')}/`
   const token = secret()
   let session: string | undefined
@@ -63,13 +55,18 @@ export function createGuardedPage({ onOpen, onReuse }: GuardOptions = {}): Guard
     session !== undefined && cookiesOf(request).some((value) => same(value, session))
 
   return {
+    /** The path of MCP. It contains an unguessable folder, so the browser sends the cookie to no other server of this machine. */
     path: `${base}mcp`,
+    /** Token at the end of the address of the page, after `#token=`. It is valid once. */
     token,
-    guard: (page) => async (request) => {
-      const [place] = (request.url ?? '').split('?', 1)
-      if (place === `${base}session`) return open(request)
-      return (await page(request)) ?? (isOpen(request) ? undefined : refusal())
-    },
+    /** Wraps the page, and refuses requests without a session. */
+    guard:
+      (page: Page): Page =>
+      async (request) => {
+        const [place] = (request.url ?? '').split('?', 1)
+        if (place === `${base}session`) return open(request)
+        return (await page(request)) ?? (isOpen(request) ? undefined : refusal())
+      },
   }
 }
 

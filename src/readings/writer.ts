@@ -4,35 +4,12 @@ import { type Form, tooMuch } from './formats.ts'
  * Writes a document, block by block, as plain text or as Markdown. The texts of a block come from `plain`, `link` and the other
  * functions, which escape everything that Markdown would interpret.
  */
-export interface Writer {
-  /** Text as it is in the document. */
-  plain(text: string): string
-  link(text: string, target: string | undefined): string
-  strong(text: string): string
-  emphasis(text: string): string
-  /** Code within a line, unchanged. */
-  code(text: string): string
-  /** Writes the alternative text of a picture. */
-  image(alternative: string): string
-  heading(level: number, text: string): void
-  paragraph(text: string): void
-  /** An item of a list, from depth 0 on. Without a number it has a bullet. */
-  item(depth: number, number: number | undefined, text: string): void
-  /** A row of a table. Rows that follow each other are one table, whose first row is its head. */
-  row(cells: readonly string[]): void
-  /** Lines of code. */
-  block(text: string): void
-  /** Ends a table or list, so that the next row or item begins another. */
-  end(): void
-  /** Raises or lowers the quote depth by one. */
-  quote(change: 1 | -1): void
-  finish(): string
-}
+export type Writer = ReturnType<typeof createWriter>
 
 type Block = 'item' | 'row' | 'other'
 
 /** @param limit In characters. Beyond it every method throws ResourceError `too-large`. */
-export function createWriter(form: Form, limit: number): Writer {
+export function createWriter(form: Form, limit: number) {
   const pieces: string[] = []
   const markdown = form === 'markdown'
   let length = 0
@@ -61,8 +38,9 @@ export function createWriter(form: Form, limit: number): Writer {
   }
 
   return {
-    plain: (text) => (markdown ? text.replace(/[\\`*_[\]<>|]/g, '\\$&') : text),
-    link: (text, target) => {
+    /** Text as it is in the document. */
+    plain: (text: string): string => (markdown ? text.replace(/[\\`*_[\]<>|]/g, '\\$&') : text),
+    link: (text: string, target: string | undefined): string => {
       const isUsable =
         target !== undefined && target.length < 2000 && !/^\s*(?:javascript|data|vbscript):/i.test(target)
       return markdown && isUsable && text.trim() !== ''
@@ -71,13 +49,16 @@ export function createWriter(form: Form, limit: number): Writer {
     },
     strong: wrap('**'),
     emphasis: wrap('*'),
-    code: (text) => (markdown && text.trim() !== '' && !text.includes('`') ? `\`${text.replace(/\s+/g, ' ')}\`` : text),
-    image: (alternative) => (markdown && alternative !== '' ? `![${alternative}]()` : alternative),
-    heading: (level, text) => {
+    /** Code within a line, unchanged. */
+    code: (text: string): string =>
+      markdown && text.trim() !== '' && !text.includes('`') ? `\`${text.replace(/\s+/g, ' ')}\`` : text,
+    /** Writes the alternative text of a picture. */
+    image: (alternative: string): string => (markdown && alternative !== '' ? `![${alternative}]()` : alternative),
+    heading: (level: number, text: string) => {
       const line = lineOf(text)
       if (line !== '') write('other', markdown ? `${'#'.repeat(Math.min(level, 6))} ${line}` : line)
     },
-    paragraph: (text) => {
+    paragraph: (text: string) => {
       const trimmed = text.replace(/[ \t]+$/gm, '').replace(/^\n+|\s+$/g, '')
       if (trimmed === '') return
       // Escape characters that would begin a Markdown block; keep line breaks as hard breaks.
@@ -86,31 +67,36 @@ export function createWriter(form: Form, limit: number): Writer {
         markdown ? trimmed.replace(/^(\s*)([#+-]|\d+[.)])(?=\s|$)/gm, '$1\\$2').replace(/\n/g, '\\\n') : trimmed,
       )
     },
-    item: (depth, number, text) => {
+    /** An item of a list, from depth 0 on. Without a number it has a bullet. */
+    item: (depth: number, number: number | undefined, text: string) => {
       const indent = '  '.repeat(Math.min(depth, 20)) + (number === undefined ? '' : ' '.repeat(Math.min(depth, 20)))
       const line = lineOf(text)
       if (line !== '') write('item', `${indent}${number === undefined ? '-' : `${number}.`} ${line}`)
     },
-    row: (cells) => {
+    /** A row of a table. Rows that follow each other are one table, whose first row is its head. */
+    row: (cells: readonly string[]) => {
       const lines = cells.map(lineOf)
       if (!markdown) return write('row', lines.join('\t').trimEnd())
       const isHead = last !== 'row'
       write('row', `| ${lines.join(' | ')} |`)
       if (isHead) add(`\n|${' --- |'.repeat(lines.length)}`)
     },
-    block: (text) => {
+    /** Lines of code. */
+    block: (text: string) => {
       const trimmed = text.replace(/^\n+|\s+$/g, '')
       const fence = '`'.repeat(Math.max(3, ...(trimmed.match(/`+/g) ?? []).map((run) => run.length + 1)))
       if (trimmed !== '') write('other', markdown ? `${fence}\n${trimmed}\n${fence}` : trimmed)
     },
+    /** Ends a table or list, so that the next row or item begins another. */
     end: () => {
       if (last !== undefined) last = 'other'
     },
-    quote: (change) => {
+    /** Raises or lowers the quote depth by one. */
+    quote: (change: 1 | -1) => {
       quotes = Math.max(0, quotes + change)
       if (last !== undefined) last = 'other'
     },
-    finish: () => (pieces.length === 0 ? '' : `${pieces.join('')}\n`),
+    finish: (): string => (pieces.length === 0 ? '' : `${pieces.join('')}\n`),
   }
 }
 

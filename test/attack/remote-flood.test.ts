@@ -110,7 +110,10 @@ describe('the budget of a server', () => {
 
   test('is not spent by answers that were asked for, however many', async () => {
     const wire = transport()
-    const flood = createFlood({ onCut: () => expect.unreachable(), now: () => 0 })
+    const flood = createFlood(
+      () => expect.unreachable(),
+      () => 0,
+    )
     flood.watch(wire)
     let heard = 0
     wire.onmessage = () => void heard++
@@ -124,7 +127,10 @@ describe('the budget of a server', () => {
   test('is filled again by time: 200 a second are read for ever', () => {
     const wire = transport()
     let time = 0
-    const flood = createFlood({ onCut: () => expect.unreachable(), now: () => time })
+    const flood = createFlood(
+      () => expect.unreachable(),
+      () => time,
+    )
     flood.watch(wire)
     wire.onmessage = () => {}
     for (let second = 0; second < 1000; second++) {
@@ -137,7 +143,10 @@ describe('the budget of a server', () => {
   test('ends with the connection: once, and nothing is heard after it', () => {
     const wire = transport()
     let cuts = 0
-    const flood = createFlood({ onCut: () => void cuts++, now: () => 0 })
+    const flood = createFlood(
+      () => void cuts++,
+      () => 0,
+    )
     flood.watch(wire)
     let heard = 0
     wire.onmessage = () => void heard++
@@ -145,7 +154,10 @@ describe('the budget of a server', () => {
     expect([heard, cuts, wire.closed, flood.isCut]).toEqual([22_000, 1, 1, true])
     // An answer that nobody asked for counts as a notification does.
     const other = transport()
-    const second = createFlood({ onCut: () => void cuts++, now: () => 0 })
+    const second = createFlood(
+      () => void cuts++,
+      () => 0,
+    )
     second.watch(other)
     other.onmessage = () => {}
     for (let id = 0; id < 30_000; id++) other.onmessage?.({ jsonrpc: '2.0', id, result: {} })

@@ -34,7 +34,10 @@ describe('progress', () => {
   const on = (terminals: { out: boolean; err: boolean }, options: Parameters<typeof createProgress>[1] = {}) => {
     const written: string[] = []
     const { now, pass } = clock()
-    const line = createStatusLine({ write: (text) => void written.push(text), columns: () => 100 })
+    const line = createStatusLine(
+      (text) => void written.push(text),
+      () => 100,
+    )
     const io = { out: { isTerminal: terminals.out, write: async () => {} }, saysToTerminal: terminals.err }
     return { written, pass, progress: createProgress(io, { env: {}, line, now, ...options }) }
   }
@@ -108,7 +111,10 @@ describe('progress', () => {
 
   test('never is wider than the terminal, in columns and not in characters', () => {
     const written: string[] = []
-    const line = createStatusLine({ write: (text) => void written.push(text), columns: () => 8 })
+    const line = createStatusLine(
+      (text) => void written.push(text),
+      () => 8,
+    )
     line.show('日本語日本語')
     line.show('日本語日本語')
     expect(written).toEqual(['\r日本語\u001b[K'])

@@ -18,10 +18,10 @@ async function told(statuses: readonly (MountProgress | 'none' | 'failing')[], p
   const logged: string[] = []
   const log: Log = (level, message, fields) =>
     void logged.push([level, message, JSON.stringify(fields) ?? ''].join(' ').trim())
-  const line = createStatusLine({
-    write: (text) => void written.push(text.replaceAll('\r', '').replaceAll('\u001b[K', '')),
-    columns: () => 100,
-  })
+  const line = createStatusLine(
+    (text) => void written.push(text.replaceAll('\r', '').replaceAll('\u001b[K', '')),
+    () => 100,
+  )
   const left = [...statuses]
   const feedStatus = vi.fn(async (): Promise<FeedStatus | undefined> => {
     time += passMs

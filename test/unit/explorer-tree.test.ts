@@ -188,13 +188,13 @@ describe('the keys of the tree', () => {
   test('letters go to what begins with them, in kana as well', () => {
     const named = [row('apple', 1), row('avocado', 1), row('カタログ', 1), row('ﾊﾝｶｸ', 1), row('Banana', 1)]
     const typeAhead = createTypeAhead()
-    expect(typeAhead.type('a', named, 0, 0)).toBe(1)
-    expect(typeAhead.type('a', named, 1, 100)).toBe(0)
-    expect(typeAhead.type('か', named, 0, 5000)).toBe(2)
-    expect(typeAhead.type('は', named, 0, 9000)).toBe(3)
-    expect(typeAhead.type('b', named, 3, 12_000)).toBe(4)
-    expect(typeAhead.type('a', named, 4, 12_100)).toBe(4)
-    expect(typeAhead.type('x', named, 4, 12_200)).toBeUndefined()
+    expect(typeAhead('a', named, 0, 0)).toBe(1)
+    expect(typeAhead('a', named, 1, 100)).toBe(0)
+    expect(typeAhead('か', named, 0, 5000)).toBe(2)
+    expect(typeAhead('は', named, 0, 9000)).toBe(3)
+    expect(typeAhead('b', named, 3, 12_000)).toBe(4)
+    expect(typeAhead('a', named, 4, 12_100)).toBe(4)
+    expect(typeAhead('x', named, 4, 12_200)).toBeUndefined()
     const typed = { shiftKey: false, ctrlKey: false, metaKey: false, altKey: false }
     expect(['a', 'か', '/', '?', '*', ' ', 'Enter'].map((key) => isTyped({ ...typed, key }))).toEqual([
       ...[true, true, false, false, false, false, false],
@@ -205,8 +205,8 @@ describe('the keys of the tree', () => {
 
 describe('the window over many rows', () => {
   test('draws what is to be seen, and a little more', () => {
-    expect(windowOf(0, 24, { top: 0, height: 600 })).toMatchObject({ first: 0, end: 0, height: 0, top: 0 })
-    expect(windowOf(100_000, 24, { top: 24_010, height: 600 })).toEqual({
+    expect(windowOf(0, { top: 0, height: 600 })).toMatchObject({ first: 0, end: 0, height: 0, top: 0 })
+    expect(windowOf(100_000, { top: 24_010, height: 600 })).toEqual({
       ...{ first: 988, end: 1038, height: 2_400_000, top: 988 * 24, visible: 1000, above: 10 },
     })
   })
@@ -215,12 +215,12 @@ describe('the window over many rows', () => {
     const count = 2_000_000
     const view = 600
     for (const index of [0, 1, 999_999, 1_999_970, count - 1]) {
-      const top = scrollTo(count, 24, view, index)
-      const { first, end, height } = windowOf(count, 24, { top, height: view })
+      const top = scrollTo(count, view, index)
+      const { first, end, height } = windowOf(count, { top, height: view })
       expect(height).toBe(tallest)
       expect(first <= index && index < end).toBe(true)
     }
-    const last = windowOf(count, 24, { top: tallest - view, height: view })
+    const last = windowOf(count, { top: tallest - view, height: view })
     expect(last.end).toBe(count)
     // The last row ends where the whole does.
     expect(last.top + (count - last.first) * 24).toBeCloseTo(tallest, 3)
@@ -228,22 +228,22 @@ describe('the window over many rows', () => {
 
   test('scrolls no more than it must', () => {
     const scroll = { top: 240, height: 240 }
-    expect(scrollInto(1000, 24, scroll, 12)).toBeUndefined()
-    expect(scrollInto(1000, 24, scroll, 5)).toBe(120)
-    expect(scrollInto(1000, 24, scroll, 20)).toBe(21 * 24 - 240)
+    expect(scrollInto(1000, scroll, 12)).toBeUndefined()
+    expect(scrollInto(1000, scroll, 5)).toBe(120)
+    expect(scrollInto(1000, scroll, 20)).toBe(21 * 24 - 240)
   })
 
   test('finds its place again when rows come and go', () => {
     const rowsOf = (keys: readonly string[]) => ({ count: keys.length, keyOf: (index: number) => keys[index] ?? '' })
     const keys = Array.from({ length: 100 }, (_, i) => `k${i}`)
-    const now = windowOf(100, 24, { top: 50 * 24 + 7, height: 240 })
-    const anchor = anchorOf(rowsOf(keys), now, 24, 240, -1)
+    const now = windowOf(100, { top: 50 * 24 + 7, height: 240 })
+    const anchor = anchorOf(rowsOf(keys), now, 240, -1)
     expect(placeOfAnchor(rowsOf(['new', ...keys]), anchor)).toEqual({ index: 51, from: -7 })
     // What was first is gone: the next one keeps the height at which it stood.
     expect(placeOfAnchor(rowsOf(keys.filter((key) => key !== 'k50')), anchor)).toEqual({ index: 50, from: 17 })
     expect(placeOfAnchor(rowsOf(['other']), anchor)).toBeUndefined()
     // The row that the reader stands on comes before all others.
-    const active = anchorOf(rowsOf(keys), now, 24, 240, 53)
+    const active = anchorOf(rowsOf(keys), now, 240, 53)
     expect(placeOfAnchor(rowsOf(keys.filter((key) => key !== 'k51')), active)).toEqual({ index: 52, from: 65 })
   })
 })

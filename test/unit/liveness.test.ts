@@ -21,7 +21,7 @@ describe.runIf(process.platform === 'linux')('a connection', () => {
   }
 
   test('is cut when its peer takes nothing any more, and not while it does, however slowly', async () => {
-    const liveness = createLiveness({ interval: 50, looks: 3 })
+    const liveness = createLiveness(50, 3)
     const stuck = await open()
     const alive = await open()
     stuck.client.pause()
@@ -42,7 +42,7 @@ describe.runIf(process.platform === 'linux')('a connection', () => {
   })
 
   test('is cut though more is written to it all the while', async () => {
-    const liveness = createLiveness({ interval: 50, looks: 3 })
+    const liveness = createLiveness(50, 3)
     const stuck = await open()
     stuck.client.pause()
     // More than the client's side takes, and less than ours.
@@ -56,7 +56,7 @@ describe.runIf(process.platform === 'linux')('a connection', () => {
   })
 
   test('that has nothing to say is left alone', async () => {
-    const liveness = createLiveness({ interval: 20, looks: 2 })
+    const liveness = createLiveness(20, 2)
     const idle = await open()
     idle.client.pause()
     liveness.watch(idle.socket)

@@ -27,7 +27,7 @@ test('a connection that rests keeps nothing of what was answered on it', async (
     { meter: createMeter(), onLeft: () => {} },
   )
   const server = createServer(take)
-  const liveness = createLiveness({ interval: 60_000, looks: 2 })
+  const liveness = createLiveness(60_000, 2)
   const addresses = createAddresses(completeLimits(undefined, false))
   watchSockets(server, { liveness, addresses, meter: createMeter(), onRefused: () => {}, answering })
   const { port } = await listen(server, '127.0.0.1', 0, 16)

@@ -23,8 +23,7 @@ interface CheckOptions {
 
 export function define(command: Command, io: Io): void {
   command.description('Tells who may see what.').addHelpText(
-    'after',
-    examples(`
+    ...examples(`
   hikidashi access check docs://manual/internal/plan.md --as guest`),
   )
   command
@@ -49,8 +48,7 @@ machine it also tells if the mount leaves the file out, and by which rule. No ot
     .option('--json', 'print the answer as JSON')
     .helpOption('-h, --help', 'show this help')
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   hikidashi access check docs://manual/internal/plan.md --as guest
   hikidashi access check docs://manual/ --as analyst,auditor --json`),
     )

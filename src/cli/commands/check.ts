@@ -39,8 +39,7 @@ export function define(command: Command, io: Io): void {
     .option('--limit <entries>', 'the number of entries to look at in each source', parseCount, 1000)
     .option('--json', 'print the report as JSON')
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   hikidashi check
   hikidashi check --config deploy/hikidashi.json --json`),
     )

@@ -10,8 +10,7 @@ server of --url. A server of --command is not started for a completion.`,
     )
     .addArgument(new Argument('<shell>', 'the shell').choices(shells))
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   source <(hikidashi completion bash)                   for this bash; to keep it, write the line into ~/.bashrc
   hikidashi completion zsh > "\${fpath[1]}/_hikidashi"   for zsh from the next start on, after compinit
   hikidashi completion fish > ~/.config/fish/completions/hikidashi.fish`),

@@ -29,8 +29,7 @@ export function defineToken(command: Command, io: Io): void {
 The file holds only digests of tokens. A running server notices changes at once.`,
     )
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   hikidashi token add --name nightly --role reader --expires 90d
   hikidashi token list
   hikidashi token revoke 1f0c2a9b`),
@@ -148,8 +147,7 @@ export function defineAuth(command: Command, io: Io): void {
   command
     .description('Lets a person allow hikidashi to read their files at a service, and stores the token in a file.')
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   hikidashi auth gdrive                       for the mount of Drive in ${defaultConfig}
   hikidashi auth gdrive gdrive://me --open    for one of several mounts; opens the browser`),
     )

@@ -59,8 +59,7 @@ have the totals of everything in them, shown or not, and the tree is printed whe
     .option('--json', 'print a JSON array of trees, exact and complete')
   addSourceOptions(command)
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   hikidashi tree --depth 2                              the beginning of every mount
   hikidashi tree src --tokens                           the tokens of each file
   hikidashi tree --tokens --depth 1                     the folders with the most tokens
@@ -160,8 +159,7 @@ listed.`,
     .option('--json', 'print the metadata as JSON')
   addSourceOptions(command)
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   hikidashi stat README.md                              a file here
   hikidashi stat file:///docs/                          a directory
   hikidashi stat file:///docs/manual.md --json --url http://127.0.0.1:8787/mcp`),

@@ -38,8 +38,7 @@ it prints a fix. It only reads.`,
     .option('--json', 'print the report as JSON')
   addSourceOptions(command)
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   hikidashi doctor                                      the configuration here
   hikidashi doctor --url http://127.0.0.1:8787/mcp      a running server
   hikidashi doctor --command "npx -y some-mcp-server"   a server of another project
@@ -110,8 +109,7 @@ with this configuration, or the server at --url.`,
     .option('--json', 'print JSON')
   addSourceOptions(command)
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   hikidashi status
   hikidashi status --url http://127.0.0.1:8787/mcp --json`),
     )

@@ -70,8 +70,7 @@ itself), or connects to the server at --url. The old file is kept beside the new
     .option('--print', 'print the entry, and other ways to add it')
     .option('--json', 'print the outcome as JSON')
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   hikidashi add claude-code                      this folder, for you
   hikidashi add vscode docs --scope project
   hikidashi add codex --url https://context.example.org/mcp --token-env CONTEXT_TOKEN
@@ -178,8 +177,7 @@ export function defineHosts(command: Command, io: Io): void {
     .addOption(new Option('--resources', 'print the support of each host for resources instead').conflicts('json'))
     .option('--json', 'print JSON')
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   hikidashi hosts
   hikidashi hosts --resources
   hikidashi add claude-code`),
@@ -243,8 +241,7 @@ export function defineRemove(command: Command, io: Io): void {
     .option('--dry-run', 'print the change as a diff, and write nothing')
     .option('--json', 'print the outcome as JSON')
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   hikidashi remove claude-code
   hikidashi remove vscode --scope project --name notes --dry-run`),
     )

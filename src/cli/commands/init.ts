@@ -35,8 +35,7 @@ export function define(command: Command, io: Io): void {
       'print statements for a database instead (postgres, mysql): a role that can only read, and for postgres a trigger that reports changes',
     )
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   hikidashi init
   hikidashi init ~/notes --stdout
   hikidashi init --sql postgres | psql`),

@@ -26,8 +26,7 @@ export function define(command: Command, io: Io): void {
     .option('--json', 'print a JSON array of resources, exact and complete')
   addSourceOptions(command)
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   hikidashi ls                                          the mounts
   hikidashi ls src --long                               a folder here
   hikidashi ls -r --json | jq -r '.[].uri'              everything

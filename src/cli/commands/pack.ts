@@ -79,8 +79,7 @@ matches, outlines and links, best first. Without a query: only the pins, or else
     .option('--explain', 'print the reason for each resource, and the omitted resources')
   addSourceOptions(command)
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   hikidashi pack how are cursors sealed --budget 8k
   hikidashi pack retry policy --format xml --explain -o context.xml
   hikidashi pack --pin src/core/uri.ts --pin README.md:outline

@@ -18,8 +18,7 @@ interface McpbOptions {
 
 export function defineBundle(command: Command, io: Io): void {
   command.description('Makes files from which hosts install hikidashi.').addHelpText(
-    'after',
-    examples(`
+    ...examples(`
   hikidashi bundle mcpb
   hikidashi bundle mcpb --output hikidashi.mcpb --force
   hikidashi bundle mcpb --all-platforms`),
@@ -79,8 +78,7 @@ interface ServerJsonCommand {
 
 export function defineRegistry(command: Command, io: Io): void {
   command.description('Describes hikidashi for registries of MCP servers.').addHelpText(
-    'after',
-    examples(`
+    ...examples(`
   hikidashi registry server-json --name io.github.USER/hikidashi
   hikidashi registry server-json --name io.github.USER/hikidashi --repository https://github.com/USER/hikidashi --output server.json`),
   )

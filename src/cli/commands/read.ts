@@ -44,8 +44,7 @@ export function define(command: Command, io: Io): void {
     .addOption(new Option('--json', 'print the contents with their metadata; bytes in base64').conflicts('output'))
   addSourceOptions(command)
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   hikidashi read README.md                              a file here
   hikidashi read file:///docs/manual.md --lines 10-40
   hikidashi read logs/server.log --tail 50

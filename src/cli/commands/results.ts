@@ -20,8 +20,7 @@ interface PutOptions {
 
 export function define(command: Command, io: Io): void {
   command.description('Stores results of wall-bounce analyses in a results mount.').addHelpText(
-    'after',
-    examples(`
+    ...examples(`
   hikidashi results put analysis.json
   hikidashi results put results.jsonl --mount wallbounce://project
   analyse | hikidashi results put -`),

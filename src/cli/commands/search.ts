@@ -46,8 +46,7 @@ each with a URI that opens the found part. It first indexes new documents, unles
     .option('--json', 'print the answer as JSON')
   addSourceOptions(command)
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   hikidashi search how to deploy
   hikidashi search '"connection refused"' --mime text/markdown --since 30d
   hikidashi search 設計 --url http://127.0.0.1:8787/mcp --json`),

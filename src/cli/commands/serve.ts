@@ -14,7 +14,6 @@ import { boundHeap } from '../operations/heap.ts'
 import type { ServeIndexingOptions } from '../operations/indexing.ts'
 import { type Local, openLocal, requireLocal, scopesOfMounts } from '../operations/local.ts'
 import {
-  type Announcer,
   adviceOn,
   argumentsFor,
   createAnnouncer,
@@ -206,7 +205,7 @@ async function serveOverStdio(
   service: Service,
   opening: Opening<OpenedCatalog>,
   stop: AbortSignal,
-  announce: Announcer,
+  announce: ReturnType<typeof createAnnouncer>,
 ): Promise<void> {
   const failure = new AbortController()
   const open = () => {
@@ -231,7 +230,7 @@ async function serveOverHttp(
   options: HttpOptions,
   opening: Opening<OpenedCatalog>,
   { signal, stopped }: Stop,
-  announce: Announcer,
+  announce: ReturnType<typeof createAnnouncer>,
 ): Promise<void> {
   const { serveHttp } = await import('../../server/http/serve-http.ts')
   boundHeap()

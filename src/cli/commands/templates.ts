@@ -15,8 +15,7 @@ export function defineTemplates(command: Command, io: Io): void {
     .option('--json', 'print a JSON array of templates')
   addSourceOptions(command)
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   hikidashi templates
   hikidashi templates --json --url http://127.0.0.1:8787/mcp`),
     )
@@ -52,8 +51,7 @@ export function defineComplete(command: Command, io: Io): void {
     .option('--json', 'print the completion as JSON, with the counts of the server')
   addSourceOptions(command)
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   hikidashi complete 'file:///docs/{+path}' path gui`),
     )
     .action((template: string, variable: string, value: string, options: CompleteOptions) =>

@@ -27,8 +27,7 @@ file; after a change, trust it again. A configuration that you name with --confi
     .addOption(new Option('--list', 'list the configurations that you trust').conflicts('revoke'))
     .option('--json', 'print JSON')
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   hikidashi trust                        the ${defaultConfig} in the current folder
   hikidashi trust ~/work/docs --revoke
   hikidashi trust --list`),

@@ -27,8 +27,7 @@ listens only on this machine. The address that it prints on stdout works in one 
     .option('--no-open', 'print the address, and do not open a browser')
   addSourceOptions(command)
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   hikidashi ui                                            the mounts here
   hikidashi ui ~/notes
   hikidashi ui --url https://context.example.org/mcp --header "Authorization: Bearer $TOKEN"

@@ -40,8 +40,7 @@ read, an unknown encoding. Clients never get these reasons: to them the file loo
     .option('--config <file>', 'use this configuration; by default hikidashi.json here, else the current folder')
     .option('--json', 'print the answers as JSON')
     .addHelpText(
-      'after',
-      examples(`
+      ...examples(`
   hikidashi why notes/draft.log
   hikidashi why file:///docs/plan.md --as guest --json`),
     )

@@ -6,23 +6,19 @@ import type { FeedStatus, MountProgress, Search } from '../../providers/search/i
 import type { Io } from '../terminal/io.ts'
 import { createProgress, type ProgressOptions } from '../terminal/progress.ts'
 
-/** Shows the progress of an index to a waiting person. */
-interface Indexing {
-  /** Resolves when every mount is indexed, or does not answer. */
-  wait(status: () => Promise<FeedStatus | undefined>): Promise<void>
-}
-
 /** Interval of the checks, in milliseconds. */
 const interval = 100
 /** If no process feeds the index for this long, the existing index is searched. In milliseconds. */
 const longest = 20_000
 
+/** Shows the progress of an index to a waiting person. */
 export function createIndexing(
   io: Pick<Io, 'saysToTerminal' | 'say' | 'out'>,
   options: Pick<ProgressOptions, 'line' | 'now' | 'env'> = {},
-): Indexing {
+) {
   return {
-    wait: async (status) => {
+    /** Resolves when every mount is indexed, or does not answer. */
+    wait: async (status: () => Promise<FeedStatus | undefined>) => {
       const start = performance.now()
       const what = 'Waiting for the index'
       const progress = createProgress(io, { ...options, what, besideOutput: true, writeLine: io.say })

@@ -27,16 +27,6 @@ import { addOverHttp, addOverStdio, packageVersion, type Server } from './comman
 import type { Local } from './local.ts'
 import { reasonsOf, trustCommand } from './withheld.ts'
 
-/** Announces that a server runs: to a person, how to use it; to a log collector, one event. */
-export interface Announcer {
-  /** On stdio, started by a person. */
-  waiting(): void
-  /** On stdio, started by a host. */
-  started(log: Log): void
-  /** Over HTTP, with the URL of the explorer, if there is one. */
-  listening(url: string, page: string | undefined): void
-}
-
 interface AnnouncerOptions {
   readonly say: (text: string) => void
   /** Log for events, if stderr is read by programs. */
@@ -50,7 +40,8 @@ interface AnnouncerOptions {
 
 const noConfig = 'there is no hikidashi.json here: the current folder is served'
 
-export function createAnnouncer({ say, log, server, addresses, assumed }: AnnouncerOptions): Announcer {
+/** Announces that a server runs: to a person, how to use it; to a log collector, one event. */
+export function createAnnouncer({ say, log, server, addresses, assumed }: AnnouncerOptions) {
   const sentences = (where: string, ...more: readonly string[]) => {
     const headline = `hikidashi ${packageVersion()} serves ${count(addresses.length, 'mount')} ${where}`
     const mounts = addresses.map((address) => `  ${address}`)
@@ -62,13 +53,16 @@ export function createAnnouncer({ say, log, server, addresses, assumed }: Announ
   }
   const started = (to: Log) => event(to, 'serving on stdio', {})
   return {
+    /** On stdio, started by a host. */
     started,
+    /** On stdio, started by a person. */
     waiting: () => {
       if (log !== undefined) return started(log)
       const ends = 'Or serve it over HTTP: --http 8787. Ctrl-C stops it.'
       sentences('on stdin and stdout, and waits for a client', '', addOverStdio(server), '', ends)
     },
-    listening: (url, page) => {
+    /** Over HTTP, with the URL of the explorer, if there is one. */
+    listening: (url: string, page: string | undefined) => {
       if (log !== undefined) return event(log, 'serving over HTTP', { url, ...defined({ page }) })
       const explore = page === undefined ? [] : ['', `Explore it in a browser: ${page}`]
       sentences(`at ${url}`, ...explore, '', addOverHttp({ ...server, url }), '', 'Ctrl-C stops it.')

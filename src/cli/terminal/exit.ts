@@ -9,9 +9,9 @@ Exit codes: 0 success; 1 failure, or a fault was found; 2 the command line is wr
 3 a required resource does not fit into the budget (pack); 4 nothing is at that URI;
 5 a server requires authentication, or refuses you.`
 
-/** The end of the help of a command: its examples, each on a line, and the exit codes. */
-export function examples(lines: string): string {
-  return `\nExamples:${lines}\n${exitCodeHelp}`
+/** The end of the help of a command, for `addHelpText`: its examples, each on a line, and the exit codes. */
+export function examples(lines: string): ['after', string] {
+  return ['after', `\nExamples:${lines}\n${exitCodeHelp}`]
 }
 
 /** An error with a message for the user, and the code to end with. */
@@ -73,19 +73,13 @@ function exitCodeOf(kind: ErrorKind): number {
 }
 
 /** Turns SIGTERM, SIGINT and SIGHUP into an abort, so that requests in flight can be answered first. */
-export interface Stop {
-  readonly signal: AbortSignal
-  /** Resolves with the abort. */
-  readonly stopped: Promise<undefined>
-  /** Restores the default handling of the signals. */
-  done(): void
-}
+export type Stop = ReturnType<typeof createStop>
 
 const ignore = () => {}
 
 const signals = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const
 
-export function createStop(log: Log): Stop {
+export function createStop(log: Log) {
   const controller = new AbortController()
   const onSignal = (name: keyof typeof signals) => {
     // A second signal ends the process at once, with 128 + its number as shells expect.
@@ -105,7 +99,9 @@ export function createStop(log: Log): Stop {
   process.on('unhandledRejection', onRejection)
   return {
     signal: controller.signal,
-    stopped: new Promise((resolve) => controller.signal.addEventListener('abort', () => resolve(undefined))),
+    /** Resolves with the abort. */
+    stopped: new Promise<undefined>((resolve) => controller.signal.addEventListener('abort', () => resolve(undefined))),
+    /** Restores the default handling of the signals. */
     done: () => {
       for (const name of Object.keys(signals)) process.off(name, onSignal)
       process.off('SIGUSR1', ignore)

@@ -44,21 +44,13 @@ function cleared<T>(write: () => T): T {
 }
 
 /** The last line of a terminal, which is written over again and again, and is gone before anything else is written. */
-export interface StatusLine {
-  show(text: string): void
-  clear(): void
-}
+export type StatusLine = ReturnType<typeof createStatusLine>
 
-interface StatusLineOptions {
-  readonly write: (text: string) => void
-  /** How many columns the terminal has. */
-  readonly columns: () => number
-}
-
-export function createStatusLine({ write, columns }: StatusLineOptions): StatusLine {
+/** @param columns Returns the number of columns of the terminal. */
+export function createStatusLine(write: (text: string) => void, columns: () => number) {
   let shown = ''
   return {
-    show: (text) => {
+    show: (text: string) => {
       // A line that is broken by the terminal cannot be written over.
       const line = fitting(text, columns() - 1)
       if (line === shown) return
@@ -95,11 +87,11 @@ export function standardError(): typeof process.stderr {
 }
 
 /** The status line of standard error. A process has only this one, and all writers share it. */
-export const statusLine = createStatusLine({
-  write: (text) => void standardError().write(text),
+export const statusLine = createStatusLine(
+  (text) => void standardError().write(text),
   // Some terminals report no size.
-  columns: () => process.stderr.columns || 80,
-})
+  () => process.stderr.columns || 80,
+)
 
 /** Writes whole lines to standard error. A terminal gets control characters in a visible form, and colours of ours. */
 export function writeError(text: string): void {
@@ -167,21 +159,16 @@ function reasonOf(error: NodeJS.ErrnoException): Error {
 }
 
 /** Writes a JSON array while its items arrive, one a line, so that a long array is never held in memory. */
-interface JsonArray {
-  add(items: readonly unknown[]): Promise<void>
-  end(): Promise<void>
-}
-
-export function createJsonArray(output: Output): JsonArray {
+export function createJsonArray(output: Output) {
   let empty = true
   return {
-    add: async (items) => {
+    add: async (items: readonly unknown[]) => {
       if (items.length === 0) return
       const lines = items.map((item) => JSON.stringify(item)).join(',\n')
       await output.write(empty ? `[\n${lines}` : `,\n${lines}`)
       empty = false
     },
-    end: () => output.write(empty ? '[]\n' : '\n]\n'),
+    end: (): Promise<void> => output.write(empty ? '[]\n' : '\n]\n'),
   }
 }
 

@@ -1,14 +1,7 @@
 import { type Io, type StatusLine, statusLine } from './io.ts'
 
 /** Shows progress on a terminal. It shows nothing in the first second, and erases itself at the end. */
-export interface Progress {
-  /** Adds finished items. */
-  add(count: number): void
-  /** Sets the number of finished items, their total, and the current step. */
-  set(state: ProgressState): void
-  /** Removes the shown progress. */
-  end(): void
-}
+export type Progress = ReturnType<typeof createProgress>
 
 interface ProgressState {
   readonly done?: number
@@ -44,7 +37,7 @@ const lineInterval = 5000
  * @param io If the data goes to the terminal, the person sees it arrive and no progress is shown. If standard error is not a
  *   terminal that can erase a line, progress is written as whole lines, or not at all.
  */
-export function createProgress(io: Pick<Io, 'saysToTerminal' | 'out'>, options: ProgressOptions = {}): Progress {
+export function createProgress(io: Pick<Io, 'saysToTerminal' | 'out'>, options: ProgressOptions = {}) {
   const { line = statusLine, now = Date.now, env = process.env, format = formatNumber, besideOutput = false } = options
   const isTerminal = io.saysToTerminal && env.TERM !== 'dumb'
   const { writeLine } = options
@@ -76,16 +69,19 @@ export function createProgress(io: Pick<Io, 'saysToTerminal' | 'out'>, options: 
     if (isTerminal) line.clear()
   }
   return {
-    add: (count) => {
+    /** Adds finished items. */
+    add: (count: number) => {
       done = (done ?? 0) + count
       tell()
     },
-    set: (state) => {
+    /** Sets the number of finished items, their total, and the current step. */
+    set: (state: ProgressState) => {
       if (state.done !== undefined) done = state.done
       if ('total' in state) total = state.total
       if (state.what !== undefined) what = state.what
       tell()
     },
+    /** Removes the shown progress. */
     end,
   }
 }

@@ -114,25 +114,18 @@ export function createColumns(right: readonly number[] = []): (rows: readonly (r
   }
 }
 
-/** Styles of a terminal. Without colours, each returns the text unchanged. */
-export interface Colours {
-  bold(text: string): string
-  dim(text: string): string
-  red(text: string): string
-  green(text: string): string
-  yellow(text: string): string
-  /** Marks a match of a search. */
-  mark(text: string): string
-}
-
 const codes = {
   bold: ['1', '22'],
   dim: ['2', '22'],
   red: ['31', '39'],
   green: ['32', '39'],
   yellow: ['33', '39'],
+  /** Marks a match of a search. */
   mark: ['1;33', '22;39'],
-} as const satisfies Readonly<Record<keyof Colours, readonly [string, string]>>
+} as const
+
+/** Styles of a terminal. Without colours, each returns the text unchanged. */
+export type Colours = Readonly<Record<keyof typeof codes, (text: string) => string>>
 
 /** Returns the styles for an output. Styled texts must have gone through `escapeText` before. */
 export function coloursFor(isTerminal: boolean, env: NodeJS.ProcessEnv = process.env): Colours {

@@ -16,14 +16,6 @@ export type Input =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'paste'; readonly text: string }
 
-interface InputDecoder {
-  take(bytes: Uint8Array): readonly Input[]
-  /** Whether something is begun that may be a key by itself: after a moment without more, it is. */
-  readonly isOpen: boolean
-  /** Tells that no further input has arrived for a moment, which completes a pending escape. */
-  settle(): readonly Input[]
-}
-
 /** A paste is no document. */
 const maxPaste = 65_536
 /** Maximum length of an escape sequence. A longer one is text. */
@@ -70,7 +62,7 @@ const controls: Readonly<Record<string, string>> = {
 }
 
 /** Decodes keys, text and pastes from the bytes of a terminal, split anywhere. Other sequences are skipped. */
-export function createInputDecoder(): InputDecoder {
+export function createInputDecoder() {
   const decoder = new StringDecoder('utf8')
   let rest = ''
   let pasted: string | undefined
@@ -103,14 +95,16 @@ export function createInputDecoder(): InputDecoder {
   }
 
   return {
-    get isOpen() {
+    /** Whether something is begun that may be a key by itself: after a moment without more, it is. */
+    get isOpen(): boolean {
       return rest !== '' && pasted === undefined
     },
-    take: (bytes) => {
+    take: (bytes: Uint8Array): readonly Input[] => {
       rest += decoder.write(Buffer.from(bytes))
       return takeAll(false)
     },
-    settle: () => (pasted === undefined ? takeAll(true) : []),
+    /** Tells that no further input has arrived for a moment, which completes a pending escape. */
+    settle: (): readonly Input[] => (pasted === undefined ? takeAll(true) : []),
   }
 }
 

@@ -13,16 +13,7 @@ import { type Basket, type Counted, type Event, isFolder, levelOf, type State } 
 import type { Want } from './wants.ts'
 
 /** Fetches the contents, pages and counts that the state wants. */
-export interface Loader {
-  /** Fetches one want. Returns no events if the result does not matter. */
-  fetch(want: Want, state: State, signal: AbortSignal): Promise<readonly Event[]>
-  /** The resources below a directory. */
-  gather(uri: string): Promise<Event>
-  /** The context that a basket makes. */
-  context(basket: Basket): Promise<{ readonly text: string; readonly tokens: number }>
-  /** Resolves when the searched mounts are indexed. It never resolves if another process indexes them, or if there is no search. */
-  readonly indexed: Promise<void>
-}
+export type Loader = ReturnType<typeof createLoader>
 
 /** Maximum number of resources of a directory that go into the basket at once. */
 const maxGathered = 500
@@ -36,7 +27,7 @@ interface LoaderOptions {
   readonly reasonOf: (error: unknown) => string
 }
 
-export function createLoader(view: View, { catalog, at, reasonOf }: LoaderOptions): Loader {
+export function createLoader(view: View, { catalog, at, reasonOf }: LoaderOptions) {
   const places = doneOnce(() => placesOf(view))
   let feed: (() => void) | undefined
   const indexed = new Promise<void>((resolve) => {
@@ -91,8 +82,10 @@ export function createLoader(view: View, { catalog, at, reasonOf }: LoaderOption
   }
 
   return {
+    /** Resolves when the searched mounts are indexed. It never resolves if another process indexes them, or if there is no search. */
     indexed,
-    fetch: async (want, state, signal) => {
+    /** Fetches one want. Returns no events if the result does not matter. */
+    fetch: async (want: Want, state: State, signal: AbortSignal): Promise<readonly Event[]> => {
       try {
         return await fetched(want, state, signal)
       } catch (error) {
@@ -100,8 +93,10 @@ export function createLoader(view: View, { catalog, at, reasonOf }: LoaderOption
         return [failureOf(want, reasonOf(error))]
       }
     },
-    gather: (uri) => gather(view, uri),
-    context: async ({ items, budget, format }) => {
+    /** The resources below a directory. */
+    gather: (uri: string): Promise<Event> => gather(view, uri),
+    /** The context that a basket makes. */
+    context: async ({ items, budget, format }: Basket): Promise<{ readonly text: string; readonly tokens: number }> => {
       const pins = items.map((item) => ({ uri: item.resource.uri, level: levelOf(item) }))
       const options = { pins, pinsOnly: true, budget, reserve: 0, format, now: Date.now() } as const
       const { text, tokens } = await assemble(view, options)

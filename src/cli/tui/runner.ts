@@ -12,12 +12,7 @@ import { type Effect, type Event, type State, type Step, without } from './state
 import { type Live, type Want, wantsOf, watchedBy } from './wants.ts'
 
 /** Runs the effects of states: fetches their wants, and draws their screens. */
-export interface Runner {
-  readonly state: State
-  dispatch(event: Event): void
-  /** Gives up all that is being fetched. */
-  close(): void
-}
+export type Runner = ReturnType<typeof createRunner>
 
 interface RunnerParts {
   readonly loader: Loader
@@ -33,7 +28,7 @@ const patience = 60
 /** The time between two screens, in milliseconds. */
 const frame = 15
 
-export function createRunner(initial: State, { loader, live, draw, act }: RunnerParts): Runner {
+export function createRunner(initial: State, { loader, live, draw, act }: RunnerParts) {
   let state = initial
   let isOver = false
   let isDrawing = false
@@ -92,10 +87,11 @@ export function createRunner(initial: State, { loader, live, draw, act }: Runner
   reconcile()
   void show()
   return {
-    get state() {
+    get state(): State {
       return state
     },
     dispatch,
+    /** Gives up all that is being fetched. */
     close: () => {
       isOver = true
       for (const controller of running.values()) controller.abort()

@@ -197,13 +197,6 @@ function textRows(state: State, { shown, at, words }: Preview, columns: number, 
   return shown.lines.length === 0 && shown.next === undefined ? [fitted(blanks(0), columns)] : rows
 }
 
-/** Draws screens, and writes only the parts that have changed. */
-interface Painter {
-  draw(rows: readonly Row[], cursor?: Position): void
-  /** Forgets the content of the screen, so that the next frame is drawn as a whole. */
-  forget(): void
-}
-
 /** A cell of the screen, counted from 0. */
 interface Position {
   readonly row: number
@@ -232,13 +225,15 @@ const attributes: Readonly<Record<Style, { readonly plain: string; readonly colo
 const escaped = { plain: '4', colour: '4;35' }
 
 /**
+ * Draws screens, and writes only the parts that have changed.
+ *
  * @param colour Without it, there are bold, underlined and reversed characters only (https://no-color.org).
  */
-export function createPainter(write: (text: string) => void, colour: boolean): Painter {
+export function createPainter(write: (text: string) => void, colour: boolean) {
   let shown: readonly string[] | undefined
   let placed = ''
   return {
-    draw: (rows, cursor) => {
+    draw: (rows: readonly Row[], cursor?: Position) => {
       const next = rows.map((row) => paintRow(row, colour))
       const isNew = shown === undefined || shown.length !== next.length
       const changed = next.flatMap((text, at) => (isNew || shown?.[at] !== text ? [`${start}${at + 1};1H${text}`] : []))
@@ -251,6 +246,7 @@ export function createPainter(write: (text: string) => void, colour: boolean): P
       const clear = isNew ? `${start}0m${start}2J` : ''
       write(`${start}?2026h${start}?25l${clear}${changed.join('')}${place}${start}?2026l`)
     },
+    /** Forgets the content of the screen, so that the next frame is drawn as a whole. */
     forget: () => {
       shown = undefined
       placed = ''

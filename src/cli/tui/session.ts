@@ -163,17 +163,6 @@ async function exportTo(
   return `Written: ${file}, ${tokens.toLocaleString('en')} tokens.`
 }
 
-/** The terminal, while the screen is ours. */
-interface Terminal {
-  readonly size: Size
-  /** Resolves when the terminal has taken the text. */
-  write(text: string): Promise<void>
-  /** Takes over the screen. {@link leave} restores its earlier content. */
-  enter(): void
-  /** Restores the screen. It may be called at any time, and more than once. */
-  leave(): void
-}
-
 interface TerminalEvents {
   input(inputs: readonly Input[]): void
   resize(size: Size): void
@@ -190,9 +179,11 @@ const patience = 50
 const maxKept = 100_000
 
 /**
+ * The terminal, while the screen is ours.
+ *
  * @param output Stream of the screen: stdout, or stderr if stdout is a pipe.
  */
-function openTerminal(input: ReadStream, output: WriteStream, events: TerminalEvents): Terminal {
+function openTerminal(input: ReadStream, output: WriteStream, events: TerminalEvents) {
   const decoder = createInputDecoder()
   const write = output.write.bind(output) as (text: string, done?: () => void) => boolean
   let kept = ''
@@ -228,10 +219,12 @@ function openTerminal(input: ReadStream, output: WriteStream, events: TerminalEv
   }
 
   return {
-    get size() {
+    get size(): Size {
       return sizeOf(output)
     },
-    write: (text) => new Promise((resolve) => write(text, () => resolve())),
+    /** Resolves when the terminal has taken the text. */
+    write: (text: string): Promise<void> => new Promise((resolve) => write(text, () => resolve())),
+    /** Takes over the screen. {@link leave} restores its earlier content. */
     enter: () => {
       if (isTaken) return
       isTaken = true
@@ -245,6 +238,7 @@ function openTerminal(input: ReadStream, output: WriteStream, events: TerminalEv
       write(taken)
       giveBack = keep()
     },
+    /** Restores the screen. It may be called at any time, and more than once. */
     leave: () => {
       if (!isTaken) return
       isTaken = false

@@ -108,17 +108,6 @@ interface Process {
   readonly started: string
 }
 
-/** The processes of a session and their descendants, from `/proc` of Linux (proc(5)). */
-interface MemberList {
-  /** Returns the members at the last scan of all processes: at most one to ten seconds ago. */
-  recent(): readonly Process[]
-  /**
-   * Returns the members that run now, without zombies. A process that was returned once is returned until it has ended, even if
-   * its parent has ended before. Reads a file of each process of the machine.
-   */
-  now(): readonly Process[]
-}
-
 /** Pause after a scan of all processes, as a multiple of the time that the scan took. */
 const pauseTimes = 100
 const [minPauseMs, maxPauseMs] = [1000, 10_000]
@@ -129,11 +118,13 @@ let seenAtMs = Number.NEGATIVE_INFINITY
 let notBeforeMs = Number.NEGATIVE_INFINITY
 
 /**
+ * The processes of a session and their descendants, from `/proc` of Linux (proc(5)).
+ *
  * Creates the member list of a session. Linux only.
  *
  * @param leader The process that leads the session. It has already begun the session.
  */
-export function createMemberList(leader: number): MemberList {
+export function createMemberList(leader: number) {
   const createdAtMs = performance.now()
   /** Start times of the processes that `now` returned. */
   let named = new Map<number, string>()
@@ -151,11 +142,16 @@ export function createMemberList(leader: number): MemberList {
     return [...members.values()]
   }
   return {
-    recent: () => {
+    /** Returns the members at the last scan of all processes: at most one to ten seconds ago. */
+    recent: (): readonly Process[] => {
       const isFresh = performance.now() < notBeforeMs && seenAtMs >= createdAtMs
       return membersOf(isFresh ? seen : lookAtAll())
     },
-    now: () => {
+    /**
+     * Returns the members that run now, without zombies. A process that was returned once is returned until it has ended, even if
+     * its parent has ended before. Reads a file of each process of the machine.
+     */
+    now: (): readonly Process[] => {
       const members = membersOf(lookAtAll())
       named = new Map(members.map(({ pid, started }) => [pid, started]))
       return members

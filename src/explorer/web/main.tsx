@@ -69,14 +69,14 @@ function Panes() {
         >
           <Guarded key={view}>{view === 'tree' || view === 'list' ? <BrowsePane /> : <FindPane />}</Guarded>
         </section>
-        {front === undefined ? <Split side="left" label={t('resizeLeft')} /> : null}
+        {front === undefined ? <Split side="left" /> : null}
         <main class="middle" id="middle" tabIndex={-1} aria-label={t('resource')} hidden={isAway('middle')}>
           {front === 'middle' ? <BackBar change={{ uri: undefined }} /> : null}
           <Middle uri={uri} />
         </main>
         {basket === '1' ? (
           <>
-            {front === undefined ? <Split side="right" label={t('resizeRight')} /> : null}
+            {front === undefined ? <Split side="right" /> : null}
             <aside
               class="right"
               id="right"
@@ -124,12 +124,6 @@ function titleOf(): string {
     .join(' · ')
 }
 
-interface SplitProps {
-  /** The pane whose width it sets. */
-  readonly side: 'left' | 'right'
-  readonly label: string
-}
-
 const least = 180
 /** Minimum width that the neighbouring panes keep, in pixels. */
 const rest = 280
@@ -138,8 +132,8 @@ const step = 16
 const mostOf = () => Math.max(least, innerWidth - rest)
 const clamp = (width: number) => Math.round(Math.min(Math.max(width, least), mostOf()))
 
-/** The line between two panes. It can be moved by mouse, finger or keyboard; a double click resets the width. */
-function Split({ side, label }: SplitProps) {
+/** The line beside a pane (`side`), whose width it sets. It can be moved by mouse, finger or keyboard; a double click resets the width. */
+function Split({ side }: { readonly side: 'left' | 'right' }) {
   const from = useRef<{ readonly x: number; readonly width: number } | undefined>(undefined)
   const release = () => {
     from.current = undefined
@@ -174,7 +168,7 @@ function Split({ side, label }: SplitProps) {
       class="split"
       role="separator"
       tabIndex={0}
-      aria-label={label}
+      aria-label={t(side === 'left' ? 'resizeLeft' : 'resizeRight')}
       aria-orientation="vertical"
       aria-controls={side}
       aria-valuemin={least}

@@ -100,21 +100,8 @@ export async function listen(server: Server, host: string, port: number, backlog
   return address
 }
 
-/** The limits on open connections. */
-interface RoomLimits {
-  /** Maximum number of open connections. */
-  readonly connections: number
-  /** Maximum number of open connections per address. */
-  readonly connectionsPerAddress: number
-}
-
 /** Limits the number of open connections. A connection that has sent no request yet gives way to a new one. */
-interface Room {
-  /** Adds a new connection, and closes an idle one if necessary. Returns false when there is no room for it. */
-  enter(socket: Socket): boolean
-  /** Marks a connection as used, when a request has arrived: it no longer gives way to others. */
-  asked(socket: Socket): void
-}
+type Room = ReturnType<typeof createRoom>
 
 /** The connections of one address. */
 interface Share {
@@ -125,9 +112,9 @@ interface Share {
 
 /** @param addressOf Returns the address that a connection counts for. */
 export function createRoom(
-  { connections, connectionsPerAddress }: RoomLimits,
+  { connections, connectionsPerAddress }: ServedLimits,
   addressOf: (socket: Socket) => string,
-): Room {
+) {
   const shares = new Map<string, Share>()
   let open = 0
 
@@ -165,7 +152,8 @@ export function createRoom(
   }
 
   return {
-    enter: (socket) => {
+    /** Adds a new connection, and closes an idle one if necessary. Returns false when there is no room for it. */
+    enter: (socket: Socket): boolean => {
       const address = addressOf(socket)
       if (!makeRoom(address)) return false
       const share = shares.get(address) ?? { open: new Set(), idle: new Set() }
@@ -176,23 +164,15 @@ export function createRoom(
       socket.once('close', () => leave(address, share, socket))
       return true
     },
-    asked: (socket) => void shares.get(addressOf(socket))?.idle.delete(socket),
+    /** Marks a connection as used, when a request has arrived: it no longer gives way to others. */
+    asked: (socket: Socket) => void shares.get(addressOf(socket))?.idle.delete(socket),
   }
 }
 
 /** Rate limits per network address, for clients that are not authenticated yet. */
-export interface Addresses {
-  /** Returns the address of a connection's peer. IPv6 addresses of one 64-bit network count as one. */
-  of(socket: Socket): string
-  /** Counts a new connection. Returns 0, or, when it exceeds the rate, the seconds until another one is allowed. */
-  connect(socket: Socket): number
-  /** Counts requests that were dropped with their connection. Each counts as a connection. */
-  waste(socket: Socket, requests: number): void
-  /** Counts a bad token. Returns 0, or, when it exceeds the rate, the seconds until another one is allowed. */
-  fail(socket: Socket): number
-}
+export type Addresses = ReturnType<typeof createAddresses>
 
-export function createAddresses({ newConnections, badTokens }: ServedLimits): Addresses {
+export function createAddresses({ newConnections, badTokens }: ServedLimits) {
   const opened = sustainedRate(newConnections)
   const failed = sustainedRate(badTokens)
   // A closed socket no longer knows its peer.
@@ -205,11 +185,15 @@ export function createAddresses({ newConnections, badTokens }: ServedLimits): Ad
   }
 
   return {
+    /** Returns the address of a connection's peer. IPv6 addresses of one 64-bit network count as one. */
     of,
-    connect: (socket) => opened?.take(of(socket)) ?? 0,
+    /** Counts a new connection. Returns 0, or, when it exceeds the rate, the seconds until another one is allowed. */
+    connect: (socket: Socket): number => opened?.take(of(socket)) ?? 0,
     // The debt is capped at one burst, so nobody is blocked for much longer than a burst takes to refill.
-    waste: (socket, requests) => void opened?.owe(of(socket), requests, newConnections * burst),
-    fail: (socket) => failed?.take(of(socket)) ?? 0,
+    /** Counts requests that were dropped with their connection. Each counts as a connection. */
+    waste: (socket: Socket, requests: number) => void opened?.owe(of(socket), requests, newConnections * burst),
+    /** Counts a bad token. Returns 0, or, when it exceeds the rate, the seconds until another one is allowed. */
+    fail: (socket: Socket): number => failed?.take(of(socket)) ?? 0,
   }
 }
 
@@ -232,21 +216,13 @@ export function networkOf(address: string): string {
  * A watched stream writes something periodically. When bytes are queued, and none were taken since the previous check, a number
  * of times in a row, then nobody reads them, even if more were written meanwhile.
  */
-interface Liveness {
-  watch(socket: Socket): void
-  /** Number of watched sockets. */
-  readonly size: number
-  close(): void
-}
+type Liveness = ReturnType<typeof createLiveness>
 
-interface LivenessOptions {
-  /** Period of the checks, in milliseconds. Default 15,000. */
-  readonly interval?: number
-  /** Number of checks in a row without progress before a connection is cut. Default 2. */
-  readonly looks?: number
-}
-
-export function createLiveness({ interval = 15_000, looks = 2 }: LivenessOptions = {}): Liveness {
+/**
+ * @param intervalMs Period of the checks, in milliseconds.
+ * @param looks Number of checks in a row without progress before a connection is cut.
+ */
+export function createLiveness(intervalMs: number, looks: number) {
   const sockets = new Map<Socket, { handed: number; most: number; same: number }>()
 
   const look = async (): Promise<void> => {
@@ -263,16 +239,17 @@ export function createLiveness({ interval = 15_000, looks = 2 }: LivenessOptions
       if (seen.same >= looks) socket.destroy()
     }
   }
-  const timer = setInterval(() => void look().catch(() => {}), interval)
+  const timer = setInterval(() => void look().catch(() => {}), intervalMs)
   timer.unref()
 
   return {
-    watch: (socket) => {
+    watch: (socket: Socket) => {
       if (sockets.has(socket)) return
       sockets.set(socket, { handed: 0, most: -1, same: 0 })
       socket.once('close', () => sockets.delete(socket))
     },
-    get size() {
+    /** Number of watched sockets. */
+    get size(): number {
       return sockets.size
     },
     close: () => clearInterval(timer),

@@ -52,7 +52,7 @@ export function createEntrance(options: EntranceOptions): Entrance {
       meter.count('refusedTokens')
       onRefused({ outcome: 'bad-tokens', status: 429, address })
     } else onRefused({ outcome: reason, status, address })
-    const paced = await pace.wait(`address ${address}`, response)
+    const paced = await pace(`address ${address}`, response)
     const end = ending(!paced || !isShort(request, limits.body))
     if (seconds === 0) return refuse(response, status, message, { ...headers, ...end })
     const later = overloaded(null, 'rate', seconds)
@@ -74,7 +74,7 @@ export function createEntrance(options: EntranceOptions): Entrance {
     onRefused({ outcome: reason === 'share' ? 'connections' : reason, status: 429, principal: principal.id })
     const key = limits.perPrincipal === undefined ? `address ${addresses.of(request.socket)}` : share
     // A connection beyond the share is closed at once.
-    const paced = reason === 'rate' && (await pace.wait(key, response))
+    const paced = reason === 'rate' && (await pace(key, response))
     const { status = 429, headers } = statusOfOverload(answer) ?? {}
     replyJson(response, status, answer, { ...headers, ...ending(!paced || !isShort(request, limits.body)) })
     return undefined
@@ -127,35 +127,26 @@ const refusalBurst = 200
 const maxWaiting = 500
 
 /**
- * Throttles refusals (tarpit): a client that retries at once after a refusal gets slow refusals, and costs little. A refusal
- * takes so little time that without this the server would do nothing else.
+ * Creates the throttle of refusals (tarpit): a client that retries at once after a refusal gets slow refusals, and costs little. A
+ * refusal takes so little time that without this the server would do nothing else.
+ *
+ * It resolves when the next refusal of a client (`key`) may be sent, or when the client is gone: to false when too many wait. Then
+ * the refusal can be sent at once, and should close its connection.
  */
-interface Pace {
-  /**
-   * Resolves when the next refusal may be sent, or when its client is gone.
-   *
-   * @param key The client that is refused.
-   * @returns false when too many wait: then the refusal can be sent at once, and should close its connection.
-   */
-  wait(key: string, response: ServerResponse): Promise<boolean>
-}
-
-function createPace(): Pace {
+function createPace() {
   const rate = createRate({ perSecond: refusalsPerSecond, burst: refusalBurst })
-  return {
-    wait: async (key, response) => {
-      const seconds = rate.owe(key, 1, maxWaiting)
-      if (seconds === undefined) return false
-      if (seconds > 0)
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, seconds * 1000)
-          response.once('close', () => {
-            clearTimeout(timer)
-            resolve()
-          })
+  return async (key: string, response: ServerResponse): Promise<boolean> => {
+    const seconds = rate.owe(key, 1, maxWaiting)
+    if (seconds === undefined) return false
+    if (seconds > 0)
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, seconds * 1000)
+        response.once('close', () => {
+          clearTimeout(timer)
+          resolve()
         })
-      return true
-    },
+      })
+    return true
   }
 }
 
@@ -172,17 +163,7 @@ interface Over {
 }
 
 /** Rate limits of requests: for all together, and per share. */
-interface Turnstile {
-  /**
-   * Returns the caller with the share that a request belongs to (that of its principal or, without authentication, of its connection), or why the
-   * request exceeds a limit.
-   */
-  take(caller: Caller, request: IncomingMessage): (Caller & { readonly share: string }) | Over
-  /** Charges a request as several, since this number of bytes was read in vain. */
-  charge(share: string, read: number): void
-}
-
-export function createTurnstile({ rate, perPrincipal }: ServedLimits, meter: Meter): Turnstile {
+export function createTurnstile({ rate, perPrincipal }: ServedLimits, meter: Meter) {
   const own = sustainedRate(perPrincipal?.rate)
   const all = sustainedRate(rate)
   const connections = new WeakMap<Socket, string>()
@@ -204,7 +185,11 @@ export function createTurnstile({ rate, perPrincipal }: ServedLimits, meter: Met
   }
 
   return {
-    take: (caller, { socket }) => {
+    /**
+     * Returns the caller with the share that a request belongs to (that of its principal or, without authentication, of its connection), or why the
+     * request exceeds a limit.
+     */
+    take: (caller: Caller, { socket }: IncomingMessage): (Caller & { readonly share: string }) | Over => {
       let share = perPrincipal === undefined ? connections.get(socket) : caller.principal.id
       if (share === undefined) {
         share = `connection ${count++}`
@@ -220,7 +205,8 @@ export function createTurnstile({ rate, perPrincipal }: ServedLimits, meter: Met
       meter.count('refusedRate')
       return { reason: 'rate', share, answer: overloaded(null, 'rate', wait) }
     },
-    charge: (share, read) => {
+    /** Charges a request as several, since this number of bytes was read in vain. */
+    charge: (share: string, read: number) => {
       const requests = Math.max(wastedCharge.least, Math.ceil(read / wastedCharge.bytes))
       own?.owe(share, requests - 1, requests)
     },

@@ -118,20 +118,6 @@ interface RateOptions {
   readonly now?: () => number
 }
 
-/** A rate limit with one token bucket per key. */
-interface Rate {
-  /** Takes a token. Returns 0, or, when there is none, the seconds until there is one. */
-  take(key: string): number
-  /**
-   * Takes tokens in advance, as a debt. Returns the seconds until the debt is paid.
-   *
-   * @param most Maximum debt. Default no limit. Beyond it nothing is taken, and the result is undefined.
-   */
-  owe(key: string, tokens: number, most?: number): number | undefined
-  /** Number of stored buckets. */
-  readonly size: number
-}
-
 interface Bucket {
   tokens: number
   /** Time at which it had this number of tokens. */
@@ -143,7 +129,8 @@ const maxKeys = 10_000
 /** Minimum time between searches for full buckets, in milliseconds. */
 const forgetIntervalMs = 1000
 
-export function createRate({ perSecond, burst, now = () => performance.now() }: RateOptions): Rate {
+/** A rate limit with one token bucket per key. */
+export function createRate({ perSecond, burst, now = () => performance.now() }: RateOptions) {
   const buckets = new Map<string, Bucket>()
   let forgot = Number.NEGATIVE_INFINITY
 
@@ -181,26 +168,33 @@ export function createRate({ perSecond, burst, now = () => performance.now() }: 
   }
 
   return {
-    take: (key) => {
+    /** Takes a token. Returns 0, or, when there is none, the seconds until there is one. */
+    take: (key: string): number => {
       const bucket = bucketOf(key)
       if (bucket.tokens < 1) return (1 - bucket.tokens) / perSecond
       bucket.tokens--
       return 0
     },
-    owe: (key, tokens, most = Number.POSITIVE_INFINITY) => {
+    /**
+     * Takes tokens in advance, as a debt. Returns the seconds until the debt is paid.
+     *
+     * @param most Maximum debt. Default no limit. Beyond it nothing is taken, and the result is undefined.
+     */
+    owe: (key: string, tokens: number, most = Number.POSITIVE_INFINITY): number | undefined => {
       const bucket = bucketOf(key)
       if (tokens - bucket.tokens > most) return undefined
       bucket.tokens -= tokens
       return Math.max(0, -bucket.tokens / perSecond)
     },
-    get size() {
+    /** Number of stored buckets. */
+    get size(): number {
       return buckets.size
     },
   }
 }
 
 /** A rate limit of an operator; the burst is ten times as large. Undefined: no limit. */
-export function sustainedRate(perSecond: number | undefined): Rate | undefined {
+export function sustainedRate(perSecond: number | undefined) {
   return perSecond ? createRate({ perSecond, burst: perSecond * burst }) : undefined
 }
 
@@ -215,13 +209,6 @@ export interface TurnedAway {
   readonly address?: string
   /** Body of the request, if it was read. */
   readonly body?: unknown
-}
-
-interface RefusalAudit {
-  /** Records a refusal, unless the rate limit is exceeded. Never a token, nor any other header. */
-  add(refusal: TurnedAway): void
-  /** Records the number of omitted refusals. */
-  close(): void
 }
 
 /** Token buckets of the records: for one client and one reason, and for all. */
@@ -245,7 +232,7 @@ const verbs: ReadonlyMap<unknown, AuditRecord['verb']> = new Map([
 ])
 
 /** Creates the audit of refusals over HTTP: one record each; in a flood only a few, and the number of the omitted ones. */
-export function createRefusalAudit(audit: Audit | undefined): RefusalAudit {
+export function createRefusalAudit(audit: Audit | undefined) {
   if (audit === undefined) return { add: () => {}, close: () => {} }
   const ofOne = createRate(perClient)
   const ofAll = createRate(overall)
@@ -261,7 +248,8 @@ export function createRefusalAudit(audit: Audit | undefined): RefusalAudit {
   }
 
   return {
-    add: ({ outcome, status, principal, address, body }) => {
+    /** Records a refusal, unless the rate limit is exceeded. Never a token, nor any other header. */
+    add: ({ outcome, status, principal, address, body }: TurnedAway) => {
       const who = principal ?? address ?? ''
       if (ofOne.take(`${outcome} ${who}`) > 0 || ofAll.take('') > 0) {
         leftOut++
@@ -281,6 +269,7 @@ export function createRefusalAudit(audit: Audit | undefined): RefusalAudit {
         ms: 0,
       })
     },
+    /** Records the number of omitted refusals. */
     close: tell,
   }
 }

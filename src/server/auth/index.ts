@@ -46,7 +46,7 @@ export async function createAuthorizer(options: AuthorizerOptions): Promise<Auth
   const metadata = names.length === 0 ? undefined : createMetadata(resource, options.path, names, needs.always)
   const challenges = createChallenges(metadata?.url, needs.always)
   const verifiers = await createVerifiers(options, resource)
-  const refusals = createRefusals(log)
+  const logRefusal = createRefusalLog(log)
 
   const callerOf = (token: string, digest: string, grant: Grant, verifier: Verifier): Caller => ({
     principal: grant.principal,
@@ -67,7 +67,7 @@ export async function createAuthorizer(options: AuthorizerOptions): Promise<Auth
       const { token } = credentials
       const digest = digestOf(token)
       const refused = (why: string) => {
-        refusals.add(digest.slice(0, 8), why)
+        logRefusal(digest.slice(0, 8), why)
         return challenges.invalid
       }
       if (token.length > maxToken) return refused('it is too long')
@@ -77,7 +77,7 @@ export async function createAuthorizer(options: AuthorizerOptions): Promise<Auth
         'grant' in verdict ? callerOf(token, digest, verdict.grant, verifier) : refused(verdict.fault)
       const fail = (error: unknown) => {
         if (!isResourceError(error)) throw error
-        refusals.add(digest.slice(0, 8), error.message)
+        logRefusal(digest.slice(0, 8), error.message)
         return challenges.unavailable
       }
       try {
@@ -148,31 +148,27 @@ function credentialsOf(request: IncomingMessage): Credentials {
   return { token: rest }
 }
 
-/** Logs why tokens are refused, with a rate limit: a burst at first, then one entry per interval. */
-interface Refusals {
-  /** @param digest The beginning of the token's digest. The token itself is never written. */
-  add(digest: string, why: string): void
-}
-
 const burstSize = 20
 /** Interval after which one more entry is allowed, in milliseconds. */
 const intervalMs = 3000
 
-function createRefusals(log: Log): Refusals {
+/**
+ * Creates the log of refused tokens, with a rate limit: a burst at first, then one entry per interval. It has the beginning of a
+ * token's digest: the token itself is never written.
+ */
+function createRefusalLog(log: Log) {
   let left = burstSize
   let since = performance.now()
   let untold = 0
-  return {
-    add: (digest, why) => {
-      const now = performance.now()
-      const gained = Math.floor((now - since) / intervalMs)
-      since += gained * intervalMs
-      left = Math.min(burstSize, left + gained)
-      if (left === 0) return void untold++
-      left--
-      log('info', 'a token was not taken', { token: digest, why, ...(untold > 0 ? { untold } : {}) })
-      untold = 0
-    },
+  return (digest: string, why: string): void => {
+    const now = performance.now()
+    const gained = Math.floor((now - since) / intervalMs)
+    since += gained * intervalMs
+    left = Math.min(burstSize, left + gained)
+    if (left === 0) return void untold++
+    left--
+    log('info', 'a token was not taken', { token: digest, why, ...(untold > 0 ? { untold } : {}) })
+    untold = 0
   }
 }
 

@@ -132,23 +132,7 @@ function isForgeable(key: unknown): boolean {
 type FindKey = ReturnType<typeof createLocalJWKSet>
 
 /** The key set of one issuer. */
-interface Keys {
-  /** Returns the cached keys, fetched again when they are old. @throws ResourceError `unavailable` */
-  current(): Promise<FindKey>
-  /**
-   * Fetches the keys again, for a key that is not among the cached ones. Resolves to undefined when they were fetched recently.
-   *
-   * @throws ResourceError `unavailable`
-   */
-  refreshed(): Promise<FindKey | undefined>
-}
-
-export function createKeys(
-  url: string,
-  create: typeof createLocalJWKSet,
-  log: Log,
-  network: ServiceNetwork = {},
-): Keys {
+export function createKeys(url: string, create: typeof createLocalJWKSet, log: Log, network: ServiceNetwork = {}) {
   let known: { readonly find: FindKey; readonly at: number } | undefined
   let fetching: Promise<FindKey> | undefined
   let failedAt = Number.NEGATIVE_INFINITY
@@ -185,7 +169,8 @@ export function createKeys(
   }
 
   return {
-    current: async () => {
+    /** Returns the cached keys, fetched again when they are old. @throws ResourceError `unavailable` */
+    current: async (): Promise<FindKey> => {
       const have = known
       const age = have === undefined ? Number.POSITIVE_INFINITY : performance.now() - have.at
       if (have !== undefined && age < freshMs) return have.find
@@ -196,7 +181,12 @@ export function createKeys(
         return have.find
       }
     },
-    refreshed: async () => {
+    /**
+     * Fetches the keys again, for a key that is not among the cached ones. Resolves to undefined when they were fetched recently.
+     *
+     * @throws ResourceError `unavailable`
+     */
+    refreshed: async (): Promise<FindKey | undefined> => {
       if (fetching !== undefined) return fetching
       if (performance.now() - refreshedAt < coolDownMs) return undefined
       const find = await fetchOnce()

@@ -5,23 +5,13 @@ import { refuse, replyEmpty, replyJson } from '../http/reply.ts'
 
 const wellKnown = '/.well-known/oauth-protected-resource'
 
-/** The metadata of a protected resource (RFC 9728): the issuers whose tokens this server accepts. */
-interface Metadata {
-  readonly url: string
-  /** Answers a request for it. Returns false for any other request. */
-  serve(request: IncomingMessage, response: ServerResponse): boolean
-}
-
 /**
+ * The metadata of a protected resource (RFC 9728): the issuers whose tokens this server accepts.
+ *
  * @param resource URL of the protected resource. It never comes from a request.
  * @param path Path of the MCP endpoint in this server: a proxy in front of it may use another one.
  */
-export function createMetadata(
-  resource: string,
-  path: string,
-  issuers: readonly string[],
-  scopes: readonly string[],
-): Metadata {
+export function createMetadata(resource: string, path: string, issuers: readonly string[], scopes: readonly string[]) {
   const [, origin = '', resourcePath = ''] = /^([a-z]+:\/\/[^/]+)(.*)$/.exec(resource) ?? []
   const document = {
     resource,
@@ -32,7 +22,8 @@ export function createMetadata(
   const places = new Set(['', path, resourcePath].map((place) => wellKnown + place))
   return {
     url: `${origin}${wellKnown}${resourcePath}`,
-    serve: (request, response) => {
+    /** Answers a request for it. Returns false for any other request. */
+    serve: (request: IncomingMessage, response: ServerResponse): boolean => {
       if (!places.has(request.url ?? '')) return false
       // Any web page may read it: it contains only public facts.
       const open = { 'Access-Control-Allow-Origin': '*' }
@@ -69,22 +60,11 @@ export interface Refusal {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** The refusals of a resource server (RFC 6750, section 3, and RFC 9728, section 5.1), for one resource. */
-interface Challenges {
-  /** The request has no token: the answer names the required scopes, and no error. */
-  readonly missing: Refusal
-  readonly malformed: Refusal
-  readonly invalid: Refusal
-  /** @param scopes All scopes that the operation requires, including those that the token has. */
-  insufficient(scopes: readonly string[]): Refusal
-  /** The validity of the token cannot be decided at the moment. */
-  readonly unavailable: Refusal
-}
-
 /** Seconds after which a client may retry when its token could not be checked. */
 const retryAfterSeconds = 5
 
-export function createChallenges(metadataUrl: string | undefined, scopes: readonly string[]): Challenges {
+/** The refusals of a resource server (RFC 6750, section 3, and RFC 9728, section 5.1), for one resource. */
+export function createChallenges(metadataUrl: string | undefined, scopes: readonly string[]) {
   const refusal = (
     reason: Refusal['reason'],
     status: 400 | 401 | 403,
@@ -108,6 +88,7 @@ export function createChallenges(metadataUrl: string | undefined, scopes: readon
     return { reason, status, message, headers: { 'WWW-Authenticate': challenge } }
   }
   return {
+    /** The request has no token: the answer names the required scopes, and no error. */
     missing: refusal('no-token', 401, 'A token is needed here.', undefined, scopes),
     malformed: refusal(
       'malformed-token',
@@ -117,12 +98,15 @@ export function createChallenges(metadataUrl: string | undefined, scopes: readon
       [],
     ),
     invalid: refusal('bad-token', 401, 'The token is not good here, or not any more.', 'invalid_token', scopes),
-    insufficient: (needed) => refusal('scope', 403, 'The token lacks a scope.', 'insufficient_scope', needed),
+    /** @param scopes All scopes that the operation requires, including those that the token has. */
+    insufficient: (needed: readonly string[]): Refusal =>
+      refusal('scope', 403, 'The token lacks a scope.', 'insufficient_scope', needed),
+    /** The validity of the token cannot be decided at the moment. */
     unavailable: {
       reason: 'unjudged-token',
       status: 503,
       message: 'Nobody can say just now whether the token is good. Try again later.',
       headers: { 'Retry-After': String(retryAfterSeconds) },
-    },
+    } satisfies Refusal,
   }
 }

@@ -24,22 +24,6 @@ import {
 } from './reply.ts'
 import { createMailbox, createSessions, type Session } from './sessions.ts'
 
-/** HTTP for the revisions before 2026-07-28: with sessions. */
-export interface LegacyHttp {
-  /** Streamable HTTP (2025-03-26 to 2025-11-25): a message, or a batch in revisions that have batches. */
-  post(request: IncomingMessage, response: ServerResponse, caller: Caller, body: unknown): Promise<void>
-  /** `GET`: the stream on which the server sends messages of its own accord. */
-  openStream(request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void>
-  /** `DELETE`: the client ends its session. */
-  end(request: IncomingMessage, response: ServerResponse, principal: Principal): Promise<void>
-  /** HTTP+SSE (2024-11-05): the stream that carries all answers. */
-  openSse(request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void>
-  postSse(request: IncomingMessage, response: ServerResponse, principal: Principal, body: unknown): Promise<void>
-  /** Ends the streams, which would never end by themselves. Requests in flight continue. */
-  drain(): void
-  close(): Promise<void>
-}
-
 const idHeader = 'Mcp-Session-Id'
 
 interface ExchangeOptions {
@@ -49,7 +33,8 @@ interface ExchangeOptions {
   readonly headers?: () => Readonly<Record<string, string>>
 }
 
-export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: ServedLimits, meter: Meter): LegacyHttp {
+/** HTTP for the revisions before 2026-07-28: with sessions. */
+export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: ServedLimits, meter: Meter) {
   const { perPrincipal, sessionIdle: idle } = limits
   const { onRefused } = options
   const { sessions: most } = limits
@@ -169,7 +154,8 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
   }
 
   return {
-    post: async (request, response, caller, body) => {
+    /** Streamable HTTP (2025-03-26 to 2025-11-25): a message, or a batch in revisions that have batches. */
+    post: async (request: IncomingMessage, response: ServerResponse, caller: Caller, body: unknown) => {
       const isInitialize = isObject(body) && body.method === 'initialize'
       const trace = traceContextIn(request.headers)
       if (isInitialize && request.headers['mcp-session-id'] === undefined)
@@ -180,7 +166,8 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
       await exchange(session.connection, response, caller, body, { arrival: arrivalOf(request), trace })
     },
 
-    openStream: async (request, response, caller) => {
+    /** `GET`: the stream on which the server sends messages of its own accord. */
+    openStream: async (request: IncomingMessage, response: ServerResponse, caller: Caller) => {
       if (!(request.headers.accept ?? '*/*').match(/\*\/\*|text\/(?:\*|event-stream)/))
         return refuse(response, 406, 'The Accept header does not allow an event stream.')
       const session = sessionOf(request, response, caller.principal)
@@ -199,14 +186,16 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
       if (whole === false) session.connection.retell()
     },
 
-    end: async (request, response, principal) => {
+    /** `DELETE`: the client ends its session. */
+    end: async (request: IncomingMessage, response: ServerResponse, principal: Principal) => {
       const session = sessionOf(request, response, principal)
       if (session === undefined) return
       await sessions.close(session)
       replyEmpty(response, 204)
     },
 
-    openSse: async (request, response, caller) => {
+    /** HTTP+SSE (2024-11-05): the stream that carries all answers. */
+    openSse: async (request: IncomingMessage, response: ServerResponse, caller: Caller) => {
       if (request.method !== 'GET') return refuse(response, 405, 'The method is not allowed here.', { Allow: 'GET' })
       let stream: EventStream | undefined
       const write = async (message: unknown): Promise<void> => {
@@ -223,7 +212,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
       opened.send(`/messages?sessionId=${session.id}`, 'endpoint')
     },
 
-    postSse: async (request, response, principal, body) => {
+    postSse: async (request: IncomingMessage, response: ServerResponse, principal: Principal, body: unknown) => {
       const id = new URLSearchParams((request.url ?? '').split('?')[1]).get('sessionId')
       const session = id === null ? undefined : sessions.find(id, principal)
       if (session?.stream === undefined) return refuse(response, 404, 'There is no such session.')
@@ -236,10 +225,11 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
       if (answer !== undefined) session.stream?.send(answer)
     },
 
+    /** Ends the streams, which would never end by themselves. Requests in flight continue. */
     drain: () => {
       for (const stream of streams) stream.end()
     },
-    close: () => sessions.closeAll(),
+    close: (): Promise<void> => sessions.closeAll(),
   }
 }
 

@@ -26,18 +26,11 @@ import type { Sending } from './content/sending.ts'
 import { arrivalOf, requestFault } from './guard.ts'
 import { type EventStream, offerLink, openEventStream, replyEmpty, replyJson, replyLong, taken } from './reply.ts'
 
-/** HTTP for 2026-07-28: every POST is independent. */
-export interface ModernHttp {
-  post(request: IncomingMessage, response: ServerResponse, caller: Caller, body: unknown): Soon<void>
-  /** Ends the streams of changes, each with its result. */
-  drain(): void
-  close(): Promise<void>
-}
-
 /** Maximum number of principals whose channel is kept for their next request. */
 const maxChannels = 1000
 
-export function createModernHttp(options: ServedOptions, gate: Gate, meter: Meter): ModernHttp {
+/** HTTP for 2026-07-28: every POST is independent. */
+export function createModernHttp(options: ServedOptions, gate: Gate, meter: Meter) {
   const channels = createChannels(options)
   const closing = new AbortController()
   // It has one listener per stream.
@@ -105,7 +98,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
   }
 
   return {
-    post: (request, response, caller, body) => {
+    post: (request: IncomingMessage, response: ServerResponse, caller: Caller, body: unknown): Soon<void> => {
       const reject = (id: RequestId | null, error: WireError, status = 400) =>
         replyJson(response, status, failure(id, error))
       if (Array.isArray(body))
@@ -127,6 +120,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
         }
       }
     },
+    /** Ends the streams of changes, each with its result. */
     drain: () => closing.abort(),
     close: channels.close,
   }

@@ -127,47 +127,28 @@ export function replyFile(response: ServerResponse, status: number, bytes: Uint8
 
 /** Sends a text that is not a message. For HEAD, Node leaves the body out. */
 export function replyText(response: ServerResponse, text: string, type: string): void {
-  if (response.headersSent || response.destroyed) return
-  const bytes = Buffer.from(text)
-  response.writeHead(200, { ...common, 'Content-Type': type, 'Content-Length': bytes.length })
-  response.end(bytes)
-  cutWhenSlow(response)
+  replyFile(response, 200, Buffer.from(text), { 'Content-Type': type })
 }
 
-export function replyEmpty(
-  response: ServerResponse,
-  status: number,
-  headers: Readonly<Record<string, string>> = {},
-): void {
+export function replyEmpty(response: ServerResponse, status: number, headers: Headers = {}): void {
   if (response.headersSent || response.destroyed) return
   response.writeHead(status, { ...common, 'Content-Length': 0, ...headers })
   response.end()
 }
 
 /** Sends a refusal that concerns no single message, so it has no id. */
-export function refuse(
-  response: ServerResponse,
-  status: number,
-  message: string,
-  headers: Readonly<Record<string, string>> = {},
-): void {
+export function refuse(response: ServerResponse, status: number, message: string, headers?: Headers): void {
   replyJson(response, status, failure(null, { code: codes.invalidRequest, message }), headers)
 }
 
 /** A stream of server-sent events. Each message is one event; comments keep the connection from looking idle. */
-export interface EventStream {
-  /** Writes a message, with an id if one is given. Returns false when the reader is gone, or too slow. */
-  send(message: unknown, event?: string, id?: string): boolean
-  /** Resolves when the reader has taken everything written. Rejects when it is gone. */
-  ready(): Promise<void>
-  end(): void
-}
+export type EventStream = ReturnType<typeof openEventStream>
 
 /** Maximum number of bytes that wait for a slow reader. Beyond it, its stream is cut. */
 const maxWaitingBytes = 16 * 1024 * 1024
 const heartbeatIntervalMs = 15_000
 
-export function openEventStream(response: ServerResponse, headers: Readonly<Record<string, string>> = {}): EventStream {
+export function openEventStream(response: ServerResponse, headers: Headers = {}) {
   response.writeHead(200, {
     ...common,
     'Cache-Control': 'no-store, no-transform',
@@ -189,13 +170,15 @@ export function openEventStream(response: ServerResponse, headers: Readonly<Reco
   response.on('close', () => clearInterval(timer))
   return {
     // JSON has no raw line breaks, so one line of data holds all of it.
-    send: (message, event = 'message', id) => {
+    /** Writes a message, with an id if one is given. Returns false when the reader is gone, or too slow. */
+    send: (message: unknown, event: string = 'message', id?: string): boolean => {
       const data =
         typeof message === 'string'
           ? message
           : formatMessage(message, limitsOf(response).answer, (response as Answer)[linkKey])
       return write(`${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`)
     },
+    /** Resolves when the reader has taken everything written. Rejects when it is gone. */
     ready: async () => {
       if (response.writableNeedDrain) await drained(response)
       if (response.destroyed || response.writableEnded) throw new Error('the reader of the stream is gone')

@@ -88,7 +88,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   const { limits, gate, meter, addresses, entrance, onRefused, legacyHttp } = endpoint
   const path = options.path ?? '/mcp'
   const looks = 2
-  const liveness = createLiveness({ interval: limits.stalled / (looks + 1), looks })
+  const liveness = createLiveness(limits.stalled / (looks + 1), looks)
   const routes = new Set([path, ...(options.sse ? ['/sse', '/messages'] : [])])
   let guard: Guard = () => ({ status: 403, message: 'Not ready' })
   let draining = false

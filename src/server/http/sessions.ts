@@ -16,20 +16,6 @@ export interface Session {
   readonly mailbox: Mailbox | undefined
 }
 
-/** The open sessions: found by id and owner, closed when idle. */
-export interface Sessions {
-  /** Opens a session. Returns undefined when the maximum is reached. */
-  open(owner: Owner, connection: Connection, mailbox?: Mailbox): Session | undefined
-  /**
-   * Returns the session if it belongs to this principal: a session of another principal looks like a missing one. From then on
-   * the session has the principal's current rights.
-   */
-  find(id: string, principal: Principal): Session | undefined
-  close(session: Session): Promise<void>
-  closeAll(): Promise<void>
-  readonly size: number
-}
-
 export interface SessionLimits {
   readonly most: number
   /** Maximum number of sessions per principal. */
@@ -40,7 +26,8 @@ export interface SessionLimits {
   readonly replica?: string | undefined
 }
 
-export function createSessions({ most, mostOf = most, idle, replica }: SessionLimits): Sessions {
+/** The open sessions: found by id and owner, closed when idle. */
+export function createSessions({ most, mostOf = most, idle, replica }: SessionLimits) {
   const sessions = new Map<string, { readonly session: Session; used: number }>()
 
   const close = async (session: Session): Promise<void> => {
@@ -63,7 +50,8 @@ export function createSessions({ most, mostOf = most, idle, replica }: SessionLi
   timer.unref()
 
   return {
-    open: (owner, connection, mailbox) => {
+    /** Opens a session. Returns undefined when the maximum is reached. */
+    open: (owner: Owner, connection: Connection, mailbox?: Mailbox): Session | undefined => {
       const isFull = () => sessions.size >= most || (mostOf < most && countOf(owner) >= mostOf)
       if (isFull()) sweep()
       if (isFull()) return undefined
@@ -77,7 +65,11 @@ export function createSessions({ most, mostOf = most, idle, replica }: SessionLi
       sessions.set(session.id, { session, used: performance.now() })
       return session
     },
-    find: (id, principal) => {
+    /**
+     * Returns the session if it belongs to this principal: a session of another principal looks like a missing one. From then on
+     * the session has the principal's current rights.
+     */
+    find: (id: string, principal: Principal): Session | undefined => {
       const found = sessions.get(id)
       if (found === undefined || found.session.owner.id !== principal.id) return undefined
       found.session.owner.renew(principal)
@@ -89,7 +81,7 @@ export function createSessions({ most, mostOf = most, idle, replica }: SessionLi
       clearInterval(timer)
       await Promise.allSettled([...sessions.values()].map(({ session }) => close(session)))
     },
-    get size() {
+    get size(): number {
       return sessions.size
     },
   }
@@ -99,24 +91,14 @@ export function createSessions({ most, mostOf = most, idle, replica }: SessionLi
  * The notifications for a client with a session: they go out on the open stream of the client, with ids; the last ones are kept,
  * so that a client that was cut off can continue after the last one that it received.
  */
-interface Mailbox {
-  /** Sends a notification. Resolves when there is room for the next: not before there is a stream. */
-  deliver(notification: Notification): Promise<void>
-  /**
-   * Sets the client's new stream. Returns false when notifications after `lastId` are no longer kept, or never were, so the
-   * client has missed some.
-   */
-  attach(stream: EventStream, lastId: string | undefined): boolean
-  detach(stream: EventStream): void
-  close(): void
-}
+type Mailbox = ReturnType<typeof createMailbox>
 
 /** Maximum number and total length (in characters) of the notifications that are kept. */
 const maxEvents = 1000
 const maxCharacters = 512 * 1024
 
 /** @param prefix Prefix of the ids, unique per session: ids of other sessions are unknown here. */
-export function createMailbox(prefix: string): Mailbox {
+export function createMailbox(prefix: string) {
   let stream: EventStream | undefined
   let attached: (() => void)[] = []
   let kept: { readonly number: number; readonly json: string }[] = []
@@ -131,7 +113,8 @@ export function createMailbox(prefix: string): Mailbox {
   }
 
   return {
-    deliver: async (notification) => {
+    /** Sends a notification. Resolves when there is room for the next: not before there is a stream. */
+    deliver: async (notification: Notification) => {
       while (stream === undefined && !closed) await new Promise<void>((resolve) => attached.push(resolve))
       if (stream === undefined) throw new Error('the session is closed')
       const json = JSON.stringify(notification)
@@ -144,7 +127,11 @@ export function createMailbox(prefix: string): Mailbox {
         if (stream === to) stream = undefined
       })
     },
-    attach: (next, lastId) => {
+    /**
+     * Sets the client's new stream. Returns false when notifications after `lastId` are no longer kept, or never were, so the
+     * client has missed some.
+     */
+    attach: (next: EventStream, lastId: string | undefined): boolean => {
       stream = next
       // A client that does not name its last event may have missed any.
       let whole = count === 0
@@ -160,7 +147,7 @@ export function createMailbox(prefix: string): Mailbox {
       for (const resolve of waiting) resolve()
       return whole
     },
-    detach: (ending) => {
+    detach: (ending: EventStream) => {
       if (stream === ending) stream = undefined
     },
     close: () => {

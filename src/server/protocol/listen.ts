@@ -87,14 +87,7 @@ const ending: WireError = {
   data: { reason: 'ending' },
 }
 
-interface Filter {
-  readonly uris: readonly string[]
-  readonly list: boolean
-  readonly prompts: boolean
-  readonly tools: boolean
-}
-
-function filterOf(notifications: unknown): Filter {
+function filterOf(notifications: unknown) {
   if (!isObject(notifications)) throw invalid('The param notifications is not an object.', 'params')
   const { resourceSubscriptions = [], resourcesListChanged, promptsListChanged, toolsListChanged } = notifications
   if (!Array.isArray(resourceSubscriptions) || !resourceSubscriptions.every((uri) => typeof uri === 'string'))
@@ -121,14 +114,7 @@ function aborted(signal: AbortSignal): Promise<void> {
  * The notifications that a client has not received yet. Repeated changes of one resource are joined, however slow the client is.
  * The queue is bounded, and a client that exceeds it is disconnected.
  */
-export interface Outbox {
-  push(change: ViewChange): void
-  /** Removes a waiting notification: the client has unsubscribed from the resource. */
-  drop(uri: string): void
-  /** Begins to write; earlier notifications wait until then. */
-  open(): void
-  close(): void
-}
+export type Outbox = ReturnType<typeof createOutbox>
 
 interface OutboxOptions {
   /** Writes one notification; resolves when there is room for the next. Rejects when the client is gone. */
@@ -142,7 +128,7 @@ interface OutboxOptions {
 /** Maximum number of characters of URIs that wait for a client which does not read earlier notifications. */
 const maxWaiting = 1024 * 1024
 
-export function createOutbox({ write, subscriptionId, onLost }: OutboxOptions): Outbox {
+export function createOutbox({ write, subscriptionId, onLost }: OutboxOptions) {
   const uris = new Set<string>()
   let waiting = 0
   let listed = false
@@ -196,7 +182,7 @@ export function createOutbox({ write, subscriptionId, onLost }: OutboxOptions): 
   }
 
   return {
-    push: (change) => {
+    push: (change: ViewChange) => {
       if (closed) return
       listed ||= change.listed
       prompts ||= change.prompts === true
@@ -209,9 +195,11 @@ export function createOutbox({ write, subscriptionId, onLost }: OutboxOptions): 
       if (writing && waiting > maxWaiting) lose()
       else void drain()
     },
-    drop: (uri) => {
+    /** Removes a waiting notification: the client has unsubscribed from the resource. */
+    drop: (uri: string) => {
       if (uris.delete(uri)) waiting -= uri.length
     },
+    /** Begins to write; earlier notifications wait until then. */
     open: () => {
       opened = true
       void drain()

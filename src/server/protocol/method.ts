@@ -142,14 +142,6 @@ export function clientIn(meta: unknown): ClientName | undefined {
   return { name: info.name, version: info.version }
 }
 
-/** The views, tools and notes for the clients of one principal, each by its profile. */
-interface Given {
-  view(client: ClientName | undefined): View
-  tools(client: ClientName | undefined): readonly Tool[]
-  /** Returns the text after the instructions of the server. */
-  note(client: ClientName | undefined): string | undefined
-}
-
 interface Giving {
   readonly profileOf: (client: ClientName | undefined) => ClientProfile
   readonly principal: Principal
@@ -170,14 +162,8 @@ interface Profiled {
   readonly tools: readonly Tool[]
 }
 
-export function createGiven({
-  profileOf,
-  principal,
-  whole,
-  wrap,
-  readingTools = () => [],
-  explorerApp,
-}: Giving): Given {
+/** The views, tools and notes for the clients of one principal, each by its profile. */
+export function createGiven({ profileOf, principal, whole, wrap, readingTools = () => [], explorerApp }: Giving) {
   // One entry per profile.
   const made = new Map<ClientProfile, Profiled>()
   // Caches the profile of the last name, because most requests come from clients of the same name.
@@ -205,8 +191,9 @@ export function createGiven({
     return given
   }
   return {
-    view: (client) => of(client).view,
-    tools: (client) => of(client).tools,
-    note: (client) => profileOf(client).note,
+    view: (client: ClientName | undefined): View => of(client).view,
+    tools: (client: ClientName | undefined): readonly Tool[] => of(client).tools,
+    /** Returns the text after the instructions of the server. */
+    note: (client: ClientName | undefined): string | undefined => profileOf(client).note,
   }
 }

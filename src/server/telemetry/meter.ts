@@ -25,21 +25,17 @@ export const meterNames = {
 export type MeterName = keyof typeof meterNames
 
 /** Counters of handled and refused requests, as plain numbers. */
-export interface Meter {
-  count(name: MeterName, by?: number): void
-  /** Registers a function that reads the current value of a gauge. */
-  gauge(name: MeterName, read: () => number): void
-  read(): Readonly<Record<MeterName, number>>
-}
+export type Meter = ReturnType<typeof createMeter>
 
-export function createMeter(): Meter {
+export function createMeter() {
   const names = Object.keys(meterNames) as MeterName[]
   const counts = new Map<MeterName, number>()
   const gauges = new Map<MeterName, () => number>()
   return {
-    count: (name, by = 1) => void counts.set(name, (counts.get(name) ?? 0) + by),
-    gauge: (name, read) => void gauges.set(name, read),
-    read: () =>
+    count: (name: MeterName, by = 1) => void counts.set(name, (counts.get(name) ?? 0) + by),
+    /** Registers a function that reads the current value of a gauge. */
+    gauge: (name: MeterName, read: () => number) => void gauges.set(name, read),
+    read: (): Readonly<Record<MeterName, number>> =>
       Object.fromEntries(names.map((name) => [name, gauges.get(name)?.() ?? counts.get(name) ?? 0])) as Record<
         MeterName,
         number

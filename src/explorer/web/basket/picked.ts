@@ -143,26 +143,18 @@ export function confirmAdding({ below: found }: Adding): void {
 }
 
 /** The resources that fit into the basket. */
-interface Offer {
-  /** The resources that are not in the basket yet, up to its limit. */
-  readonly fresh: readonly Resource[]
-  /** Number of resources beyond the limit. */
-  readonly tooMany: number
-  readonly alreadyIn: number
-  readonly tokens: number
-  /** Number of resources of unknown size, which are not in `tokens`. */
-  readonly unknown: number
-}
-
-export function offerOf(files: readonly Resource[]): Offer {
+export function offerOf(files: readonly Resource[]) {
   const open = files.filter(({ uri }) => !isPicked(uri))
   const fresh = open.slice(0, Math.max(0, mostPicked - basket.value.length))
   const estimates = fresh.map(estimateOf)
   return {
+    /** The resources that are not in the basket yet, up to its limit. */
     fresh,
+    /** Number of resources beyond the limit. */
     tooMany: open.length - fresh.length,
     alreadyIn: files.length - open.length,
     tokens: estimates.reduce<number>((sum, one) => sum + (one ?? 0), 0),
+    /** Number of resources of unknown size, which are not in `tokens`. */
     unknown: estimates.filter((one) => one === undefined).length,
   }
 }

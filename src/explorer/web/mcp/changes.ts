@@ -74,18 +74,7 @@ function oneAtATime(work: () => Promise<void>, isOver: () => boolean): () => Pro
 }
 
 /** The timer of the next attempt. */
-interface Timer {
-  /** Whether a retry is waiting. New listeners do not shorten the delay. */
-  readonly isBackingOff: boolean
-  plan(wait: number): void
-  /** Plans a retry, later after each failure. */
-  backOff(): void
-  /** Forgets the failures. */
-  reset(): void
-  cancel(): void
-}
-
-function createTimer(run: () => void, waits: readonly number[]): Timer {
+function createTimer(run: () => void, waits: readonly number[]) {
   let timer: ReturnType<typeof setTimeout> | undefined
   let failures = 0
   let isBackingOff = false
@@ -97,15 +86,18 @@ function createTimer(run: () => void, waits: readonly number[]): Timer {
     }, wait)
   }
   return {
-    get isBackingOff() {
+    /** Whether a retry is waiting. New listeners do not shorten the delay. */
+    get isBackingOff(): boolean {
       return isBackingOff
     },
     plan,
+    /** Plans a retry, later after each failure. */
     backOff: () => {
       isBackingOff = true
       failures++
       plan(waits[Math.min(failures, waits.length) - 1] ?? 4000)
     },
+    /** Forgets the failures. */
     reset: () => {
       failures = 0
     },

@@ -9,12 +9,7 @@ import { t } from './words.ts'
 import 'uplot/dist/uPlot.min.css'
 import UPlot from 'uplot'
 
-interface Plot {
-  show(index: number, isShown: boolean): void
-  /** Moves the cursor to the time with this index. */
-  moveTo(index: number): void
-  end(): void
-}
+type Plot = ReturnType<typeof createPlot>
 
 interface Options {
   readonly locale: string
@@ -22,7 +17,7 @@ interface Options {
 }
 
 /** Draws a chart into an element, and follows the width of the element. */
-function createPlot(box: HTMLElement, chart: Chart, { locale, onCursor }: Options): Plot {
+function createPlot(box: HTMLElement, chart: Chart, { locale, onCursor }: Options) {
   const colour = colours(box)
   const axis = { stroke: colour('--ink-2'), grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false } }
   const first = chart.times[0] ?? 0
@@ -63,10 +58,11 @@ function createPlot(box: HTMLElement, chart: Chart, { locale, onCursor }: Option
   const observer = new ResizeObserver(() => plot.setSize({ width: Math.max(200, box.clientWidth), height: 300 }))
   observer.observe(box)
   return {
-    show: (index, isShown) => {
+    show: (index: number, isShown: boolean) => {
       if (plot.series[index + 1]?.show !== isShown) plot.setSeries(index + 1, { show: isShown })
     },
-    moveTo: (index) => {
+    /** Moves the cursor to the time with this index. */
+    moveTo: (index: number) => {
       const time = chart.times[index]
       if (time !== undefined) plot.setCursor({ left: plot.valToPos(time, 'x'), top: 20 })
     },

@@ -178,14 +178,8 @@ export function Binary({ bytes, size }: Props) {
 /** Number of bytes in a row. */
 const bytesInRow = 16
 
-interface HexRow {
-  readonly offset: string
-  readonly bytes: string
-  readonly text: string
-}
-
 /** Formats bytes as a hex dump: offset, hexadecimal digits, and ASCII characters. */
-export function hexRow(bytes: Uint8Array, row: number): HexRow {
+export function hexRow(bytes: Uint8Array, row: number) {
   const start = row * bytesInRow
   const part = bytes.subarray(start, start + bytesInRow)
   const pairs = Array.from(part, (byte) => byte.toString(16).padStart(2, '0'))

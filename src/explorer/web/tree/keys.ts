@@ -42,36 +42,29 @@ function foldKana(text: string): string {
   return fold(text).replace(/[\u30a1-\u30f6]/g, (kana) => String.fromCharCode(kana.charCodeAt(0) - 0x60))
 }
 
-interface TypeAhead {
-  /** Adds one typed character, and returns the index of the matching row. `undefined`: no name begins with the text. */
-  type(character: string, rows: readonly TreeRow[], active: number, now: number): number | undefined
-}
-
 /** Maximum time between characters of one type-ahead, in milliseconds. */
 const together = 800
 
-export function createTypeAhead(): TypeAhead {
+/** Returns a function that adds one typed character, and returns the index of the matching row. `undefined`: no name begins with the text. */
+export function createTypeAhead() {
   let typed = ''
   let last = Number.NEGATIVE_INFINITY
-  return {
-    type: (character, rows, active, now) => {
-      typed = now - last > together ? character : typed + character
-      last = now
-      const folded = foldKana(typed)
-      // Repeating one character moves to the next match. More characters keep the row while it matches.
-      const isSame = [...folded].every((one) => one === folded[0])
-      const wanted = isSame ? (folded[0] ?? '') : folded
-      const start = isSame ? active + 1 : active
-      for (let step = 0; step < rows.length; step++) {
-        const index = (start + step) % rows.length
-        const row = rows[index]
-        if (row?.kind !== 'node') continue
-        const { title, name } = row.resource
-        if (foldKana(name).startsWith(wanted) || (title !== undefined && foldKana(title).startsWith(wanted)))
-          return index
-      }
-      return undefined
-    },
+  return (character: string, rows: readonly TreeRow[], active: number, now: number): number | undefined => {
+    typed = now - last > together ? character : typed + character
+    last = now
+    const folded = foldKana(typed)
+    // Repeating one character moves to the next match. More characters keep the row while it matches.
+    const isSame = [...folded].every((one) => one === folded[0])
+    const wanted = isSame ? (folded[0] ?? '') : folded
+    const start = isSame ? active + 1 : active
+    for (let step = 0; step < rows.length; step++) {
+      const index = (start + step) % rows.length
+      const row = rows[index]
+      if (row?.kind !== 'node') continue
+      const { title, name } = row.resource
+      if (foldKana(name).startsWith(wanted) || (title !== undefined && foldKana(title).startsWith(wanted))) return index
+    }
+    return undefined
   }
 }
 

@@ -79,7 +79,7 @@ export function TreeView() {
     const row = rows[activeIndex]
     if (row === undefined) return
     if (isTyped(event)) {
-      const index = typeAhead.type(event.key, rows, activeIndex, event.timeStamp)
+      const index = typeAhead(event.key, rows, activeIndex, event.timeStamp)
       event.preventDefault()
       event.stopPropagation()
       if (index !== undefined) activate(index)

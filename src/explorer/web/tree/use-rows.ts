@@ -1,4 +1,3 @@
-import type { RefObject } from 'preact'
 import { useCallback, useEffect, useLayoutEffect, useReducer, useRef } from 'preact/hooks'
 import { defined } from '../../../core/kit/object.ts'
 import { neighbours } from '../state/known.ts'
@@ -52,16 +51,6 @@ function search(
 /** The height of a row, in pixels: `--row` of theme.css. */
 const rowHeight = 24
 
-interface DrawnRows {
-  readonly scroller: RefObject<HTMLDivElement | null>
-  readonly window: Window
-  /** Number of visible rows. */
-  readonly page: number
-  onScroll(): void
-  /** Scrolls until a row is visible. `isCentred`: to the middle, if it was not visible. */
-  show(index: number, isCentred?: boolean): void
-}
-
 interface RowsInUse extends Rows {
   /** A value that changes whenever the rows do. */
   readonly identity: unknown
@@ -74,13 +63,13 @@ interface RowsInUse extends Rows {
 }
 
 /** Draws the visible part of many rows, and keeps its scroll position when rows come and go. */
-export function useRows({ count, keyOf, identity, active, asked, memory }: RowsInUse): DrawnRows {
+export function useRows({ count, keyOf, identity, active, asked, memory }: RowsInUse) {
   const scroller = useRef<HTMLDivElement>(null)
   const [, draw] = useReducer<number, undefined>((tick) => tick + 1, 0)
   const scroll = useRef({ top: memory.top, height: 600 })
   const before = useRef<{ readonly identity: unknown; readonly asked: string } | undefined>(undefined)
   const rows = { count, keyOf }
-  const now = windowOf(count, rowHeight, scroll.current)
+  const now = windowOf(count, scroll.current)
   const drawn = useRef(now)
 
   const goTo = (top: number) => {
@@ -121,8 +110,7 @@ export function useRows({ count, keyOf, identity, active, asked, memory }: RowsI
       return
     }
     const found = placeOfAnchor(rows, memory.anchor)
-    const top =
-      found === undefined ? memory.top : scrollTo(count, rowHeight, scroll.current.height, found.index, found.from)
+    const top = found === undefined ? memory.top : scrollTo(count, scroll.current.height, found.index, found.from)
     if (scroller.current === null || Math.abs(top - scroller.current.scrollTop) < 0.5) return
     goTo(top)
     draw(undefined)
@@ -131,7 +119,7 @@ export function useRows({ count, keyOf, identity, active, asked, memory }: RowsI
   // The rendered rows determine the scroll position for the next time.
   useLayoutEffect(() => {
     drawn.current = now
-    if (count > 0) memory.anchor = anchorOf(rows, now, rowHeight, scroll.current.height, active)
+    if (count > 0) memory.anchor = anchorOf(rows, now, scroll.current.height, active)
   })
 
   const onScroll = useCallback(() => {
@@ -143,14 +131,21 @@ export function useRows({ count, keyOf, identity, active, asked, memory }: RowsI
   }, [memory])
 
   const show = (index: number, isCentred = false) => {
-    const top = scrollInto(count, rowHeight, scroll.current, index)
+    const top = scrollInto(count, scroll.current, index)
     if (top === undefined) return
     const { height } = scroll.current
-    goTo(isCentred ? scrollTo(count, rowHeight, height, index, (height - rowHeight) / 2) : top)
+    goTo(isCentred ? scrollTo(count, height, index, (height - rowHeight) / 2) : top)
     draw(undefined)
   }
 
-  return { scroller, window: now, page: Math.floor(scroll.current.height / rowHeight), onScroll, show }
+  return {
+    scroller,
+    window: now,
+    /** Number of visible rows. */
+    page: Math.floor(scroll.current.height / rowHeight),
+    onScroll,
+    show,
+  }
 }
 
 /** Maximum number of resources subscribed to for their marks: the ones that were visible last. */
@@ -219,35 +214,36 @@ export const tallest = 8_000_000
 const spare = 12
 
 /** Pixels of rows for one pixel of scrolling: 1, unless the rows exceed the tallest element. */
-function measure(count: number, row: number, view: number): number {
-  const all = count * row
+function measure(count: number, view: number): number {
+  const all = count * rowHeight
   return all <= tallest || view >= tallest ? 1 : (all - view) / (tallest - view)
 }
 
-export function windowOf(count: number, row: number, scroll: Scroll): Window {
-  const ratio = measure(count, row, scroll.height)
-  const height = ratio === 1 ? count * row : tallest
+export function windowOf(count: number, scroll: Scroll): Window {
+  const ratio = measure(count, scroll.height)
+  const height = ratio === 1 ? count * rowHeight : tallest
   const most = Math.max(0, height - scroll.height)
   const top = Math.min(Math.max(scroll.top, 0), most)
   /** Position of the upper edge within the rows, in their own pixels. */
   const edge = top * ratio
-  const visible = Math.min(Math.floor(edge / row), Math.max(0, count - 1))
+  const visible = Math.min(Math.floor(edge / rowHeight), Math.max(0, count - 1))
   const first = Math.max(0, visible - spare)
-  const end = Math.min(count, Math.ceil((edge + scroll.height) / row) + spare)
-  return { first, end, height, top: first * row - edge + top, visible, above: edge - visible * row }
+  const end = Math.min(count, Math.ceil((edge + scroll.height) / rowHeight) + spare)
+  return { first, end, height, top: first * rowHeight - edge + top, visible, above: edge - visible * rowHeight }
 }
 
 /** Returns the scroll position at which a row is `from` pixels below the upper edge. */
-export function scrollTo(count: number, row: number, view: number, index: number, from = 0): number {
-  return Math.max(0, (index * row - from) / measure(count, row, view))
+export function scrollTo(count: number, view: number, index: number, from = 0): number {
+  return Math.max(0, (index * rowHeight - from) / measure(count, view))
 }
 
 /** Returns the nearest scroll position at which a whole row is visible; undefined if it is visible already. */
-export function scrollInto(count: number, row: number, scroll: Scroll, index: number): number | undefined {
-  const ratio = measure(count, row, scroll.height)
+export function scrollInto(count: number, scroll: Scroll, index: number): number | undefined {
+  const ratio = measure(count, scroll.height)
   const edge = scroll.top * ratio
-  if (index * row < edge) return scrollTo(count, row, scroll.height, index)
-  if ((index + 1) * row > edge + scroll.height) return Math.max(0, ((index + 1) * row - scroll.height) / ratio)
+  if (index * rowHeight < edge) return scrollTo(count, scroll.height, index)
+  if ((index + 1) * rowHeight > edge + scroll.height)
+    return Math.max(0, ((index + 1) * rowHeight - scroll.height) / ratio)
   return undefined
 }
 
@@ -261,15 +257,9 @@ interface Rows {
 export type Anchor = readonly { readonly key: string; readonly from: number }[]
 
 /** @param active The active row: if it is visible, it keeps its position before all others. */
-export function anchorOf(
-  rows: Rows,
-  { visible, above, end }: Window,
-  row: number,
-  view: number,
-  active: number,
-): Anchor {
-  const at = (index: number) => ({ key: rows.keyOf(index), from: (index - visible) * row - above })
-  const last = Math.min(end, visible + Math.ceil(view / row))
+export function anchorOf(rows: Rows, { visible, above, end }: Window, view: number, active: number): Anchor {
+  const at = (index: number) => ({ key: rows.keyOf(index), from: (index - visible) * rowHeight - above })
+  const last = Math.min(end, visible + Math.ceil(view / rowHeight))
   const seen = Array.from({ length: Math.max(0, last - visible) }, (_, index) => at(visible + index))
   return active >= visible && active < last ? [at(active), ...seen] : seen
 }

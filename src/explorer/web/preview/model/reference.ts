@@ -1,21 +1,13 @@
 import { decodeComponent } from '../../../../core/uri.ts'
 
-/** The pieces of a URI reference (RFC 3986, appendix B). */
-interface Pieces {
-  readonly scheme: string | undefined
-  readonly authority: string | undefined
-  readonly path: string
-  readonly query: string | undefined
-  readonly fragment: string | undefined
-}
-
 interface Target {
   /** The URI without its fragment. */
   readonly uri: string
   readonly fragment?: string
 }
 
-function piecesOf(text: string): Pieces {
+/** The pieces of a URI reference (RFC 3986, appendix B). */
+function piecesOf(text: string) {
   const [, scheme, authority, path = '', query, fragment] =
     /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s.exec(text) ?? []
   return { scheme, authority, path, query, fragment }
