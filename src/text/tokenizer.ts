@@ -133,7 +133,7 @@ interface Cut {
 }
 
 /** Cache of the terms of words, because words repeat: two generations of this many words. */
-const mostKnown = 10_000
+const mostKnown = 6000
 let known = new Map<string, readonly Cut[]>()
 let knownBefore: ReadonlyMap<string, readonly Cut[]> = new Map()
 

@@ -70,8 +70,8 @@ describe('the words of a text are cached, and the text is not kept', () => {
   })
 })
 
-test('a small heap grows to twice its live data, a larger one by 24 MiB, a large one by a third', () => {
+test('a small heap grows to twice its live data, a larger one by 20 MiB, a large one by a third', () => {
   expect(growthFor(20 * 2 ** 20)).toBe(100)
-  expect(growthFor(64 * 2 ** 20)).toBe(38)
+  expect(growthFor(64 * 2 ** 20)).toBe(31)
   expect(growthFor(2 ** 30)).toBe(30)
 })

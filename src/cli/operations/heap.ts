@@ -1,5 +1,5 @@
 /** Maximum garbage between two full collections, in bytes, and its least and greatest share of the live data, in percent. */
-const garbage = { bytes: 24 * 2 ** 20, leastPercent: 30, mostPercent: 100 }
+const garbage = { bytes: 20 * 2 ** 20, leastPercent: 30, mostPercent: 100 }
 
 /**
  * Bounds the garbage that the heap of a server holds before the next full collection. By default V8 lets a small heap grow by about a

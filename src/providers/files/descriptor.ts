@@ -112,9 +112,17 @@ export function handleOf(descriptor: Descriptor, pool: Pool, { local, stats, hot
 
 /** Returns the mount number of a descriptor from /proc of Linux, without a call to its file system. */
 export function mountOf(descriptor: Descriptor): string | undefined {
-  const info = fs.readFileSync(`/proc/self/fdinfo/${descriptor.fd}`, 'latin1')
-  return /^mnt_id:\s*(\d+)/m.exec(info)?.[1]
+  const info = fs.openSync(`/proc/self/fdinfo/${descriptor.fd}`, 'r')
+  try {
+    const length = fs.readSync(info, infoBytes)
+    return /^mnt_id:\s*(\d+)/m.exec(infoBytes.toString('latin1', 0, length))?.[1]
+  } finally {
+    fs.closeSync(info)
+  }
 }
+
+/** The beginning of a file of /proc/self/fdinfo, which has the number of the mount in its third line. */
+const infoBytes = Buffer.alloc(512)
 
 /** Whether this process still sees a mount. It does not see unmounted ones (also by `umount -l`). */
 export function isMounted(mount: string): boolean {
