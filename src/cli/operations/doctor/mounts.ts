@@ -50,7 +50,10 @@ export async function checkMounts(
     for (const address of hidden) {
       const look = `hikidashi access check ${address}${here.withConfig}`
       const found = `No client sees ${address}: its access rules name roles, and nobody has one of them.`
-      findings.tell('rights', warning(found, `Add "roles": ["…"] to the configuration. What they allow: ${look}`))
+      findings.tell(
+        'rights',
+        warning(found, `Add "roles": ["…"] to the configuration. To see what roles allow: ${look}`),
+      )
     }
   if (isFine) await checkIndex(here, findings)
 }

@@ -5,7 +5,7 @@ export const t = createWords({
   close: ['Close the basket', 'バスケットを閉じる'],
   empty: ['The basket is empty.', 'バスケットは空です。'],
   emptyHint: [
-    'Press Space on a file or folder in the tree, or “Add to the basket” above a preview. What is in here becomes one prompt.',
+    'Press Space on a file or folder in the tree, or “Add to the basket” above a preview. The resources in the basket become one prompt.',
     'ツリーのファイルやフォルダーで Space を押すか、プレビュー上の「バスケットに追加」を押してください。中身は一つのプロンプトになります。',
   ],
   tokens: ['{count} tokens', '{count} トークン'],

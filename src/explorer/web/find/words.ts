@@ -15,11 +15,11 @@ export const t = createWords({
   hitsMore: ['The first {count} hits, in {files} {files:file|files}', '先頭の {count} 件({files} ファイル)'],
   nothing: ['Nothing was found for “{query}”.', '「{query}」に一致するものはありません。'],
   growing: [
-    '{done} documents are indexed so far. What is found in the others appears by itself.',
+    '{done} documents are indexed so far. Hits in the others appear by themselves.',
     '{done} 件を索引済みです。残りで見つかったものは自動的に表示されます。',
   ],
   growingOf: [
-    '{done} of {of} documents are indexed. What is found in the others appears by itself.',
+    '{done} of {of} documents are indexed. Hits in the others appear by themselves.',
     '{of} 件中 {done} 件を索引済みです。残りで見つかったものは自動的に表示されます。',
   ],
   nothingHint: [

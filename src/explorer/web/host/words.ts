@@ -3,7 +3,7 @@ import { createWords } from '../words/texts.ts'
 /** Words of the page inside of a host. */
 export const t = createWords({
   hint: [
-    'Choose something on the left to look at it. What you put into the basket becomes known to the conversation.',
+    'Choose something on the left to look at it. The conversation gets everything that you put into the basket.',
     '左から選ぶと、ここに表示されます。バスケットに入れたものは会話に伝わります。',
   ],
   fullscreen: ['Use the whole window', 'ウィンドウ全体に表示'],

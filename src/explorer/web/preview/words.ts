@@ -98,11 +98,11 @@ export const t = createWords({
   changed: ['Changed {ago}', '{ago}に更新'],
   changedNow: ['Changed just now', 'たった今更新されました'],
   gone: [
-    'This is no longer there. What is shown is what it last held.',
+    'This is no longer there. You see its last content.',
     'すでに存在しません。最後に読み込んだ内容を表示しています。',
   ],
   failing: [
-    'The source does not answer. What is shown may be out of date; it is tried again by itself.',
+    'The source does not answer. The content here may be out of date. The explorer tries again by itself.',
     '応答がありません。表示内容が古い可能性があります。自動で再試行しています。',
   ],
   failedTitle: ['This cannot be shown', '表示できません'],
