@@ -1,4 +1,5 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
+import type { Arrival } from '../core/call.ts'
 import { isResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/object.ts'
 import { isText } from '../core/kit/utf8.ts'
@@ -50,19 +51,19 @@ export function createReader(
   const counted = new Set<string>()
   let held = 0
   let readsDocuments = true
-  const readOne = async (uri: string): Promise<Reading> => {
+  const readOne = async (uri: string, arrival: Arrival): Promise<Reading> => {
     const resource = listed.get(uri)
     const remembered = resource === undefined ? undefined : memory?.reading(resource)
     if (remembered !== undefined && Buffer.byteLength(remembered.text) <= limits.item) return remembered
-    const reading = await readAsIs(uri, resource)
+    const reading = await readAsIs(uri, resource, arrival)
     if (!readsDocuments || !('fault' in reading) || reading.form === undefined) return reading
     // The source itself caches the texts of documents.
-    const text = await readAsIs(withParameter(uri, 'as', reading.form), undefined)
+    const text = await readAsIs(withParameter(uri, 'as', reading.form), undefined, arrival)
     return 'text' in text ? { ...text, isOfDocument: true } : text
   }
-  const readAsIs = async (uri: string, resource: Resource | undefined): Promise<Reading> => {
+  const readAsIs = async (uri: string, resource: Resource | undefined, arrival: Arrival): Promise<Reading> => {
     try {
-      const { contents } = await view.read(uri, { bare: true, ...defined({ signal }) })
+      const { contents } = await view.read(uri, { bare: true, arrival, ...defined({ signal }) })
       const shown: ResourceContent[] = []
       for (const content of contents) {
         if (!isExcluded(content.uri)) shown.push(content)
@@ -97,7 +98,9 @@ export function createReader(
           held += 2 * units
         } else if (!isFull || counted.has(uri)) batch.push(uri)
       }
-      const readings = await Promise.all(batch.map(readOne))
+      // The reads of a batch begin together, so a source need not look again for each of them whether something has changed.
+      const arrival = {}
+      const readings = await Promise.all(batch.map((uri) => readOne(uri, arrival)))
       for (const [index, uri] of batch.entries()) {
         const reading = readings[index]
         if (reading === undefined) continue
@@ -159,7 +162,7 @@ async function readingOf(contents: readonly ResourceContent[], limit: number): P
   const { mimeType, version } = contents[0] ?? {}
   return {
     text,
-    sha256: createHash('sha256').update(text).digest('hex'),
+    sha256: hash('sha256', text),
     ...defined({ mimeType, version }),
   }
 }

@@ -17,6 +17,8 @@ export interface Place extends Shared {
   readonly mount: string | undefined
   /** Returns its stats now, on this thread. Undefined if the call might have to wait, or would ask for a name. */
   readonly statNow?: () => BigIntStats
+  /** Records that the names in this directory were looked up: for a while the system has them in memory. */
+  readonly looked?: () => void
 }
 
 /** A file that is open for reading. */

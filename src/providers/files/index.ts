@@ -15,9 +15,10 @@ import { createNameCache } from './names.ts'
 import { completeOptions, type FilesOptions } from './options.ts'
 import { readStable, textOf } from './read.ts'
 import { openRoot } from './root.ts'
+import { createSpelling, type Look } from './spelling.ts'
 import { lookAt, stampOf } from './stats.ts'
 import { createVisibility } from './visibility.ts'
-import { createSpelling, createWalk, type Look } from './walk.ts'
+import { createWalk } from './walk.ts'
 import {
   beginInThread,
   type Confirmations,
@@ -110,7 +111,7 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
     const { signal } = context
     check(signal)
     if (path === '' || path.endsWith('/')) throw notFound('a directory')
-    const { place } = await walk.to(path, signal, context.allows, route)
+    const { place } = await walk.to(path, context, route)
     const handle = await places.open(place, signal).finally(place.close)
     try {
       const found = await readStable(handle, range, maxBytes, context)
@@ -129,9 +130,9 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
 
   const ignoreFile = chosen.gitignore ? ignoreFileName : undefined
   const reads = createKept(read, ignoreFile, system.clock)
-  const stat = async ({ path }: Asked, { signal, allows }: Context, route?: Route): Promise<Entry> => {
-    check(signal)
-    return lister.stat(path, signal, allows, route)
+  const stat = async ({ path }: Asked, context: Context, route?: Route): Promise<Entry> => {
+    check(context.signal)
+    return lister.stat(path, context, route)
   }
   const entries = createKept(stat, ignoreFile, system.clock)
   return {

@@ -10,9 +10,10 @@ import { type IgnoreLine, ignoringLine } from './ignores.ts'
 import { createNameCache } from './names.ts'
 import { completeOptions, type FilesOptions } from './options.ts'
 import { openRoot } from './root.ts'
+import { createSpelling } from './spelling.ts'
 import { kindOf, lookAt } from './stats.ts'
 import { createNameJudge, type NameRule } from './visibility.ts'
-import { createSpelling, createWalk, mayRead, type Position } from './walk.ts'
+import { createWalk, mayRead, type Position } from './walk.ts'
 
 /** Why a file or a folder is not served. */
 export type LeftOutReason =

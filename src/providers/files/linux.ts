@@ -45,7 +45,7 @@ const never = new AbortController().signal
  */
 export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool, at?: string): Promise<Places> {
   const keeper = createRootKeeper(await openTested(real, pool, at), real, pool)
-  /** Names that were looked up. */
+  /** Names that were looked up, and directories whose names were: the paths of these end in `/`. */
   const names = createHot<string>()
   /** Files that were opened, and that were read to their end. */
   const files = createHot<bigint>()
@@ -61,8 +61,9 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       const local = root.local && mount === root.mount
       const stats = await statOf(descriptor, local, pool, signal)
       const { keep, close, fd, at } = descriptor
-      const statNow = local ? { statNow: () => fs.fstatSync(fd, { bigint: true }) } : {}
-      return { at, keep, close, stats, local, mount, ...statNow }
+      if (!local) return { at, keep, close, stats, local, mount }
+      const looked = () => names.add(`${stats.dev}:${stats.ino}/`)
+      return { at, keep, close, stats, local, mount, looked, statNow: () => fs.fstatSync(fd, { bigint: true }) }
     } catch (error) {
       descriptor.close()
       throw failure(error)
@@ -92,10 +93,11 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       const flags = O_PATH | (follow ? 0 : O_NOFOLLOW) | (directory && only ? O_DIRECTORY : 0)
       const path = `${parent.at}/${name}`
       // A link may lead to any file system, so it is never looked up on this thread.
-      const key = parent.local && !follow ? `${parent.stats.dev}:${parent.stats.ino}/${name}` : undefined
+      const inside = parent.local && !follow ? `${parent.stats.dev}:${parent.stats.ino}/` : undefined
+      const key = inside === undefined ? undefined : `${inside}${name}`
       let descriptor: Descriptor
       try {
-        if (key !== undefined && names.has(key)) {
+        if (key !== undefined && (names.has(key) || names.has(inside ?? ''))) {
           const nextTurn = turns.over()
           if (nextTurn !== undefined) await nextTurn
           descriptor = openNow(path, flags, signal)

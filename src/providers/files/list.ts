@@ -3,7 +3,7 @@ import { breath } from '../../core/kit/breath.ts'
 import { inGroups } from '../../core/kit/groups.ts'
 import { indexAfter } from '../../core/kit/sorted.ts'
 import { comparePaths, resumeIn } from '../../core/path.ts'
-import type { Entry, ListQuery } from '../../core/provider.ts'
+import type { Context, Entry, ListQuery } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import type { Pool } from './access.ts'
 import { createEntries, describeDirectory, type Headings } from './entries.ts'
@@ -82,9 +82,9 @@ export function createLister({ walk, names, permit, rules, headings, pool, confi
   const entriesIn = createEntries({ walk, permit, rules, headings, pool })
 
   /** @param route Receives the places on the way. */
-  const stat = async (path: string, signal: AbortSignal, allows?: Allows, route?: Route): Promise<Entry> => {
-    const position = await walk.to(path, signal, allows, route)
-    if (position.place.stats.isFile()) return entriesIn.describe(position, signal)
+  const stat = async (path: string, context: Context, route?: Route): Promise<Entry> => {
+    const position = await walk.to(path, context, route)
+    if (position.place.stats.isFile()) return entriesIn.describe(position, context.signal)
     position.place.close()
     return describeDirectory(path, position.place.stats)
   }
@@ -107,7 +107,7 @@ export function createLister({ walk, names, permit, rules, headings, pool, confi
     let size = firstGroup
     const lookedIn = createKnown(confirm, cache)
     try {
-      const start = await walk.to(prefix, signal, allows)
+      const start = await walk.to(prefix, { signal, allows })
       try {
         frames.push(await open(start, rest, signal))
       } catch (error) {

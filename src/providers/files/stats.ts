@@ -51,6 +51,7 @@ export async function lookAtAll(
     if (found.length % 8 === 0 && performance.now() - start > 5) break
     found.push(lookNow(place, names[found.length] ?? ''))
   }
+  place.looked?.()
   if (breath.due()) await breath.take()
   signal.throwIfAborted()
   if (found.length === names.length) return found

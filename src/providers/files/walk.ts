@@ -1,11 +1,12 @@
 import * as fs from 'node:fs'
-import { notFound } from '../../core/errors.ts'
-import { indexAfter } from '../../core/kit/sorted.ts'
-import { failure, type Place, type Places, type Pool } from './access.ts'
+import { isResourceError, notFound } from '../../core/errors.ts'
+import type { Arrival, Context } from '../../core/provider.ts'
+import { failure, type Place, type Places, type Pool, untilAbort } from './access.ts'
 import type { IgnoreFiles } from './ignore-files.ts'
 import type { Ignores } from './ignores.ts'
 import { addTo, type Route } from './kept.ts'
-import { createDirectoryFacts, kindOf, modeAllows, type PermitOptions } from './stats.ts'
+import type { IsListed } from './spelling.ts'
+import { kindOf, modeAllows, type PermitOptions } from './stats.ts'
 import type { Visibility } from './visibility.ts'
 
 /** A name by which a place was reached, and the ignore rules that hold there (for a directory: inside). */
@@ -36,8 +37,18 @@ export interface Walk {
   root(signal: AbortSignal, allows?: Allows): Promise<Position>
   /** Opens a child of a directory. The parent stays open. */
   enter(parent: Position, name: string, directory: boolean, signal: AbortSignal): Promise<Position>
-  /** Opens a path: a directory when it ends in `/`. */
-  to(path: string, signal: AbortSignal, allows?: Allows, route?: Route): Promise<Position>
+  /** Opens a path: a directory when it ends in `/`. Walks of one arrival at the same time open each directory on their way once. */
+  to(path: string, call: Caller, route?: Route): Promise<Position>
+}
+
+type Caller = Pick<Context, 'signal' | 'allows' | 'arrival'>
+
+/** The directories on the ways of walks of one arrival. They are closed when the last of these walks ends. */
+interface CommonWay {
+  /** The directories by their paths. */
+  readonly opening: Map<string, Promise<Position>>
+  readonly opened: Position[]
+  walks: number
 }
 
 interface WalkOptions {
@@ -53,6 +64,8 @@ interface WalkOptions {
 
 /** Maximum depth of directories that are served: a walk holds one descriptor for each. */
 export const maxDepth = 256
+/** Maximum number of directories that walks have in common, since a descriptor is held for each. */
+const maxCommon = 256
 /**
  * Maximum number of symbolic links to directories in one path. Otherwise directories that link to each other would have as many paths as there
  * are orders of them.
@@ -81,7 +94,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
       target.close()
     }
     if (real === undefined) throw notFound('a link leads out of the root')
-    const found = await walkTo(directory && real !== '' ? `${real}/` : real, signal, undefined, undefined, false)
+    const found = await walkAlone(directory && real !== '' ? `${real}/` : real, { signal }, undefined, false)
     if (identityOf(found.place) === identityOf(target)) return found
     found.place.close()
     throw notFound('a link was changed while it was followed')
@@ -136,10 +149,9 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
 
   const followed = symlinks === 'beneath'
 
-  const walkTo = async (
+  const walkAlone = async (
     path: string,
-    signal: AbortSignal,
-    allows?: Allows,
+    { signal, allows }: Caller,
     route?: Route,
     links = followed,
   ): Promise<Position> => {
@@ -161,10 +173,73 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
     return position
   }
 
+  const commonWays = new Map<Arrival, CommonWay>()
+
+  const openOn = async (way: CommonWay, path: string, signal: AbortSignal): Promise<Position> => {
+    let position: Position
+    if (path === '') position = await root(signal)
+    else {
+      const start = path.lastIndexOf('/', path.length - 2) + 1
+      const parent = await directoryOn(way, path.slice(0, start), signal)
+      if (way.walks === 0) throw notFound('no walk waits for it any more')
+      parent.place.keep()
+      try {
+        position = await find(parent, path.slice(start, -1), true, followed, signal)
+      } finally {
+        parent.place.close()
+      }
+    }
+    if (way.walks === 0) position.place.close()
+    else way.opened.push(position)
+    return position
+  }
+
+  const directoryOn = (way: CommonWay, path: string, signal: AbortSignal): Promise<Position> => {
+    const opening = way.opening.get(path) ?? openOn(way, path, signal)
+    way.opening.set(path, opening)
+    return opening
+  }
+
+  const to: Walk['to'] = async (path, call, route) => {
+    const { arrival, signal, allows = () => true } = call
+    const known = arrival === undefined ? undefined : commonWays.get(arrival)
+    const way: CommonWay = known ?? { opening: new Map(), opened: [], walks: 0 }
+    if (arrival === undefined || path.split('/').length + way.opening.size > maxCommon)
+      return walkAlone(path, call, route)
+    commonWays.set(arrival, way)
+    way.walks++
+    try {
+      const end = path.lastIndexOf('/') + 1
+      const opening = directoryOn(way, path.slice(0, end), signal)
+      const directory = { ...(known === undefined ? await opening : await untilAbort(opening, signal)), allows }
+      // Not every caller may see a directory behind a link by all of its names.
+      if (directory.links > 0) return await walkAlone(path, call, route)
+      for (let at = 0; route !== undefined && at <= end; at = path.indexOf('/', at) + 1 || Number.POSITIVE_INFINITY)
+        addTo(route, await directoryOn(way, path.slice(0, at), signal))
+      if (end === path.length) {
+        directory.place.keep()
+        return directory
+      }
+      const position = await find(directory, path.slice(end), false, followed, signal)
+      if (route !== undefined) addTo(route, position)
+      return position
+    } catch (error) {
+      // The walk that was opening a directory may have been aborted.
+      if (known === undefined || signal.aborted || isResourceError(error, 'not-found')) throw error
+      return await walkAlone(path, call, route)
+    } finally {
+      way.walks--
+      if (way.walks === 0) {
+        commonWays.delete(arrival)
+        for (const { place } of way.opened) place.close()
+      }
+    }
+  }
+
   return {
     root,
     enter: (parent, name, directory, signal) => find(parent, name, directory, followed, signal),
-    to: walkTo,
+    to,
   }
 }
 
@@ -203,54 +278,4 @@ export async function mayRead(place: Place, stats: fs.BigIntStats, name: string,
       () => false,
     )
   return pool.run(allowed, { signal, hold: place })
-}
-
-/**
- * Whether a directory lists the place that was found under exactly this name.
- *
- * A file system may accept several spellings of one name: in another case, composed or decomposed, with ignored characters, or a short one
- * (`SECRET~1.TXT`, FAT and NTFS). Rules judge the listed name, so no other spelling leads to anything.
- */
-type IsListed = (parent: Position, name: string, found: Place, signal: AbortSignal) => Promise<boolean>
-
-interface ListedNames {
-  of(directory: Position, signal: AbortSignal): Promise<{ readonly names: readonly string[] }>
-}
-
-/** Returns the stats of one child of a directory, without following links; undefined when it cannot be seen. */
-export type Look = (place: Place, name: string, signal: AbortSignal) => Promise<fs.BigIntStats | undefined>
-
-/** @param names Returns the names that a directory lists, sorted. */
-export function createSpelling(names: ListedNames, look: Look): IsListed {
-  const facts = createDirectoryFacts()
-  return async (parent, name, found, signal) => {
-    if (facts.of(parent.place)?.has(`exactly ${name}`)) return true
-    if (!(await mayBeSpelledOtherwise(parent.place, name, found, signal))) {
-      facts.note(parent.place, `exactly ${name}`)
-      return true
-    }
-    const { names: listed } = await names.of(parent, signal)
-    return [name, `${name}/`].some((one) => listed[indexAfter(listed, one) - 1] === one)
-  }
-
-  /** Whether the directory accepts other spellings of the name: then one of the variants leads to the same file. */
-  async function mayBeSpelledOtherwise(directory: Place, name: string, found: Place, signal: AbortSignal) {
-    if (/~\d/.test(name)) return true
-    for (const variant of variantsOf(name)) {
-      const other = await look(directory, variant, signal)
-      if (other !== undefined && other.ino === found.stats.ino && other.dev === found.stats.dev) return true
-    }
-    return false
-  }
-}
-
-/** Returns spellings of which at least one is the same name on every file system that accepts several. */
-function variantsOf(name: string): readonly string[] {
-  const turned = Array.from(name, (character) => {
-    const lower = character.toLowerCase()
-    return lower === character ? character.toUpperCase() : lower
-  }).join('')
-  // A soft hyphen is one of the characters that such file systems ignore.
-  const first = turned === name ? `${name}\u00ad` : turned
-  return [...new Set([first, name.normalize('NFC'), name.normalize('NFD')])].filter((variant) => variant !== name)
 }

@@ -88,7 +88,7 @@ export function createTree(options: TreeOptions): Tree {
     directory.whole = false
     let position: Position | undefined
     try {
-      position = await walk.to(directory.path, signal)
+      position = await walk.to(directory.path, { signal })
       if (identityOf(position.place) === directory.identity) {
         if (heard === undefined || cause === 'round') directories.listen(directory, position.place)
         await scan(directory, position, { heard, whole }, cause)

@@ -1,0 +1,55 @@
+import type { BigIntStats } from 'node:fs'
+import { indexAfter } from '../../core/kit/sorted.ts'
+import type { Place } from './access.ts'
+import { createDirectoryFacts } from './stats.ts'
+import type { Position } from './walk.ts'
+
+/**
+ * Whether a directory lists the place that was found under exactly this name.
+ *
+ * A file system may accept several spellings of one name: in another case, composed or decomposed, with ignored characters, or a short one
+ * (`SECRET~1.TXT`, FAT and NTFS). Rules judge the listed name, so no other spelling leads to anything.
+ */
+export type IsListed = (parent: Position, name: string, found: Place, signal: AbortSignal) => Promise<boolean>
+
+interface ListedNames {
+  of(directory: Position, signal: AbortSignal): Promise<{ readonly names: readonly string[] }>
+}
+
+/** Returns the stats of one child of a directory, without following links; undefined when it cannot be seen. */
+export type Look = (place: Place, name: string, signal: AbortSignal) => Promise<BigIntStats | undefined>
+
+/** @param names Returns the names that a directory lists, sorted. */
+export function createSpelling(names: ListedNames, look: Look): IsListed {
+  const facts = createDirectoryFacts()
+  return async (parent, name, found, signal) => {
+    if (facts.of(parent.place)?.has(`exactly ${name}`)) return true
+    if (!(await mayBeSpelledOtherwise(parent.place, name, found, signal))) {
+      facts.note(parent.place, `exactly ${name}`)
+      return true
+    }
+    const { names: listed } = await names.of(parent, signal)
+    return [name, `${name}/`].some((one) => listed[indexAfter(listed, one) - 1] === one)
+  }
+
+  /** Whether the directory accepts other spellings of the name: then one of the variants leads to the same file. */
+  async function mayBeSpelledOtherwise(directory: Place, name: string, found: Place, signal: AbortSignal) {
+    if (/~\d/.test(name)) return true
+    for (const variant of variantsOf(name)) {
+      const other = await look(directory, variant, signal)
+      if (other !== undefined && other.ino === found.stats.ino && other.dev === found.stats.dev) return true
+    }
+    return false
+  }
+}
+
+/** Returns spellings of which at least one is the same name on every file system that accepts several. */
+function variantsOf(name: string): readonly string[] {
+  const turned = Array.from(name, (character) => {
+    const lower = character.toLowerCase()
+    return lower === character ? character.toUpperCase() : lower
+  }).join('')
+  // A soft hyphen is one of the characters that such file systems ignore.
+  const first = turned === name ? `${name}\u00ad` : turned
+  return [...new Set([first, name.normalize('NFC'), name.normalize('NFD')])].filter((variant) => variant !== name)
+}
