@@ -5,7 +5,7 @@ import { createPool, type Pool } from '../../src/providers/files/access.ts'
 import { createHot, createTurns } from '../../src/providers/files/descriptor.ts'
 import { createFiles } from '../../src/providers/files/index.ts'
 import { openLinuxPlaces } from '../../src/providers/files/linux.ts'
-import { contextOf, createFolder, type Folder } from '../support/folder.ts'
+import { contextOf, createFolder, type Folder, listPaths } from '../support/folder.ts'
 
 describe('what the kernel has in memory', () => {
   let time = 0
@@ -151,6 +151,21 @@ describe.runIf(process.platform === 'linux')('a file that is read again', () => 
     }
     expect([await ask('none.txt'), await ask('link.txt')]).toEqual([1, 1])
     expect([await ask('none.txt'), await ask('link.txt')]).toEqual([0, 0])
+    await provider.close?.()
+  })
+
+  test('is opened without the thread pool for a while after its directory was listed', async () => {
+    folder.write({ 'a/one.txt': 'one', 'a/two.txt': 'two' })
+    const provider = await createFiles({ root: folder.root, watch: false, gitignore: false }, { pool })
+    const ask = async (path: string) => {
+      const before = calls
+      await provider.read({ path, params: new Map() }, contextOf(signal))
+      return calls - before
+    }
+    expect(await ask('a/one.txt')).toBe(3)
+    expect(await listPaths(provider)).toEqual(['a/one.txt', 'a/two.txt'])
+    // Its bytes are still read by a thread.
+    expect(await ask('a/two.txt')).toBe(1)
     await provider.close?.()
   })
 
