@@ -76,6 +76,8 @@ export const workerLimits = {
   documents: { memoryMb: 256, deadlineMs: 20_000 },
   /** Searches a part of a text, of half a megabyte, for secrets. */
   redaction: { memoryMb: 512, deadlineMs: 5000 },
+  /** Counts the words of 64 texts of at most a megabyte. */
+  words: { memoryMb: 256, deadlineMs: 5000 },
   /** Parses a settings file. An operator can set another time-out. */
   settings: { memoryMb: 512, deadlineMs: 5000 },
 } as const satisfies Readonly<Record<string, WorkerLimits>>
@@ -134,7 +136,7 @@ export type Failure = 'late' | 'crashed'
 export type Outcome<Result> = { readonly result: Result } | { readonly failure: Failure }
 
 /** Runs jobs one after the other in a worker thread, so that none of them holds up this one. */
-interface Host<Job, Result> {
+export interface Host<Job, Result> {
   /**
    * @throws ResourceError `unavailable` when too many jobs are waiting. An abort of the signal rejects with its reason; the
    * job itself is still finished if it has begun.
