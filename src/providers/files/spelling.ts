@@ -2,15 +2,7 @@ import type { BigIntStats } from 'node:fs'
 import { indexAfter } from '../../core/kit/sorted.ts'
 import type { Place } from './access.ts'
 import { createDirectoryFacts } from './stats.ts'
-import type { Position } from './walk.ts'
-
-/**
- * Whether a directory lists the place that was found under exactly this name.
- *
- * A file system may accept several spellings of one name: in another case, composed or decomposed, with ignored characters, or a short one
- * (`SECRET~1.TXT`, FAT and NTFS). Rules judge the listed name, so no other spelling leads to anything.
- */
-export type IsListed = (parent: Position, name: string, found: Place, signal: AbortSignal) => Promise<boolean>
+import type { IsListed, Position } from './walk.ts'
 
 interface ListedNames {
   of(directory: Position, signal: AbortSignal): Promise<{ readonly names: readonly string[] }>

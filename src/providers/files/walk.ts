@@ -5,7 +5,6 @@ import { failure, type Place, type Places, type Pool, untilAbort } from './acces
 import type { IgnoreFiles } from './ignore-files.ts'
 import type { Ignores } from './ignores.ts'
 import { addTo, type Route } from './kept.ts'
-import type { IsListed } from './spelling.ts'
 import { kindOf, modeAllows, type PermitOptions } from './stats.ts'
 import type { Visibility } from './visibility.ts'
 
@@ -50,6 +49,14 @@ interface CommonWay {
   readonly opened: Position[]
   walks: number
 }
+
+/**
+ * Whether a directory lists the place that was found under exactly this name.
+ *
+ * A file system may accept several spellings of one name: in another case, composed or decomposed, with ignored characters, or a short one
+ * (`SECRET~1.TXT`, FAT and NTFS). Rules judge the listed name, so no other spelling leads to anything.
+ */
+export type IsListed = (parent: Position, name: string, found: Place, signal: AbortSignal) => Promise<boolean>
 
 interface WalkOptions {
   readonly places: Places
@@ -173,6 +180,17 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
     return position
   }
 
+  const enter: Walk['enter'] = (parent, name, directory, signal) => find(parent, name, directory, followed, signal)
+
+  return {
+    root,
+    enter,
+    to: joining({ root, enter, to: walkAlone }),
+  }
+}
+
+/** Walks of one arrival at the same time open each directory on their way once. The given walks open all of them. */
+function joining({ root, enter, to: walkAlone }: Walk): Walk['to'] {
   const commonWays = new Map<Arrival, CommonWay>()
 
   const openOn = async (way: CommonWay, path: string, signal: AbortSignal): Promise<Position> => {
@@ -184,7 +202,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
       if (way.walks === 0) throw notFound('no walk waits for it any more')
       parent.place.keep()
       try {
-        position = await find(parent, path.slice(start, -1), true, followed, signal)
+        position = await enter(parent, path.slice(start, -1), true, signal)
       } finally {
         parent.place.close()
       }
@@ -200,7 +218,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
     return opening
   }
 
-  const to: Walk['to'] = async (path, call, route) => {
+  return async (path, call, route) => {
     const { arrival, signal, allows = () => true } = call
     const known = arrival === undefined ? undefined : commonWays.get(arrival)
     const way: CommonWay = known ?? { opening: new Map(), opened: [], walks: 0 }
@@ -220,7 +238,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
         directory.place.keep()
         return directory
       }
-      const position = await find(directory, path.slice(end), false, followed, signal)
+      const position = await enter(directory, path.slice(end), false, signal)
       if (route !== undefined) addTo(route, position)
       return position
     } catch (error) {
@@ -234,12 +252,6 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
         for (const { place } of way.opened) place.close()
       }
     }
-  }
-
-  return {
-    root,
-    enter: (parent, name, directory, signal) => find(parent, name, directory, followed, signal),
-    to,
   }
 }
 
