@@ -31,14 +31,8 @@ export function alwaysCaller(principal: Principal): Caller {
   return { principal, untilEnd: () => () => {} }
 }
 
-/** A signal that aborts when a caller's credentials end, or when another signal does. */
-interface Lifetime {
-  readonly signal: AbortSignal
-  /** Removes the listeners from both. */
-  release(): void
-}
-
-export function lifetimeOf(caller: Caller, other: AbortSignal): Lifetime {
+/** Returns a signal that aborts when a caller's credentials end, or when another signal does. */
+export function lifetimeOf(caller: Caller, other: AbortSignal) {
   const controller = new AbortController()
   const end = () => controller.abort()
   const forget = caller.untilEnd(end)
@@ -48,6 +42,7 @@ export function lifetimeOf(caller: Caller, other: AbortSignal): Lifetime {
   if (other.aborted) end()
   return {
     signal: controller.signal,
+    /** Removes the listeners from both. */
     release: () => {
       forget()
       other.removeEventListener('abort', end)

@@ -18,27 +18,7 @@ import { natural } from './columns.ts'
 import { rowsOf, type TreeRow } from './keys.ts'
 
 /** The tree of a view: its mounts, and the loaded directories below them. Directories are loaded page by page. */
-export interface Forest {
-  /** Shown rows, in order: mounts, and the children of open directories. A new array after each change. */
-  readonly rows: readonly TreeRow[]
-  readonly state: 'loading' | 'loaded' | 'failed'
-  readonly error: unknown
-  readonly mounts: readonly Resource[]
-  /** Evaluates again which mounts can be opened. */
-  reconsider(): void
-  /** Loads the mounts. Known mounts stay unchanged. */
-  start(): Promise<void>
-  open(uri: string): void
-  close(uri: string): void
-  /** Loads the next page of a directory, or retries a failed one. */
-  more(uri: string): void
-  /** Retries everything that could not be loaded. */
-  retry(): void
-  /** Loads all open directories again, in place. Resolves to the new and changed resources. */
-  refresh(): Promise<readonly string[]>
-  /** Opens all directories above a resource. Resolves to the URI of its row, if it is in the tree. */
-  reveal(uri: string, signal: AbortSignal): Promise<string | undefined>
-}
+export type Forest = ReturnType<typeof createForest>
 
 interface ForestOptions {
   onChange(): void
@@ -60,8 +40,8 @@ const maxLookedInto = 20
 export function createForest(
   view: View,
   { onChange, onPage = () => {}, isDrawer = () => true, ...options }: ForestOptions,
-): Forest {
-  let state: Forest['state'] = 'loading'
+) {
+  let state: 'loading' | 'loaded' | 'failed' = 'loading'
   let error: unknown
   let rows: readonly TreeRow[] | undefined
   /** The resources of mounts that hold nothing else. */
@@ -128,7 +108,8 @@ export function createForest(
   }
 
   return {
-    get rows() {
+    /** Shown rows, in order: mounts, and the children of open directories. A new array after each change. */
+    get rows(): readonly TreeRow[] {
       rows ??= rowsOf(loads.tree, isDirectory, loads.isLoading)
       return rows
     },
@@ -141,26 +122,32 @@ export function createForest(
     get mounts() {
       return loads.tree.roots ?? []
     },
+    /** Evaluates again which mounts can be opened. */
     reconsider: tell,
+    /** Loads the mounts. Known mounts stay unchanged. */
     start,
     open,
-    close: (uri) => {
+    close: (uri: string) => {
       if (!folderAt(loads.tree, uri).isOpen) return
       loads.tree = withFolder(loads.tree, uri, { isOpen: false })
       tell()
     },
+    /** Loads the next page of a directory, or retries a failed one. */
     more,
+    /** Retries everything that could not be loaded. */
     retry: () => {
       if (state === 'failed') void start()
       for (const [uri, { failure }] of loads.tree.folders) if (failure !== undefined) more(uri)
     },
+    /** Loads all open directories again, in place. Resolves to the new and changed resources. */
     refresh: async () => {
       await start()
       const changed = await loads.reloadAll()
       tell()
       return changed
     },
-    reveal: async (uri, signal) => {
+    /** Opens all directories above a resource. Resolves to the URI of its row, if it is in the tree. */
+    reveal: async (uri: string, signal: AbortSignal) => {
       let way = wayTo(loads.tree, uri, isDirectory)
       while (way.lacks !== undefined) {
         await loads.load(way.lacks)
@@ -269,8 +256,5 @@ async function singleOf(view: View, mount: Resource): Promise<Resource | undefin
   const mimeType = content?.mimeType ?? item.mimeType
   if (mimeType === directoryMimeType) return undefined
   const { title = item.title } = mount
-  return {
-    ...item,
-    ...defined({ mimeType, title }),
-  }
+  return { ...item, ...defined({ mimeType, title }) }
 }

@@ -14,20 +14,15 @@ import type { ServeOptions } from '../../serve.ts'
 import type { Audit } from '../../telemetry/audit.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { nothingHere, statusOf } from '../other-routes.ts'
-import { refuse, replyJson, taken } from '../reply.ts'
+import { refuse, refuseMethod, replyJson, taken } from '../reply.ts'
 import { type ContentLinks, contentPath } from './links.ts'
 
-/** A range of bytes: from `start`, up to but not including `end`. */
-interface Span {
-  readonly start: number
-  readonly end: number
-}
-
 /**
- * Parses the header `Range` (RFC 9110, section 14.2) for a body of `length` bytes. Undefined when there is none that is understood:
- * another unit, a malformed header, or several ranges; then the whole is sent. `unsatisfiable`: it begins after the end.
+ * Parses the header `Range` (RFC 9110, section 14.2) for a body of `length` bytes: from `start`, up to but not including `end`. Undefined when
+ * there is none that is understood: another unit, a malformed header, or several ranges; then the whole is sent. `unsatisfiable`: it begins
+ * after the end.
  */
-function rangeOf(header: string | undefined, length: number): Span | 'unsatisfiable' | undefined {
+function rangeOf(header: string | undefined, length: number) {
   const [, first, last] = /^bytes=(\d{0,15})-(\d{0,15})$/i.exec(header?.trim() ?? '') ?? []
   if (first === undefined || last === undefined || (first === '' && last === '')) return undefined
   if (first === '')
@@ -66,8 +61,7 @@ export function createContentServer(
   { view, scrubber, audit, log, opening }: ContentServerOptions,
 ): Answer {
   return async (request, response) => {
-    if (request.method !== 'GET' && request.method !== 'HEAD')
-      return refuse(response, 405, 'The method is not allowed here.', { Allow: 'GET, HEAD' })
+    if (request.method !== 'GET' && request.method !== 'HEAD') return refuseMethod(response, 'GET, HEAD')
     const target = links.open(request.url ?? contentPath)
     if (target === undefined) {
       onRefused({ outcome: 'no-link', status: 404, address: addresses.of(request.socket) })
@@ -196,7 +190,7 @@ async function write(
     written += piece.length
     // Redaction has changed its length, or the source is of another size than it said.
     if (promised !== undefined && written > promised) break
-    if (response.destroyed) throw clientGone()
+    if (response.destroyed) throw new ResourceError('unavailable', 'The client is gone.')
     if (piece.length > 0) await flushed(response, piece)
   }
   if (promised !== undefined && written !== promised)
@@ -225,8 +219,6 @@ async function* resumed(
   yield first.value
   yield* rest
 }
-
-const clientGone = () => new ResourceError('unavailable', 'The client is gone.')
 
 async function* clean(
   pieces: AsyncIterable<Uint8Array>,
