@@ -148,18 +148,23 @@ export function createForest(
     },
     /** Opens all directories above a resource. Resolves to the URI of its row, if it is in the tree. */
     reveal: async (uri: string, signal: AbortSignal) => {
-      let way = wayTo(loads.tree, uri, isDirectory)
-      while (way.lacks !== undefined) {
-        await loads.load(way.lacks)
-        signal.throwIfAborted()
-        if (folderAt(loads.tree, way.lacks).failure !== undefined) return undefined
-        way = wayTo(loads.tree, uri, isDirectory)
-      }
-      if (way.found === undefined) return undefined
+      const way = await loadWay(loads, uri, isDirectory, signal)
+      if (way?.found === undefined) return undefined
       loads.tree = way.folders.reduce(withOpen, loads.tree)
       tell()
       return way.found.uri
     },
+  }
+}
+
+/** Loads the directories on the way to a resource. Resolves to the way; undefined if a directory cannot be loaded. */
+async function loadWay(loads: Loads, uri: string, isDirectory: Parameters<typeof wayTo>[2], signal: AbortSignal) {
+  for (;;) {
+    const way = wayTo(loads.tree, uri, isDirectory)
+    if (way.lacks === undefined) return way
+    await loads.load(way.lacks)
+    signal.throwIfAborted()
+    if (folderAt(loads.tree, way.lacks).failure !== undefined) return undefined
   }
 }
 
@@ -179,7 +184,7 @@ interface Loads {
 function createLoads(view: View, onPage: (resources: readonly Resource[]) => void, tell: () => void): Loads {
   const loading = new Map<string, Promise<unknown>>()
   const pageOf = async (uri: string, cursor: string | undefined): Promise<Page<Resource>> => {
-    const page = await view.directory({ uri, ...(cursor === undefined || cursor === '' ? {} : { cursor }) })
+    const page = await view.directory({ uri, ...(cursor ? { cursor } : {}) })
     onPage(page.items)
     return page
   }
