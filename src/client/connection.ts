@@ -228,7 +228,7 @@ export type Link = ReturnType<typeof createLink>
 /** @param open Opens a connection; gives up when the signal aborts. */
 export function createLink(first: Connection, open: (signal: AbortSignal) => Promise<Connection>, log: Log) {
   const controller = new AbortController()
-  const closing = controller.signal
+  const closing: AbortSignal = controller.signal
   let connection = first
   const { promise: over, resolve: giveUp } = withResolvers<ResourceError>()
   return {

@@ -34,6 +34,7 @@ export function alwaysCaller(principal: Principal): Caller {
 /** Returns a signal that aborts when a caller's credentials end, or when another signal does. */
 export function lifetimeOf(caller: Caller, other: AbortSignal) {
   const controller = new AbortController()
+  const signal: AbortSignal = controller.signal
   const end = () => controller.abort()
   const forget = caller.untilEnd(end)
   // Any number of streams may end with the service.
@@ -41,7 +42,7 @@ export function lifetimeOf(caller: Caller, other: AbortSignal) {
   other.addEventListener('abort', end)
   if (other.aborted) end()
   return {
-    signal: controller.signal,
+    signal,
     /** Removes the listeners from both. */
     release: () => {
       forget()
