@@ -104,17 +104,17 @@ export const llmsPath = '/llms.txt'
 /** Writes the description for a principal. `endpoint`: URL of the MCP endpoint, or its path where the URL is unknown. */
 export type WriteLlms = (principal: Principal, endpoint: string) => Promise<string>
 
-interface LlmsOptions {
-  readonly write: WriteLlms
-  readonly entrance: Entrance
-  readonly scrubber: Scrubber | undefined
-  readonly audit: Audit | undefined
-  /** Returns the URL of the MCP endpoint for a request. */
-  readonly endpointOf: (request: IncomingMessage) => string
-}
-
-/** Serves `/llms.txt`: to callers that may list resources, with what they may see. */
-export function createLlms({ write, entrance, scrubber, audit, endpointOf }: LlmsOptions) {
+/**
+ * Serves `/llms.txt`: to callers that may list resources, with what they may see.
+ *
+ * @param endpointOf Returns the URL of the MCP endpoint for a request.
+ */
+export function createLlms(
+  write: WriteLlms,
+  entrance: Entrance,
+  endpointOf: (request: IncomingMessage) => string,
+  { scrubber, audit }: { readonly scrubber?: Scrubber | undefined; readonly audit?: Audit | undefined },
+) {
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const caller = await entrance.callerOf(request, response)
     if (caller === undefined) return

@@ -65,7 +65,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
   }
 
   const countOverloads = (answers: unknown, principal: Principal, body: unknown): void => {
-    for (const answer of [answers].flat()) countOverload(answer, { meter, onRefused, principal, body })
+    for (const answer of [answers].flat()) countOverload(answer, meter, onRefused, principal, body)
   }
 
   const replyFull = (response: ServerResponse, id: RequestId | null, principal: Principal, body?: unknown): void => {

@@ -92,7 +92,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
 
   const refuseBusy = (message: Request, response: ServerResponse, { principal }: Caller, reason: Crowded) => {
     const refused = overloaded(message.id, reason)
-    countOverload(refused, { meter, onRefused: options.onRefused, principal, body: message })
+    countOverload(refused, meter, options.onRefused, principal, message)
     const { status, headers } = headOf(refused)
     return replyJson(response, status, refused, headers)
   }

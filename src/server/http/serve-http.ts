@@ -169,12 +169,7 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   }
 
   const serveLlms =
-    options.llms &&
-    createLlms({
-      write: options.llms,
-      ...{ entrance, scrubber: options.scrubber, audit: options.audit },
-      endpointOf: (request) => resource ?? `${baseOf(request)}${path}`,
-    })
+    options.llms && createLlms(options.llms, entrance, (request) => resource ?? `${baseOf(request)}${path}`, options)
 
   const room = createRoom(limits, addresses.of)
   const { take, answering } = inTurn(handle, meter, addresses.waste, room.asked)

@@ -97,7 +97,7 @@ export function createContentServer(
     const record = createRecord(audit, principal, uri)
     try {
       const body = await openBody(read, uri, { inOneMemory: true })
-      record('ok', await send({ request, response, uri, scrubber }, body))
+      record('ok', await send(request, response, uri, body, scrubber))
     } catch (error) {
       record(gone.signal.aborted ? 'cancelled' : isResourceError(error) ? error.kind : 'internal', 0)
       if (response.headersSent) return void response.destroy()
@@ -122,13 +122,6 @@ class Refused extends Error {
   }
 }
 
-interface Sending {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  readonly uri: string
-  readonly scrubber: Scrubber | undefined
-}
-
 /** Headers of every content. A browser saves it, or shows it inside of a page; it never runs as a page of this origin. */
 const safeHeaders = {
   'X-Content-Type-Options': 'nosniff',
@@ -139,7 +132,13 @@ const safeHeaders = {
 }
 
 /** Sends a body, and resolves to the number of bytes sent. The client takes it at its own pace. */
-async function send({ request, response, uri, scrubber }: Sending, body: Body): Promise<number> {
+async function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  uri: string,
+  body: Body,
+  scrubber: Scrubber | undefined,
+): Promise<number> {
   const { etag, mimeType } = body
   const length = isExact(body, scrubber) ? body.length : undefined
   const tag = etag === undefined ? {} : { ETag: etag }
