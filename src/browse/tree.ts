@@ -93,16 +93,11 @@ export function shownFolder<F>({ folders }: Tree<F>, uri: string, above: readonl
   return folder?.isOpen && above.length < maxDepth && !above.includes(uri) ? folder : undefined
 }
 
-/** The way from a mount to a resource, as far as it is loaded. */
-interface Way {
-  /** The directories above the resource, from the mount on. */
-  readonly folders: readonly string[]
-  readonly found?: Resource
-  /** The directory whose next page is needed to go on. */
-  readonly lacks?: string
-}
-
-export function wayTo<F>(tree: Tree<F>, uri: string, enters: Enters): Way {
+/**
+ * The way from a mount to a resource, as far as it is loaded: the directories above the resource, from the mount on. `lacks`: the directory
+ * whose next page is needed to go on.
+ */
+export function wayTo<F>(tree: Tree<F>, uri: string, enters: Enters) {
   const wanted = bare(uri)
   const folders: string[] = []
   let here = towards(tree.roots ?? [], uri, enters, 0)

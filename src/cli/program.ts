@@ -34,97 +34,72 @@ function createFileOutput(io: Io) {
   }
 }
 
-interface CommandModule {
-  /** Gives a command its arguments, options, help and action. */
-  define(command: Command, io: Io): void
-}
+/** Gives a command its arguments, options, help and action. */
+type Define = (command: Command, io: Io) => void
 
-interface NamedCommand {
-  readonly summary: string
-  load(): Promise<CommandModule>
-}
-
-/** Every command. The module of a command is loaded when the command is named. */
-export const commands: Readonly<Record<string, NamedCommand>> = {
-  serve: {
-    summary: 'serve folders, or the mounts of a configuration, to MCP clients',
-    load: () => import('./commands/serve.ts'),
-  },
-  ui: {
-    summary: 'open the explorer in a browser, for this folder or a server',
-    load: () => import('./commands/ui.ts'),
-  },
-  tui: { summary: 'browse, search and pick resources in the terminal', load: () => import('./commands/tui.ts') },
-  ls: { summary: 'list resources', load: () => import('./commands/ls.ts') },
-  tree: {
-    summary: 'show resources as a tree, with sizes and tokens',
-    load: async () => ({ define: (await import('./commands/facts.ts')).defineTree }),
-  },
-  stat: {
-    summary: 'show the metadata of a URI',
-    load: async () => ({ define: (await import('./commands/facts.ts')).defineStat }),
-  },
-  read: { summary: 'print the content of a URI', load: () => import('./commands/read.ts') },
-  search: { summary: 'find resources by words', load: () => import('./commands/search.ts') },
-  pack: { summary: 'assemble a context that fits a budget of tokens', load: () => import('./commands/pack.ts') },
-  watch: { summary: 'print changes as they happen', load: () => import('./commands/watch.ts') },
-  templates: {
-    summary: 'list resource templates',
-    load: async () => ({ define: (await import('./commands/templates.ts')).defineTemplates }),
-  },
-  complete: {
-    summary: 'complete a variable of a template',
-    load: async () => ({ define: (await import('./commands/templates.ts')).defineComplete }),
-  },
-  status: {
-    summary: 'show the mounts, and the progress of their index',
-    load: async () => ({ define: (await import('./commands/health.ts')).defineStatus }),
-  },
-  check: { summary: 'check the configuration, and every source in it', load: () => import('./commands/check.ts') },
-  doctor: {
-    summary: 'find out why something does not work',
-    load: async () => ({ define: (await import('./commands/health.ts')).defineDoctor }),
-  },
-  trust: {
-    summary: 'trust a configuration that does more than read its folder',
-    load: () => import('./commands/trust.ts'),
-  },
-  why: { summary: 'tell why a file is served or left out', load: () => import('./commands/why.ts') },
-  access: { summary: 'explain who may see what', load: () => import('./commands/access.ts') },
-  token: {
-    summary: 'add, list and revoke tokens for clients over HTTP',
-    load: async () => ({ define: (await import('./commands/credentials.ts')).defineToken }),
-  },
-  auth: {
-    summary: 'let hikidashi read your files at a service (gdrive)',
-    load: async () => ({ define: (await import('./commands/credentials.ts')).defineAuth }),
-  },
-  results: { summary: 'store results of analyses', load: () => import('./commands/results.ts') },
-  add: {
-    summary: 'add hikidashi to a host, such as Claude Code or VS Code',
-    load: async () => ({ define: (await import('./commands/hosts.ts')).defineAdd }),
-  },
-  remove: {
-    summary: 'remove hikidashi from a host',
-    load: async () => ({ define: (await import('./commands/hosts.ts')).defineRemove }),
-  },
-  hosts: {
-    summary: 'list the hosts on this machine, and whether hikidashi is in them',
-    load: async () => ({ define: (await import('./commands/hosts.ts')).defineHosts }),
-  },
-  bundle: {
-    summary: 'make a file from which hosts install hikidashi (mcpb)',
-    load: async () => ({ define: (await import('./commands/publish.ts')).defineBundle }),
-  },
-  registry: {
-    summary: 'describe hikidashi for the registry of MCP servers',
-    load: async () => ({ define: (await import('./commands/publish.ts')).defineRegistry }),
-  },
-  init: { summary: 'write a hikidashi.json for a folder', load: () => import('./commands/init.ts') },
-  completion: {
-    summary: 'print a completion script for a shell',
-    load: () => import('./commands/completion.ts'),
-  },
+/** Every command: its summary, and the module that defines it, which is loaded when the command is named. */
+export const commands: Readonly<Record<string, readonly [summary: string, load: () => Promise<Define>]>> = {
+  serve: [
+    'serve folders, or the mounts of a configuration, to MCP clients',
+    async () => (await import('./commands/serve.ts')).define,
+  ],
+  ui: [
+    'open the explorer in a browser, for this folder or a server',
+    async () => (await import('./commands/ui.ts')).define,
+  ],
+  tui: ['browse, search and pick resources in the terminal', async () => (await import('./commands/tui.ts')).define],
+  ls: ['list resources', async () => (await import('./commands/ls.ts')).define],
+  tree: [
+    'show resources as a tree, with sizes and tokens',
+    async () => (await import('./commands/facts.ts')).defineTree,
+  ],
+  stat: ['show the metadata of a URI', async () => (await import('./commands/facts.ts')).defineStat],
+  read: ['print the content of a URI', async () => (await import('./commands/read.ts')).define],
+  search: ['find resources by words', async () => (await import('./commands/search.ts')).define],
+  pack: ['assemble a context that fits a budget of tokens', async () => (await import('./commands/pack.ts')).define],
+  watch: ['print changes as they happen', async () => (await import('./commands/watch.ts')).define],
+  templates: ['list resource templates', async () => (await import('./commands/templates.ts')).defineTemplates],
+  complete: ['complete a variable of a template', async () => (await import('./commands/templates.ts')).defineComplete],
+  status: [
+    'show the mounts, and the progress of their index',
+    async () => (await import('./commands/health.ts')).defineStatus,
+  ],
+  check: ['check the configuration, and every source in it', async () => (await import('./commands/check.ts')).define],
+  doctor: ['find out why something does not work', async () => (await import('./commands/health.ts')).defineDoctor],
+  trust: [
+    'trust a configuration that does more than read its folder',
+    async () => (await import('./commands/trust.ts')).define,
+  ],
+  why: ['tell why a file is served or left out', async () => (await import('./commands/why.ts')).define],
+  access: ['explain who may see what', async () => (await import('./commands/access.ts')).define],
+  token: [
+    'add, list and revoke tokens for clients over HTTP',
+    async () => (await import('./commands/credentials.ts')).defineToken,
+  ],
+  auth: [
+    'let hikidashi read your files at a service (gdrive)',
+    async () => (await import('./commands/credentials.ts')).defineAuth,
+  ],
+  results: ['store results of analyses', async () => (await import('./commands/results.ts')).define],
+  add: [
+    'add hikidashi to a host, such as Claude Code or VS Code',
+    async () => (await import('./commands/hosts.ts')).defineAdd,
+  ],
+  remove: ['remove hikidashi from a host', async () => (await import('./commands/hosts.ts')).defineRemove],
+  hosts: [
+    'list the hosts on this machine, and whether hikidashi is in them',
+    async () => (await import('./commands/hosts.ts')).defineHosts,
+  ],
+  bundle: [
+    'make a file from which hosts install hikidashi (mcpb)',
+    async () => (await import('./commands/publish.ts')).defineBundle,
+  ],
+  registry: [
+    'describe hikidashi for the registry of MCP servers',
+    async () => (await import('./commands/publish.ts')).defineRegistry,
+  ],
+  init: ['write a hikidashi.json for a folder', async () => (await import('./commands/init.ts')).define],
+  completion: ['print a completion script for a shell', async () => (await import('./commands/completion.ts')).define],
 }
 
 /**
@@ -169,14 +144,14 @@ Data goes to stdout, everything else to stderr. --json prints data for programs.
     )
   const isCommand = first !== undefined && Object.hasOwn(commands, first)
   const listed = isCommand ? inGroups.filter(([name]) => isNamed(name)) : inGroups
-  for (const [name, { summary, load }] of listed) {
+  for (const [name, [summary, load]] of listed) {
     const command = program.command(name).summary(summary).helpOption('-h, --help', 'show this help')
     command.helpGroup(groupOf(name))
     command.showHelpAfterError(`For help: hikidashi ${name} --help`)
     if (!isNamed(name)) continue
     const toFile = createFileOutput(io)
-    const module = await load()
-    module.define(command, toFile.io)
+    const define = await load()
+    define(command, toFile.io)
     toFile.offer(command)
   }
   return program

@@ -1,16 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isResourceError, type ResourceError } from '../core/errors.ts'
-import type { ChangeListener, Subscription } from '../core/view.ts'
 import type { Connection, Link } from './connection.ts'
 import { statusOf, unavailable } from './errors.ts'
 import { createFeed, type Feed } from './feed.ts'
 import { type Batch, createListeners, isNothing, nothing, type Told } from './listeners.ts'
 
 /** The subscriptions of all listeners of one server. They share one feed. */
-export interface RemoteChanges {
-  open(listener: ChangeListener): Subscription
-  close(): void
-}
+export type RemoteChanges = ReturnType<typeof createRemoteChanges>
 
 /** Maximum number of URIs that all subscriptions of a view listen to together. */
 const maxUris = 10_000
@@ -23,7 +19,7 @@ const joinMs = 10
  *
  * @param maxFailures The connection is over after this many failures in a row.
  */
-export function createRemoteChanges(link: Link, maxFailures: number): RemoteChanges {
+export function createRemoteChanges(link: Link, maxFailures: number) {
   let changed = new Set<string>()
   let kinds: Omit<Batch, 'uris'> = { listed: false }
   let timer: NodeJS.Timeout | undefined

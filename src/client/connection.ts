@@ -9,7 +9,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client'
 import { isResourceError, type ResourceError } from '../core/errors.ts'
-import { untilAborted } from '../core/kit/abort.ts'
+import { untilAborted, withResolvers } from '../core/kit/abort.ts'
 import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import { traceContext, traced } from '../core/trace.ts'
@@ -70,13 +70,6 @@ export interface State {
   onEnd: () => void
 }
 
-/** The parts of a connection that depend on its transport. */
-interface Carrier {
-  /** Tells the server that the session is over. */
-  goodbye?(): Promise<void>
-  openStanding?(): Promise<Standing | undefined>
-}
-
 /** Time-out of the question for the server's revision, in milliseconds. A server that does not answer counts as an old one. */
 const probeTimeoutMs = 10_000
 const firstModern = '2026-07-28'
@@ -118,9 +111,18 @@ export async function open(
   }
 }
 
-/** Wraps an open client as a {@link Connection}. */
-export function bind(client: Client, limits: Limits, state: State, carrier: Carrier): Connection {
-  const { timeoutMs } = limits
+/**
+ * Wraps an open client as a {@link Connection}.
+ *
+ * @param goodbye Tells the server that the session is over.
+ */
+export function bind(
+  client: Client,
+  { timeoutMs }: Limits,
+  state: State,
+  goodbye = async () => {},
+  openStanding?: Connection['openStanding'],
+): Connection {
   const revision = client.getNegotiatedProtocolVersion() ?? ''
   const { resources, prompts, tools } = client.getServerCapabilities() ?? {}
   const ended = new Promise<void>((resolve) => {
@@ -145,7 +147,6 @@ export function bind(client: Client, limits: Limits, state: State, carrier: Carr
       throw failureOf(error, 'subscriptions/listen')
     })
   }
-  const { openStanding } = carrier
 
   return {
     revision,
@@ -189,7 +190,7 @@ export function bind(client: Client, limits: Limits, state: State, carrier: Carr
     },
     ended,
     close: () => {
-      closing ??= (carrier.goodbye?.() ?? Promise.resolve()).then(() => client.close())
+      closing ??= goodbye().then(() => client.close())
       return closing
     },
   }
@@ -222,37 +223,23 @@ function versionOfPackage(): string {
 }
 
 /** The link to a server: one connection at a time, and a new one after it was lost. */
-export interface Link {
-  /** The connection that requests use. It may have ended. */
-  readonly connection: Connection
-  readonly log: Log
-  request(method: string, params: Wire, options: RequestOptions | undefined): Promise<Wire>
-  /** Opens another connection, which replaces this one. */
-  reopen(): Promise<Connection>
-  /** Ends the link for good, for this reason. Only the first call counts. */
-  giveUp(reason: ResourceError): void
-  /** Resolves with the reason when the link has ended for good. */
-  readonly over: Promise<ResourceError>
-  /** Aborts when the link is closed. */
-  readonly closing: AbortSignal
-  close(): Promise<void>
-}
+export type Link = ReturnType<typeof createLink>
 
 /** @param open Opens a connection; gives up when the signal aborts. */
-export function createLink(first: Connection, open: (signal: AbortSignal) => Promise<Connection>, log: Log): Link {
+export function createLink(first: Connection, open: (signal: AbortSignal) => Promise<Connection>, log: Log) {
   const controller = new AbortController()
-  const closing = controller.signal
+  const closing: AbortSignal = controller.signal
   let connection = first
-  let giveUp = (_reason: ResourceError): void => {}
-  const over = new Promise<ResourceError>((resolve) => {
-    giveUp = resolve
-  })
+  const { promise: over, resolve: giveUp } = withResolvers<ResourceError>()
   return {
-    get connection() {
+    /** The connection that requests use. It may have ended. */
+    get connection(): Connection {
       return connection
     },
     log,
-    request: (method, params, options) => connection.request(method, params, options),
+    request: (method: string, params: Wire, options: RequestOptions | undefined) =>
+      connection.request(method, params, options),
+    /** Opens another connection, which replaces this one. */
     reopen: async () => {
       const lost = connection
       const next = await open(closing)
@@ -265,8 +252,11 @@ export function createLink(first: Connection, open: (signal: AbortSignal) => Pro
       lost.close().catch((error: unknown) => log('debug', 'a lost connection cannot be closed', { error }))
       return next
     },
-    giveUp: (reason) => giveUp(reason),
+    /** Ends the link for good, for this reason. Only the first call counts. */
+    giveUp,
+    /** Resolves with the reason when the link has ended for good. */
     over,
+    /** Aborts when the link is closed. */
     closing,
     close: async () => {
       controller.abort()

@@ -124,9 +124,16 @@ export function statusOf(error: unknown): number {
 
 /** Returns the code of the operating system's error that caused an error, such as ECONNREFUSED. Codes of the SDK do not count. */
 export function systemCode(error: unknown): string | undefined {
-  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++)
+  for (const at of causesOf(error))
     if (!(at instanceof SdkError) && 'code' in at && typeof at.code === 'string') return at.code
   return undefined
+}
+
+/** Returns an error and its causes, at most five, so a cycle of causes does no harm. */
+export function causesOf(error: unknown): readonly Error[] {
+  const causes: Error[] = []
+  for (let at = error; at instanceof Error && causes.length < 5; at = at.cause) causes.push(at)
+  return causes
 }
 
 /** Whether the data of an error is the URI and nothing else: then a -32602 means "not found" (MCP 2026-07-28). */

@@ -72,10 +72,8 @@ async function list(connection: Connection): Promise<{ readonly resources: reado
   const uris = items.flatMap((item) => textOf(item.uri) ?? [])
   const twice = uris.find((uri, i) => uris.indexOf(uri) !== i && i < 5000)
   const amount = `${items.length} resources on ${pages} ${pages === 1 ? 'page' : 'pages'}${isEnd ? '' : ', and more'}`
-  if (fault !== undefined) return { resources: items, found: fault }
-  if (twice !== undefined)
-    return { resources: items, found: failed(`${printable(twice)} is listed twice.`, 'List each URI once.') }
-  return { resources: items, found: ok(amount) }
+  const found = twice === undefined ? ok(amount) : failed(`${printable(twice)} is listed twice.`, 'List each URI once.')
+  return { resources: items, found: fault ?? found }
 }
 
 async function templates(connection: Connection): Promise<Found> {
@@ -97,47 +95,36 @@ async function templates(connection: Connection): Promise<Found> {
   return ok(`${listed.items.length} templates`)
 }
 
-interface Listed {
-  readonly items: readonly Wire[]
-  readonly pages: number
-  readonly isEnd: boolean
-  readonly fault?: Found
-}
-
 async function pagesOf(
   connection: Connection,
   method: string,
   schema: 'ListResourcesResult' | 'ListResourceTemplatesResult',
   key: string,
-): Promise<Listed> {
+) {
   const items: Wire[] = []
   const cursors = new Set<string>()
   let cursor: string | undefined
   for (let pages = 1; ; pages++) {
-    const listed = { items, pages, isEnd: false }
+    const listed = (isEnd: boolean, fault?: Found) => ({ items, pages, isEnd, fault })
     let answer: Wire
     try {
       answer = await connection.request(method, cursor === undefined ? {} : { cursor }, undefined)
     } catch (error) {
       if (!isResourceError(error)) throw error
       const isNone = pages === 1 && key === 'resourceTemplates' && isUnknownMethod(error)
-      if (isNone) return { ...listed, isEnd: true }
-      return { ...listed, fault: failed(`${method} failed. ${error.message}`, 'Look into the log of the server.') }
+      if (isNone) return listed(true)
+      return listed(false, failed(`${method} failed. ${error.message}`, 'Look into the log of the server.'))
     }
     const fault = await faultOf(schema, answer)
-    if (fault !== undefined)
-      return { ...listed, fault: failed(`The answer to ${method} is malformed: ${fault}.`, conform) }
+    if (fault !== undefined) return listed(false, failed(`The answer to ${method} is malformed: ${fault}.`, conform))
     const page = answer[key]
     for (const item of Array.isArray(page) ? page : []) items.push(objectOf(item))
     cursor = cursorOf(answer)
-    if (cursor === undefined) return { ...listed, isEnd: true }
+    if (cursor === undefined) return listed(true)
     if (cursors.has(cursor))
-      return {
-        ...listed,
-        fault: failed(`${method} gave the same cursor twice.`, 'Let the last page have no nextCursor.'),
-      }
+      return listed(false, failed(`${method} gave the same cursor twice.`, 'Let the last page have no nextCursor.'))
     cursors.add(cursor)
-    if (pages === maxPages) return listed
+    if (pages === maxPages) return listed(false)
   }
 }
 
@@ -166,8 +153,6 @@ async function read(connection: Connection, resources: readonly Wire[]): Promise
 async function subscribe(connection: Connection, resources: readonly Wire[]): Promise<Found | undefined> {
   const uri = textOf(resources[0]?.uri)
   if (!connection.tells.updated || uri === undefined) return undefined
-  const refused = (why: string) =>
-    failed(`It says that it tells of changes, and refuses to. ${why}`, 'Serve it, or do not declare "subscribe".')
   try {
     if (connection.listen === undefined) {
       await connection.request('resources/subscribe', { uri }, undefined)
@@ -181,7 +166,8 @@ async function subscribe(connection: Connection, resources: readonly Wire[]): Pr
     return ok('changes of a resource are listened to')
   } catch (error) {
     if (!isResourceError(error)) throw error
-    return refused(error.message)
+    const found = `It says that it tells of changes, and refuses to. ${error.message}`
+    return failed(found, 'Serve it, or do not declare "subscribe".')
   }
 }
 

@@ -13,18 +13,13 @@ export type OnTooLarge = (error: ResourceError) => void
 const maxNotificationBytes = 1024 * 1024
 
 /** Streamable HTTP: every revision from 2025-03-26 on. */
-interface StreamableHttp {
-  readonly transport: StreamableHTTPClientTransport
-  openStanding(): Promise<Standing | undefined>
-}
-
 export function streamableHttp(
   url: URL,
   headers: Readonly<Record<string, string>>,
   { maxBytes, timeoutMs }: { readonly maxBytes: number; readonly timeoutMs: number },
   onTooLarge: OnTooLarge,
   flood: Flood,
-): StreamableHttp {
+) {
   const bounded = boundedFetch(maxBytes, onTooLarge, flood)
   const transport = new StreamableHTTPClientTransport(url, {
     requestInit: { headers: { ...headers } },
@@ -49,7 +44,7 @@ export function streamableHttp(
     return send(message, { ...options, onRequestStreamEnd })
   }
   const small = boundedFetch(Math.min(maxBytes, maxNotificationBytes), () => {}, flood)
-  return { transport, openStanding: () => openStanding(transport, { url, headers, fetch: small, timeoutMs }) }
+  return { transport, openStanding: () => openStanding(transport, small, url, headers, timeoutMs) }
 }
 
 /** HTTP with server-sent events: revision 2024-11-05. */
@@ -141,14 +136,6 @@ export interface Standing {
   close(): void
 }
 
-interface StandingOptions {
-  readonly url: URL
-  readonly headers: Readonly<Record<string, string>>
-  readonly fetch: typeof fetch
-  /** Time-out of the opening, in milliseconds. */
-  readonly timeoutMs: number
-}
-
 /** Maximum number of redirects, all within the origin. */
 const maxHops = 3
 
@@ -156,24 +143,28 @@ const maxHops = 3
  * Opens the standing stream of a session, and passes its messages to the transport. Resolves to `undefined` when the server has
  * none. The SDK's own stream resumes silently after a loss, so changes would be missed without notice.
  *
+ * @param timeoutMs Time-out of the opening, in milliseconds.
  * @throws ResourceError `unavailable` when the stream cannot be opened at the moment.
  */
 async function openStanding(
   transport: StreamableHTTPClientTransport,
-  options: StandingOptions,
+  fetching: typeof fetch,
+  url: URL,
+  given: Readonly<Record<string, string>>,
+  timeoutMs: number,
 ): Promise<Standing | undefined> {
   const { sessionId, protocolVersion } = transport
   const controller = new AbortController()
   const headers = {
-    ...options.headers,
+    ...given,
     accept: 'text/event-stream',
     ...(sessionId === undefined ? {} : { 'mcp-session-id': sessionId }),
     ...(protocolVersion === undefined ? {} : { 'mcp-protocol-version': protocolVersion }),
   }
-  const getting = get(options, { headers, redirect: 'manual', signal: controller.signal })
+  const getting = get(fetching, url, { headers, redirect: 'manual', signal: controller.signal })
   let response: Response
   try {
-    response = await untilAborted(getting, AbortSignal.timeout(options.timeoutMs))
+    response = await untilAborted(getting, AbortSignal.timeout(timeoutMs))
   } catch (error) {
     controller.abort()
     getting.catch(() => {})
@@ -199,10 +190,10 @@ async function openStanding(
 }
 
 /** Fetches a URL and follows redirects only within its origin, as the SDK does: the headers reach no other origin. */
-async function get(options: StandingOptions, init: RequestInit): Promise<Response> {
-  let { url } = options
+async function get(fetching: typeof fetch, first: URL, init: RequestInit): Promise<Response> {
+  let url = first
   for (let hop = 0; ; hop++) {
-    const response = await options.fetch(url, init)
+    const response = await fetching(url, init)
     const location = response.status >= 300 && response.status < 400 ? response.headers.get('location') : null
     if (location === null || hop >= maxHops || !URL.canParse(location, url.href)) return response
     const next = new URL(location, url)

@@ -2,7 +2,16 @@ import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelconte
 import { invalid, isResourceError, type ResourceError } from '../core/errors.ts'
 import { untilAborted } from '../core/kit/abort.ts'
 import { bind, type Connection, type Limits, newState, open, type State } from './connection.ts'
-import { memoryExceeded, printable, rpcErrorOf, statusOf, systemCode, toResourceError, unavailable } from './errors.ts'
+import {
+  causesOf,
+  memoryExceeded,
+  printable,
+  rpcErrorOf,
+  statusOf,
+  systemCode,
+  toResourceError,
+  unavailable,
+} from './errors.ts'
 import { createFlood, type Flood } from './flood.ts'
 import { type OnTooLarge, sseTransport, streamableHttp } from './http.ts'
 import { childTransport } from './stdio.ts'
@@ -32,13 +41,13 @@ async function openUrl(target: UrlTarget, limits: Limits): Promise<Connection> {
     const { transport, openStanding } = streamableHttp(url, headers, limits, onTooLarge, flood)
     flood.watch(transport)
     const client = await open(transport, mode, limits, state)
-    return bind(client, limits, state, { goodbye: () => endSession(() => transport.terminateSession()), openStanding })
+    return bind(client, limits, state, () => endSession(() => transport.terminateSession()), openStanding)
   }
   const sse = async () => {
     const flood = floodOf(state, limits)
     const transport = sseTransport(url, headers, limits.maxBytes, onTooLarge, flood)
     flood.watch(transport)
-    return bind(await open(transport, 'legacy', limits, state), limits, state, {})
+    return bind(await open(transport, 'legacy', limits, state), limits, state)
   }
   try {
     return await streamable('auto').catch((error: unknown) => {
@@ -75,7 +84,7 @@ async function openCommand(target: CommandTarget, limits: Limits): Promise<Conne
     flood.watch(transport)
     try {
       const client = await open(transport, mode, limits, state)
-      return { connection: bind(client, limits, state, {}) }
+      return { connection: bind(client, limits, state) }
     } catch (error) {
       limits.signal.throwIfAborted()
       return { error: state.fault ?? error, words: lastWords() }
@@ -208,13 +217,6 @@ function networkFault(url: URL, error: unknown): string | undefined {
 /** Whether the server did not answer in time. */
 function isTimeout(error: unknown): boolean {
   return error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout
-}
-
-/** Returns an error and its causes, at most five, so a cycle of causes does no harm. */
-function causesOf(error: unknown): readonly Error[] {
-  const causes: Error[] = []
-  for (let at = error; at instanceof Error && causes.length < 5; at = at.cause) causes.push(at)
-  return causes
 }
 
 function messageOf(error: unknown): string {

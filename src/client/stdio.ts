@@ -36,23 +36,17 @@ class WindowsTransport extends StdioClientTransport {
   }
 }
 
-/** A child process that is not started yet, and the end of its standard error. */
-interface Child {
-  readonly transport: Transport
-  /** Returns the end of the standard error; empty when that goes to the standard error of this process. */
-  lastWords(): string
-}
-
 /** Maximum number of characters of the standard error in an error message, and of one line in the log. */
 const maxWords = 500
 const maxLine = 8192
 
+/** Creates a child process that is not started yet. */
 export function childTransport(
   target: CommandTarget,
   { stderr, maxBytes, log }: Pick<Limits, 'stderr' | 'maxBytes' | 'log'>,
   flood: Flood,
   memory: MemoryLimit,
-): Child {
+) {
   const { command, args = [], env = {}, cwd } = target
   const server: StdioServerParameters = {
     command,
@@ -74,7 +68,11 @@ export function childTransport(
     line = (lines.pop() ?? '').slice(0, maxLine)
     for (const said of lines) if (said !== '') log('debug', 'the server says', { stderr: said.slice(0, maxLine) })
   })
-  return { transport, lastWords: () => words.trim() }
+  return {
+    transport,
+    /** Returns the end of the standard error; empty when that goes to the standard error of this process. */
+    lastWords: () => words.trim(),
+  }
 }
 
 /** A transport over stdio. The SDK recognises one by its members `pid` and `stderr`. */

@@ -1,19 +1,11 @@
 import { createHash } from 'node:crypto'
 import { invalid, isResourceError, notFound, ResourceError } from '../core/errors.ts'
 import { defined, isObject, objectOf } from '../core/kit/object.ts'
-import type { CallOptions, Page, PromptContent, PromptView, Resource } from '../core/view.ts'
+import type { CallOptions, Page, PromptView, Resource } from '../core/view.ts'
 import type { RemoteChanges } from './changes.ts'
 import type { Link } from './connection.ts'
 import { isUnknownMethod } from './failures.ts'
-import {
-  type Asked,
-  childrenOf,
-  createRequests,
-  isMadeUp,
-  type Requests,
-  type ResourcesResult,
-  rootsOf,
-} from './requests.ts'
+import { type Asked, childrenOf, createRequests, isMadeUp, type Requests, rootsOf } from './requests.ts'
 import type { RemoteTool, RemoteTools, RemoteView } from './target.ts'
 import { blockOf, cursorOf, descriptionOf, listOf, metaOf, textOf, type Wire } from './wire.ts'
 
@@ -150,24 +142,20 @@ async function paged<T>(
   return { ...page, ...nextCursor(position, raw) }
 }
 
-async function listPage(
-  { resources }: Requests,
-  cursor: string | undefined,
-  options: CallOptions | undefined,
-): Promise<ResourcesResult> {
-  let mounts: ResourcesResult['mounts']
+async function listPage({ resources }: Requests, cursor: string | undefined, options: CallOptions | undefined) {
+  let mounts: readonly Resource[] | undefined
   const page = await paged(cursor, async (raw) => {
     const result = await resources(raw, options)
     mounts = result.mounts
     return result.page
   })
-  return { page, ...defined({ mounts }) }
+  return { page, mounts }
 }
 
-type ListPage = (cursor: string | undefined, options: CallOptions | undefined) => Promise<Page<Resource>>
-
 /** The tree of a server that reads no directories: made of everything that it lists. */
-function createGathering(list: ListPage) {
+function createGathering(
+  list: (cursor: string | undefined, options: CallOptions | undefined) => Promise<Page<Resource>>,
+) {
   let gathered: { readonly resources: readonly Resource[]; readonly until: number } | undefined
 
   const gather = async (options: CallOptions | undefined): Promise<readonly Resource[]> => {
@@ -262,16 +250,11 @@ function createRemoteTools({ request }: Pick<Link, 'request'>): RemoteTools {
     call: async (name, given, options) => {
       const answer = await request('tools/call', { name, arguments: given }, options)
       const { content, structuredContent, isError } = answer
-      const blocks = Array.isArray(content) ? content.flatMap((item) => blocksOf(objectOf(item))) : []
+      const blocks = Array.isArray(content) ? content.flatMap((item) => blockOf(objectOf(item)) ?? []) : []
       const structured = isObject(structuredContent) ? structuredContent : undefined
       return { content: blocks, ...defined({ structured }), failed: isError === true }
     },
   }
-}
-
-function blocksOf(wire: Wire): readonly PromptContent[] {
-  const block = blockOf(wire)
-  return block === undefined ? [] : [block]
 }
 
 /** Returns the tool, or nothing for one without a name, which cannot be called. */

@@ -254,16 +254,11 @@ export function filledPromptOf(answer: Wire, decode = decodeBase64): FilledPromp
   const description = textOf(answer.description)
   const messages = listOf(answer, 'messages').map((item): PromptMessage<PromptContent> => {
     const { role, content } = objectOf(item)
-    return { role: role === 'assistant' ? 'assistant' : 'user', content: promptContentOf(objectOf(content), decode) }
+    const block = blockOf(objectOf(content), decode)
+    if (block === undefined) throw malformed('a message of a prompt has no content')
+    return { role: role === 'assistant' ? 'assistant' : 'user', content: block }
   })
   return { ...defined({ description }), messages }
-}
-
-/** @throws ResourceError `internal` for a content of an unknown type. */
-function promptContentOf(wire: Wire, decode: typeof decodeBase64): PromptContent {
-  const block = blockOf(wire, decode)
-  if (block === undefined) throw malformed('a message of a prompt has no content')
-  return block
 }
 
 /** Returns the content of a block; undefined for one of an unknown type. */

@@ -2,17 +2,11 @@ import { type Node, type ParseError, parseTree, printParseErrorCode } from 'json
 import { type ConfigProblem, type Document, type Finding, formatKey, type Position, type Step } from './problem.ts'
 
 /**
- * Result of parsing: the value (of a document with faults, the part that could be parsed), the syntax faults and the duplicate
- * keys.
+ * Parses JSON with comments and trailing commas.
+ *
+ * @returns The value (of a document with faults, the part that could be parsed), the syntax faults and the duplicate keys.
  */
-interface Parsed {
-  readonly document: Document
-  readonly faults: readonly ConfigProblem[]
-  readonly duplicates: readonly ConfigProblem[]
-}
-
-/** Parses JSON with comments and trailing commas. */
-export function parseDocument(file: string, text: string): Parsed {
+export function parseDocument(file: string, text: string) {
   const source = text.replace(/^\ufeff/, '')
   const errors: ParseError[] = []
   const tree = parseTree(source, errors, { allowTrailingComma: true })

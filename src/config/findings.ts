@@ -76,7 +76,8 @@ export function overviewFindings(config: unknown, addresses: readonly string[]):
 export function postingFindings(mounts: ReadonlyMap<string, unknown>): readonly Finding[] {
   const seen = new Map<string, string>()
   return [...mounts].flatMap(([address, mount]) => {
-    if (!isAddress(address) || !isWritten(mount)) return []
+    const isWritten = memberOf(mount, 'provider') === 'results' && memberOf(mount, 'write') !== undefined
+    if (!isAddress(address) || !isWritten) return []
     const place = postPath(address)
     const other = seen.get(place)
     seen.set(place, address)
@@ -117,16 +118,6 @@ export function clientFindings(config: unknown, addresses: readonly string[]): r
       const path = ['clients', 'profiles', profile, 'list', 'mounts', index]
       return [{ path, message: 'Nothing is mounted there.', fix: 'Write the address of a mount, or remove it.' }]
     }),
-  )
-}
-
-function isWritten(mount: unknown): boolean {
-  return (
-    typeof mount === 'object' &&
-    mount !== null &&
-    'provider' in mount &&
-    mount.provider === 'results' &&
-    'write' in mount
   )
 }
 

@@ -1,9 +1,10 @@
 import { type Dirent, lstatSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { basename, delimiter, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { basename, delimiter, isAbsolute, join, resolve } from 'node:path'
 import { errorCodeOf } from '../core/errors.ts'
 import { createFormats } from '../providers/settings/formats.ts'
+import { isThere } from '../schema/values.ts'
 import type { Finding } from './problem.ts'
 
 /** The remedies for a path that leads to something else. */
@@ -64,12 +65,6 @@ export function defaultStoreFile(
 /** The file name of the configuration in the current folder. */
 export const defaultConfig = 'hikidashi.json'
 
-/** Whether a path lies in a folder, or is the folder. */
-export function isInside(file: string, folder: string): boolean {
-  const path = relative(folder, file)
-  return !isAbsolute(path) && path !== '..' && !path.startsWith(`..${sep}`)
-}
-
 /** The sources in a folder, judged by the names at its top. */
 export interface Glance {
   /** The direct children of the folder. */
@@ -116,18 +111,7 @@ function isRepository(path: string): boolean {
 /** Whether a folder of PATH contains a program of this name. */
 function isInPath(program: string): boolean {
   const file = process.platform === 'win32' ? `${program}.exe` : program
-  for (const folder of (process.env.PATH ?? '').split(delimiter))
-    if (folder !== '' && isThere(join(folder, file))) return true
-  return false
-}
-
-/** Synchronous, without the thread pool: a start waits for up to a dozen of these calls. */
-function isThere(path: string): boolean {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
-  } catch {
-    return false
-  }
+  return (process.env.PATH ?? '').split(delimiter).some((folder) => folder !== '' && isThere(join(folder, file)))
 }
 
 /** The folders of prompts that contain Markdown. */

@@ -5,7 +5,7 @@ import { memberOf, objectOf } from '../core/kit/object.ts'
 import { isLoopback } from '../core/uri.ts'
 import type { FindingContext } from '../providers/source.ts'
 import { access as accessSchema, listen as listenSchema } from '../schema/fields.ts'
-import { resolveFolder, resolveSecret, secretSourcesIn } from '../schema/values.ts'
+import { isInside, resolveFolder, resolveSecret, secretSourcesIn } from '../schema/values.ts'
 import type { StoreOptions } from '../store/index.ts'
 import { type Auth, loadAuth } from './auth.ts'
 import { parseDocument } from './document.ts'
@@ -19,7 +19,7 @@ import {
   replicasFindings,
   searchFindings,
 } from './findings.ts'
-import { checkPlace, isInside } from './folder.ts'
+import { checkPlace } from './folder.ts'
 import { type ConfigProblem, type Finding, locate, servedFinding } from './problem.ts'
 import { type ConfigFile, configSchemaOf, loadConfigSchema, loadCursorSecrets } from './schema.ts'
 import { loadMountSchemas, type MountSchemas } from './schema-parts.ts'
@@ -42,14 +42,8 @@ export interface Config extends Omit<ConfigFile, 'cursorSecret' | '$schema' | 's
   readonly auth?: Auth
   /** The parts that are left out, because the user has not trusted the configuration. */
   readonly withheld: readonly Withheld[]
-  /** The mounts without their folder or file. Opening them is tried again at each use. */
-  readonly absent: readonly Absence[]
-}
-
-/** A mount without its folder or file, and the problem to report. */
-interface Absence {
-  readonly address: string
-  readonly problem: ConfigProblem
+  /** The mounts without their folder or file, and the problem to report. Opening them is tried again at each use. */
+  readonly absent: readonly { readonly address: string; readonly problem: ConfigProblem }[]
 }
 
 export type LoadResult = { readonly config: Config } | { readonly problems: readonly ConfigProblem[] }

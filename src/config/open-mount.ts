@@ -24,33 +24,38 @@ import type { MountConfig } from './schema.ts'
  *
  * @throws ResourceError of the kind that the provider threw; the message names the address.
  */
-export async function openMount(planned: PlannedMount, settings: MountSettings): Promise<Mount> {
-  const { address } = planned
-  const log: Log = (level, message, fields) => settings.log(level, message, { mount: address, ...fields })
+export async function openMount(planned: PlannedMount, given: MountSettings): Promise<Mount> {
+  const settings = withMountLog(planned, given)
   try {
-    return mountOf(planned, await openSource(planned, { ...settings, log }), settings)
+    return mountOf(planned, await openSource(planned, settings), settings)
   } catch (error) {
     if (!isResourceError(error)) throw error
-    const message = `The mount ${address} cannot be opened. ${error.message}`
+    const message = `The mount ${planned.address} cannot be opened. ${error.message}`
     throw new ResourceError(error.kind, message, error.detail, { cause: error })
   }
+}
+
+/** Settings whose log names the mount in each event. */
+function withMountLog({ address }: PlannedMount, settings: MountSettings): MountSettings {
+  return { ...settings, log: (level, message, fields) => settings.log(level, message, { mount: address, ...fields }) }
 }
 
 /** A mount that is opened at its first use. */
 export type DeferredMount = Mount & Pick<Deferred, 'open' | 'openingState'>
 
 /** A mount that is opened at its first use. Until it is open, requests get `unavailable` if it cannot be opened. */
-function deferMount(planned: PlannedMount, settings: MountSettings): DeferredMount {
+function deferMount(planned: PlannedMount, given: MountSettings): DeferredMount {
   const { address, config, folder } = planned
-  const log: Log = (level, message, fields) => settings.log(level, message, { mount: address, ...fields })
+  const settings = withMountLog(planned, given)
+  const { log } = settings
   if (config.provider === 'search') {
     const open = async () => {
       const { openSearch } = await import('../providers/folder-sources.ts')
-      return openSearch(config, openContext(address, config, folder, { ...settings, log }))
+      return openSearch(config, openContext(address, config, folder, settings))
     }
     return withOpening(planned, deferredSearch(open, log), settings)
   }
-  const provider = deferred(() => openSource(planned, { ...settings, log }), { abilities: methodsOf(config), log })
+  const provider = deferred(() => openSource(planned, settings), { abilities: methodsOf(config), log })
   return withOpening(planned, provider, settings)
 }
 
@@ -94,11 +99,10 @@ async function openSource(planned: PlannedMount, settings: MountSettings): Promi
 /** An open provider as a mount: with the limits of its configuration, and its access rules. */
 function mountOf({ address, config }: PlannedMount, opened: Provider, settings: MountSettings): Mount {
   const { title, description, link, access, scopes, cache, limits } = config
-  const log: Log = (level, message, fields) => settings.log(level, message, { mount: address, ...fields })
   const told = link === undefined ? opened : linked(opened, { link, ...exceptionsOf(config) })
   return {
     address,
-    provider: limited(told, { ...limits, log, ...observed(config.provider, settings) }),
+    provider: limited(told, { ...limits, log: settings.log, ...observed(config.provider, settings) }),
     ...defined({ title, description, scopes }),
     ...(access === undefined ? {} : { access: compileAccess(access) }),
     ...(cache === undefined ? {} : { cache: { ttlMs: cache.ttl, scope: scopeOf(config) } }),

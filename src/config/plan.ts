@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Catalog, Mount } from '../core/catalog.ts'
 import { invalid, isResourceError } from '../core/errors.ts'
-import { promising, soonOf } from '../core/kit/chain.ts'
+import { doneOnce, promising, soonOf } from '../core/kit/chain.ts'
 import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
 import type { Abilities, Views } from '../core/opening.ts'
@@ -10,7 +10,7 @@ import type { Principal, Provider } from '../core/provider.ts'
 import { createResolver } from '../core/router.ts'
 import type { Feeding } from '../core/tool.ts'
 import { fileAddress, formatUri, overlap, parseAddress } from '../core/uri.ts'
-import type { SkillView, View } from '../core/view.ts'
+import type { View } from '../core/view.ts'
 import { sourceNamed } from '../providers/index.ts'
 import type { DeferredAbilities } from '../wrap/deferred.ts'
 import type { Config } from './load.ts'
@@ -154,20 +154,11 @@ const ownAddress = 'skill://hikidashi'
 export function withMountedSkills(views: Views, mounts: readonly PlannedMount[], log: Log): Views {
   const isTaken = mounts.some(({ address }) => overlap(parseAddress(address), parseAddress(ownAddress)))
   const below = mounts.flatMap(({ address, config }) => rootsOf(address, config))
-  let opened: Promise<OpenedSkills> | undefined
-  const open = () => {
-    const roots = isTaken ? below : [...below, ownAddress]
-    opened ??= openSkills(roots, log)
-    return opened
-  }
+  const open = doneOnce(() => openSkills(isTaken ? below : [...below, ownAddress], log))
   const extended = (view: View, principal: Principal): View => {
     const own = async () => (await open()).own(principal)
     const whole = isTaken ? view : withOwn(view, own)
-    let made: Promise<SkillView> | undefined
-    const skills = () => {
-      made ??= open().then(({ skillsOf }) => skillsOf(whole))
-      return made
-    }
+    const skills = doneOnce(async () => (await open()).skillsOf(whole))
     return {
       ...whole,
       skills: {
@@ -205,15 +196,8 @@ function withOwn(view: View, own: () => Promise<View>): View {
   }
 }
 
-/** Objects that are loaded and created at the first request for skills. */
-interface OpenedSkills {
-  /** The view of our own skills. */
-  own(principal: Principal): View
-  /** The skills in a view. */
-  skillsOf(view: View): SkillView
-}
-
-async function openSkills(below: readonly string[], log: Log): Promise<OpenedSkills> {
+/** Loads and creates what is needed at the first request for skills. */
+async function openSkills(below: readonly string[], log: Log) {
   const [{ createCatalog }, { createDigests, ownSkills, ownSkillsProvider, skillsOf }] = await Promise.all([
     import('../core/catalog.ts'),
     import('../skills/index.ts'),
@@ -221,7 +205,9 @@ async function openSkills(below: readonly string[], log: Log): Promise<OpenedSki
   const catalog = createCatalog({ mounts: [{ address: ownSkills, provider: ownSkillsProvider() }] })
   const digests = createDigests()
   return {
-    own: (principal) => catalog.view(principal),
-    skillsOf: (view) => skillsOf(view, { below, digests, log }),
+    /** The view of our own skills. */
+    own: (principal: Principal) => catalog.view(principal),
+    /** The skills in a view. */
+    skillsOf: (view: View) => skillsOf(view, { below, digests, log }),
   }
 }

@@ -60,25 +60,18 @@ export function profilesOf(
   const hosts = hostLimits.map((limit) => ({ ...limit, isIt: matcher([limit.name]) }))
   // At most one entry for each configured profile and each known host.
   const made = new Map<string, Profile>()
-  const profileWith = (host: number, at: number, has: Has): Profile => {
-    const key = `${host} ${at} ${has.tools} ${has.chatgpt}`
+  const profileWith = (host: number, at: number, tools: boolean, chatgpt: boolean): Profile => {
+    const key = `${host} ${at} ${tools} ${chatgpt}`
     const known = made.get(key)
     if (known !== undefined) return known
     const { match, mounts, most: wanted } = own[at]?.list ?? {}
     const limit = wanted === undefined ? hosts[host] : undefined
     const most = wanted === 'all' ? undefined : (wanted ?? limit?.most)
-    const bounds = {
-      ...defined({ most }),
-      ...(limit?.pages === undefined ? {} : { pages: limit.pages }),
-    }
-    const narrowing = {
-      ...bounds,
-      ...defined({ mounts }),
-      ...(match === undefined ? {} : { match: [match].flat() }),
-    }
+    const bounds = defined({ most, pages: limit?.pages })
+    const narrowing = { ...bounds, ...defined({ mounts, match: match === undefined ? undefined : [match].flat() }) }
     const profile: Profile = {
-      tools: has.tools,
-      ...(has.chatgpt ? { chatgpt: true as const } : {}),
+      tools,
+      ...(chatgpt ? { chatgpt: true as const } : {}),
       ...(Object.keys(narrowing).length === 0 ? {} : { view: catalog.narrowed(narrowing) }),
       ...(Object.keys(bounds).length === 0 ? {} : { note: noteOf(bounds) }),
     }
@@ -91,21 +84,11 @@ export function profilesOf(
       client === undefined ? -1 : own.findIndex((one) => one.isIt(client.name) && one.isVersion(client.version))
     const host = client === undefined ? -1 : hosts.findIndex((one) => one.isIt(client.name))
     const wanted = isExplorer ? 'on' : (own[at]?.tools ?? tools)
-    if (wanted !== 'auto') return profileWith(host, at, fixed(wanted))
+    if (wanted !== 'auto') return profileWith(host, at, wanted === true || wanted === 'on', wanted === 'chatgpt')
     const isConnector = client !== undefined && wantsConnectors(client.name)
     const isKnown = client !== undefined && needsNoTools(client.name)
-    return profileWith(host, at, { tools: !isKnown, chatgpt: isConnector })
+    return profileWith(host, at, !isKnown, isConnector)
   }
-}
-
-/** The groups of tools that a client gets. */
-interface Has {
-  readonly tools: boolean
-  readonly chatgpt: boolean
-}
-
-function fixed(wanted: boolean | 'on' | 'off' | 'chatgpt'): Has {
-  return { tools: wanted === true || wanted === 'on', chatgpt: wanted === 'chatgpt' }
 }
 
 /** Whether a name matches one of these patterns, in which `*` matches any text. It takes linear time, since clients choose their names. */

@@ -122,14 +122,6 @@ function escapeGlob(name: string): string {
   return name.replace(/[*?[\]{}\\]/g, '\\$&')
 }
 
-/** Mounts of folders that are served without a configuration. */
-interface FolderPlan {
-  /** The mounts that the names at the top of the folders show. */
-  readonly mounts: readonly PlannedMount[]
-  /** The same mounts and the databases in deeper folders. It takes longer: call it when the mounts are opened. */
-  complete(): Promise<readonly PlannedMount[]>
-}
-
 /**
  * Plans the standard set-up of folders: the mounts of each, and one search over all. The files of each are at `file://` and its
  * absolute path, so that a host on the same machine can open what it reads; `name` calls the files of one folder `file:///NAME`.
@@ -139,10 +131,7 @@ interface FolderPlan {
  *
  * @throws ResourceError `invalid` for a name beside several folders, or one that no address can have.
  */
-export async function planSetUp(
-  folders: readonly string[],
-  options: { readonly name?: string } = {},
-): Promise<FolderPlan> {
+export async function planSetUp(folders: readonly string[], options: { readonly name?: string } = {}) {
   const addresses = planFolders(folders, options).map(({ address }) => address)
   const roots = folders.map((folder) => resolve(folder))
   const names = distinctNames(roots)
@@ -162,7 +151,9 @@ export async function planSetUp(
     return [...all, { ...search, folder: roots[0] ?? '' }]
   }
   return {
+    /** The mounts that the names at the top of the folders show. */
     mounts: mountsOf([]),
+    /** The same mounts and the databases in deeper folders. It takes longer: call it when the mounts are opened. */
     complete: async () => {
       const { sqliteIn } = await import('./survey.ts')
       return mountsOf(await Promise.all(roots.map(sqliteIn)))

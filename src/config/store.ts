@@ -49,7 +49,7 @@ export interface Surroundings {
 /** Reads the secrets that the configuration points to. It skips values that do not match the schema: they are reported elsewhere. */
 export async function loadStore(
   value: unknown,
-  mounts: ReadonlyMap<string, { readonly provider?: unknown } | unknown>,
+  mounts: ReadonlyMap<string, unknown>,
   { folder, env, servedBy }: Surroundings,
 ): Promise<{ readonly store: StoreOptions; readonly findings: readonly Finding[] }> {
   const { data = {} } = store.safeParse(value ?? {})

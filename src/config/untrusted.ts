@@ -11,17 +11,17 @@ import type { MountSchemas } from './schema-parts.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Record that this user trusts a configuration with one content. */
-interface TrustRecord {
+const recordSchema = z.object({
   /** The absolute path of the configuration. */
-  readonly file: string
+  file: z.string(),
   /** The SHA-256 digest of its bytes, in hexadecimal. */
-  readonly sha256: string
+  sha256: z.string(),
   /** When it was recorded (ISO 8601). */
-  readonly at: string
-}
+  at: z.string(),
+})
 
-const recordSchema = z.object({ file: z.string(), sha256: z.string(), at: z.string() })
+/** Record that this user trusts a configuration with one content. */
+type TrustRecord = z.output<typeof recordSchema>
 
 /** The records lie in the state folder, one file for each path and content, readable for this user only. */
 function recordsFolder(env: Env): string {

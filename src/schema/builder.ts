@@ -139,46 +139,22 @@ function begin<Kind>(method: string, args: readonly unknown[], judge: Judge, mor
   return make({ ...more, judge, step: { before: undefined, method, args } }) as unknown as Kind
 }
 
-const accept =
-  (isGood: (value: unknown) => boolean): Judge =>
-  (value) =>
-    isGood(value) ? value : refused
+/** The same, of a schema that accepts the values for which `isGood` holds, unchanged. */
+function accept<Kind>(method: string, args: readonly unknown[], isGood: (value: unknown) => boolean, more = {}): Kind {
+  return begin(method, args, (value) => (isGood(value) ? value : refused), more)
+}
 
-const string = (): Text =>
-  begin(
-    'string',
-    [],
-    accept((value) => typeof value === 'string'),
-  )
-const number = (): Sized<number> => begin('number', [], accept(Number.isFinite))
-const int = (): Sized<number> => begin('int', [], accept(Number.isSafeInteger))
-const boolean = (): Schema<boolean> =>
-  begin(
-    'boolean',
-    [],
-    accept((value) => typeof value === 'boolean'),
-  )
-const never = (): Schema<never> =>
-  begin(
-    'never',
-    [],
-    accept(() => false),
-  )
+const string = (): Text => accept('string', [], (value) => typeof value === 'string')
+const number = (): Sized<number> => accept('number', [], Number.isFinite)
+const int = (): Sized<number> => accept('int', [], Number.isSafeInteger)
+const boolean = (): Schema<boolean> => accept('boolean', [], (value) => typeof value === 'boolean')
+const never = (): Schema<never> => accept('never', [], () => false)
 
 const literal = <const Value extends string | boolean>(value: Value): Literal<Value> =>
-  begin(
-    'literal',
-    [value],
-    accept((given) => given === value),
-    { value },
-  )
+  accept('literal', [value], (given) => given === value, { value })
 
 const enumOf = <const Value extends string>(values: readonly Value[]): Schema<Value> =>
-  begin(
-    'enum',
-    [values],
-    accept((given) => (values as readonly unknown[]).includes(given)),
-  )
+  accept('enum', [values], (given) => (values as readonly unknown[]).includes(given))
 
 function array<Item extends Schema<unknown>>(item: Item): Sized<output<Item>[]> {
   const { judge } = item as unknown as Made

@@ -1,5 +1,5 @@
-import { lstatSync, realpathSync } from 'node:fs'
-import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { realpathSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
 import { errorCodeOf } from '../core/errors.ts'
 import { addressBlock, isHttpUrl } from '../core/http-url.ts'
 import { isPath } from '../core/path.ts'
@@ -8,7 +8,7 @@ import { languageOf } from '../text/encoding/detect.ts'
 import * as z from './builder.ts'
 import { duration, durationFrom, globs, size, sizeUpTo, text } from './fields.ts'
 import { refusal } from './refusals.ts'
-import { resolveFolder, secretSourcesIn } from './values.ts'
+import { isInside, isThere, resolveFolder, secretSourcesIn } from './values.ts'
 
 /**
  * Something that a configuration makes hikidashi do beyond reading the folder that it lies in. A configuration that was found in the
@@ -103,9 +103,7 @@ export function opens(what: string): (value: boolean) => readonly Effect[] {
 export function leadsOut(target: string, folder: string): boolean {
   const real = realPath(target)
   const realFolder = realPath(folder)
-  if (real === undefined || realFolder === undefined) return true
-  const below = relative(realFolder, real)
-  return isAbsolute(below) || below === '..' || below.startsWith(`..${sep}`)
+  return real === undefined || realFolder === undefined || !isInside(real, realFolder)
 }
 
 /** Returns a path with all links followed. Missing names at its end stay. `undefined`: it cannot be resolved. */
@@ -117,15 +115,6 @@ function realPath(target: string): string | undefined {
     if (code !== 'ENOENT' || isThere(target) || dirname(target) === target) return undefined
     const parent = realPath(dirname(target))
     return parent === undefined ? undefined : join(parent, relative(dirname(target), target))
-  }
-}
-
-function isThere(target: string): boolean {
-  try {
-    lstatSync(target)
-    return true
-  } catch {
-    return false
   }
 }
 

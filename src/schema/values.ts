@@ -1,7 +1,8 @@
 /** Values written in a configuration and on the command line: durations, sizes, folders, addresses to listen on, and secrets. */
+import { lstatSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { resolve } from 'node:path'
+import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { errorCodeOf, invalid } from '../core/errors.ts'
 import { isLoopback, parseUri } from '../core/uri.ts'
 
@@ -30,6 +31,21 @@ function parseQuantity(value: string | number, units: Readonly<Record<string, nu
 /** Returns the absolute path of a file or folder that a configuration names: relative to a folder, or by `~/` to the home folder. */
 export function resolveFolder(name: string, from: string): string {
   return /^~(?=[\\/]|$)/.test(name) ? resolve(homedir(), name.slice(2)) : resolve(from, name)
+}
+
+/** Whether a path lies in a folder, or is the folder. */
+export function isInside(file: string, folder: string): boolean {
+  const path = relative(folder, file)
+  return !isAbsolute(path) && path !== '..' && !path.startsWith(`..${sep}`)
+}
+
+/** Synchronous, without the thread pool: a start waits for up to a dozen of these calls. */
+export function isThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch {
+    return false
+  }
 }
 
 /** Address that a server listens on. Port 0 selects any free port. */

@@ -82,7 +82,7 @@ export function attach(given: AttachableServer, source: AttachSource, options: A
       asking(context).ask(method, params, context.signal ?? context.mcpReq?.signal)
 
   const before = new Map(handlers)
-  const merged = mergeHandlers({ before, ask, live, tools: tools !== false })
+  const merged = mergeHandlers((method) => before.get(method), ask, live, tools !== false)
   for (const [method, handler] of merged) handlers.set(method, handler)
 
   const close = async () => {
@@ -109,18 +109,18 @@ export function attach(given: AttachableServer, source: AttachSource, options: A
   return { close }
 }
 
-interface Merging {
-  /** The handlers that the server had. */
-  readonly before: ReadonlyMap<string, SdkHandler>
-  /** The handler of the view for a method. */
-  readonly ask: (method: string) => SdkHandler
-  readonly live: boolean
-  readonly tools: boolean
-}
-
-/** Merges the handlers of a server with those of a view. */
-function mergeHandlers({ before, ask, live, tools }: Merging): ReadonlyMap<string, SdkHandler> {
-  const own = (method: string) => before.get(method)
+/**
+ * Merges the handlers of a server with those of a view.
+ *
+ * @param own Returns the handler that the server had for a method.
+ * @param ask Returns the handler of the view for a method.
+ */
+function mergeHandlers(
+  own: (method: string) => SdkHandler | undefined,
+  ask: (method: string) => SdkHandler,
+  live: boolean,
+  tools: boolean,
+): ReadonlyMap<string, SdkHandler> {
   const merged: [string, SdkHandler][] = [
     ['resources/list', lists(own('resources/list'), ask('resources/list'), 'resources')],
     [
@@ -251,23 +251,13 @@ interface SdkContext {
 type SdkResult = Record<string, unknown>
 type SdkHandler = (request: SdkRequest, context: SdkContext) => Promise<SdkResult> | SdkResult
 
-/** A server of the SDK, with its table of handlers. */
-interface OpenServer {
-  readonly server: SdkServer
-  /** The handlers by method: those that the application has set, until they are replaced. */
-  readonly handlers: Map<string, SdkHandler>
-  /** Returns the negotiated revision, if the SDK reports it (version 2). */
-  revision(): string | undefined
-  readonly isVersion2: boolean
-}
-
 /**
- * Returns the table of handlers of a server. The SDK offers no access to existing handlers, so this reads an internal member
+ * Returns a server of the SDK with its table of handlers. The SDK offers no access to existing handlers, so this reads an internal member
  * that all its versions have; tests check it with versions 1 and 2.
  *
  * @throws ResourceError `invalid` for an object that is not a server of the SDK, or one that is already connected.
  */
-function openServer(given: AttachableServer, tools: boolean): OpenServer {
+function openServer(given: AttachableServer, tools: boolean) {
   const server = 'server' in given ? given.server : given
   const handlers: unknown = Reflect.get(server, '_requestHandlers')
   if (!(handlers instanceof Map))
@@ -290,8 +280,10 @@ function openServer(given: AttachableServer, tools: boolean): OpenServer {
   const negotiated: unknown = Reflect.get(server, 'getNegotiatedProtocolVersion')
   return {
     server,
+    /** The handlers by method: those that the application has set, until they are replaced. */
     handlers: handlers as Map<string, SdkHandler>,
     isVersion2: typeof negotiated === 'function',
+    /** Returns the negotiated revision, if the SDK reports it (version 2). */
     revision: () => {
       const said: unknown = typeof negotiated === 'function' ? Reflect.apply(negotiated, server, []) : undefined
       return typeof said === 'string' ? said : undefined

@@ -102,7 +102,10 @@ export async function openView(
   }
   const hasTools = toolsOf !== undefined || given !== undefined || view.tools !== undefined
   const toolbox = hasTools ? { principal, tools } : undefined
-  const outbox = era === 'legacy' && announcements !== undefined ? createOutbox(announcements) : undefined
+  const outbox =
+    era === 'legacy' && announcements !== undefined
+      ? createOutbox(announcements.write, announcements.onLost)
+      : undefined
   outbox?.open()
   const subscription = outbox === undefined ? undefined : subscribe(view, outbox, log)
   // A client that cannot get notifications must not see the capability declared.
@@ -118,7 +121,7 @@ export async function openView(
   }
   const instructions = options.instructions ?? options.guide?.(principal)
   const identity = { ...options, ...defined({ instructions }) }
-  channel = openChannel(bind(promised, identity, log, { subscription, toolbox }), {
+  channel = openChannel(bind(promised, identity, log, subscription, toolbox), {
     ...{ era, log, egress, timeoutMs: timeout, onClose, retell },
     view,
     opening: options.opening,

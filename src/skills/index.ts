@@ -45,7 +45,7 @@ export function skillsOf(view: View, options: SkillsOptions): SkillView {
   }
 
   const skill = async (uri: string, files: readonly Resource[], signal: AbortSignal | undefined) => {
-    const found = await skillAt(uri, files, { view, digests, signal })
+    const found = await skillAt(uri, files, view, digests, signal)
     if (!('fault' in found)) return found
     tell(uri, found.fault)
     return undefined
@@ -249,25 +249,21 @@ The templates of the server (\`resources/templates/list\`) name what each mount 
 \`_meta\` of an answer says which part it is, and how to ask for the next. Escape spaces and \`%\` in paths (\`%20\`, \`%25\`).
 `
 
-interface SkillFile {
-  readonly text: string
-  /** From the front matter. */
-  readonly name?: string
-  readonly description?: string
-}
-
-/** The skill that hikidashi brings, file by file, in byte order of the paths. */
-const files: ReadonlyMap<string, SkillFile> = new Map([
+/** The skill that hikidashi brings, file by file, in byte order of the paths. Name and description are from the front matter. */
+const files = new Map([
   ['find-and-read/SKILL.md', { text, name, description }],
   ['find-and-read/references/addresses.md', { text: addresses }],
 ])
 
 /** The skills that hikidashi brings itself: how an agent searches, reads parts, and puts a context together. */
 export function ownSkillsProvider(): Provider {
-  const entryOf = (path: string): Entry => {
+  const fileAt = (path: string) => {
     const file = files.get(path)
     if (file === undefined) throw notFound('hikidashi brings no such file')
-    const { text: content, ...named } = file
+    return file
+  }
+  const entryOf = (path: string): Entry => {
+    const { text: content, ...named } = fileAt(path)
     return { path, mimeType: 'text/markdown', size: Buffer.byteLength(content), version: '2', ...named }
   }
   return {
@@ -276,10 +272,6 @@ export function ownSkillsProvider(): Provider {
         if (path.startsWith(prefix) && (after === undefined || after < path)) yield entryOf(path)
     },
     stat: async (path) => entryOf(path),
-    read: async ({ path }) => {
-      const file = files.get(path)
-      if (file === undefined) throw notFound('hikidashi brings no such file')
-      return [{ text: file.text, mimeType: 'text/markdown', version: '2' }]
-    },
+    read: async ({ path }) => [{ text: fileAt(path).text, mimeType: 'text/markdown', version: '2' }],
   }
 }

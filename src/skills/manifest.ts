@@ -94,11 +94,9 @@ export const directoryOf = (uri: string) => uri.slice(0, -(skillFile.length + 1)
 export async function skillAt(
   uri: string,
   files: readonly Resource[],
-  {
-    view,
-    digests,
-    signal,
-  }: { readonly view: View; readonly digests: Digests; readonly signal: AbortSignal | undefined },
+  view: View,
+  digests: Digests,
+  signal: AbortSignal | undefined,
 ): Promise<Skill | { readonly fault: string }> {
   const directory = directoryOf(uri)
   const own = files.filter((file) => file.uri.startsWith(`${directory}/`))

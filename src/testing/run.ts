@@ -30,19 +30,7 @@ export interface Bounds {
 type Outcome<T> = { readonly value: T } | { readonly error: ResourceError } | undefined
 
 /** One provider under examination: calls that cannot hang or throw, and the problems found so far. */
-export interface Run {
-  readonly provider: Provider
-  readonly bounds: Bounds
-  readonly problems: readonly Problem[]
-  /** Records that a promise is broken, at most 5 times for each promise. */
-  fail(promise: PromiseId, seen: string, path?: string): void
-  /** Whether any of these promises is known to be broken, so that what rests on them need not be looked at. */
-  broken(...ids: readonly PromiseId[]): boolean
-  /** Calls the provider. An error other than a ResourceError breaks `errors`; a call that never settles breaks `settles`. */
-  call<T>(path: string | undefined, work: (context: Context) => Promise<T>): Promise<Outcome<T>>
-  /** Walks a listing until it ends or `visit` says `false`. A ResourceError breaks the promise `blame`. */
-  walk(blame: PromiseId, query: ListQuery, visit: (entry: Entry) => boolean): Promise<'ended' | 'left' | 'failed'>
-}
+export type Run = ReturnType<typeof createRun>
 
 /** Maximum number of problems kept for one promise: the first ones tell most. */
 const maxProblems = 5
@@ -55,10 +43,11 @@ export const givenUp = Symbol('given up')
 /** Result of a call that exceeds its time-out. */
 export const late = Symbol('late')
 
-export function createRun(provider: Provider, bounds: Bounds): Run {
+export function createRun(provider: Provider, bounds: Bounds) {
   const problems: Problem[] = []
 
-  const fail: Run['fail'] = (promise, seen, path) => {
+  /** Records that a promise is broken, at most 5 times for each promise. */
+  const fail = (promise: PromiseId, seen: string, path?: string): void => {
     if (problems.filter((problem) => problem.promise === promise).length >= maxProblems) return
     problems.push({ promise, sentence: promises[promise], seen, ...defined({ path }) })
   }
@@ -84,7 +73,8 @@ export function createRun(provider: Provider, bounds: Bounds): Run {
     return undefined
   }
 
-  const call: Run['call'] = async (path, work) => {
+  /** Calls the provider. An error other than a ResourceError breaks `errors`; a call that never settles breaks `settles`. */
+  const call = async <T>(path: string | undefined, work: (context: Context) => Promise<T>): Promise<Outcome<T>> => {
     const ended = new AbortController()
     const signal = AbortSignal.any([ended.signal, bounds.signal])
     try {
@@ -94,7 +84,8 @@ export function createRun(provider: Provider, bounds: Bounds): Run {
     }
   }
 
-  const walk: Run['walk'] = async (blame, query, visit) => {
+  /** Walks a listing until it ends or `visit` says `false`. A ResourceError breaks the promise `blame`. */
+  const walk = async (blame: PromiseId, query: ListQuery, visit: (entry: Entry) => boolean) => {
     const ended = new AbortController()
     const context = { principal: bounds.principal, signal: AbortSignal.any([ended.signal, bounds.signal]) }
     const at = query.after ?? query.prefix
@@ -122,9 +113,10 @@ export function createRun(provider: Provider, bounds: Bounds): Run {
   return {
     provider,
     bounds,
-    problems,
+    problems: problems as readonly Problem[],
     fail,
-    broken: (...ids) => problems.some((problem) => ids.includes(problem.promise)),
+    /** Whether any of these promises is known to be broken, so that what rests on them need not be looked at. */
+    broken: (...ids: readonly PromiseId[]) => problems.some((problem) => ids.includes(problem.promise)),
     call,
     walk,
   }

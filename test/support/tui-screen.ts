@@ -31,7 +31,7 @@ export function openScreen(view: View, beginning: Partial<Beginning> = {}): Show
   const effects: Effect[] = []
   const looks = new Set<() => void>()
   const decoder = createInputDecoder()
-  const loader = createLoader(view, { reasonOf: (error) => explain(error).message })
+  const loader = createLoader(view, (error) => explain(error).message)
   const initial = begin({
     title: 'test',
     size: { columns: 80, rows: 16 },

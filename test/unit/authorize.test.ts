@@ -302,14 +302,14 @@ test('what is remembered is forgotten in time, and the oldest first', async () =
   const memo = createMemo<number>(2)
   let found = 0
   const find = async () => ({ value: ++found, until: Date.now() + 60_000 })
-  expect(await Promise.all([memo.get('a', find), memo.get('a', find)])).toEqual([1, 1])
-  await memo.get('b', find)
-  await memo.get('c', find)
-  expect([await memo.get('c', find), await memo.get('a', find)]).toEqual([3, 4])
-  expect(await memo.get('now', async () => ({ value: 9, until: 0 }))).toBe(9)
-  expect(await memo.get('now', find)).toBe(5)
-  await expect(memo.get('x', () => Promise.reject(new Error('no')))).rejects.toThrow('no')
-  expect(await memo.get('x', find)).toBe(6)
+  expect(await Promise.all([memo('a', find), memo('a', find)])).toEqual([1, 1])
+  await memo('b', find)
+  await memo('c', find)
+  expect([await memo('c', find), await memo('a', find)]).toEqual([3, 4])
+  expect(await memo('now', async () => ({ value: 9, until: 0 }))).toBe(9)
+  expect(await memo('now', find)).toBe(5)
+  await expect(memo('x', () => Promise.reject(new Error('no')))).rejects.toThrow('no')
+  expect(await memo('x', find)).toBe(6)
 })
 
 test('a time that is further away than a timer reaches is waited for', () => {

@@ -159,8 +159,7 @@ describe('the configuration that init writes', () => {
   } as const
   test.each(['package-lock.json', 'pnpm-lock.yaml', 'yarn.lock'])('offers installed packages beside %s', (name) => {
     const offered = '// "pkg://npm": { "provider": "packages", "root": "."'
-    const written = (names: readonly string[]) =>
-      configFor({ folder: tmpdir(), address: 'file:///notes', survey: { ...nothing, names } })
+    const written = (names: readonly string[]) => configFor(tmpdir(), 'file:///notes', { ...nothing, names })
     expect(written([name])).toContain(offered)
     expect(written(['package.json'])).not.toContain('pkg:')
   })
@@ -176,11 +175,11 @@ describe('the configuration that init writes', () => {
       const file = join(folder, 'hikidashi.json')
       mkdirSync(join(folder, '.git'))
       writeFileSync(join(folder, '.env'), '')
-      writeFileSync(file, configFor({ folder, address: 'file:///notes', survey }))
+      writeFileSync(file, configFor(folder, 'file:///notes', survey))
       const loaded = await loadConfig(file)
       expect(loaded).toMatchObject({ config: { mounts: { 'file:///notes': { provider: 'files', root: '.' } } } })
       // Whoever takes the comments away from an example gets what it says.
-      writeFileSync(file, configFor({ folder, address: 'file:///notes', survey }).replace(/^( *)\/\/ (?=")/gm, '$1'))
+      writeFileSync(file, configFor(folder, 'file:///notes', survey).replace(/^( *)\/\/ (?=")/gm, '$1'))
       expect(await loadConfig(file)).toMatchObject({ config: { http: { listen: { port: 8787 } } } })
     } finally {
       rmSync(folder, { recursive: true })

@@ -58,7 +58,7 @@ describe('the set-up of a folder', () => {
     const address = 'file:///notes'
     const survey = await surveyAll(folder.root)
     const file = join(folder.root, 'hikidashi.json')
-    writeFileSync(file, configFor({ folder: folder.root, address, survey }))
+    writeFileSync(file, configFor(folder.root, address, survey))
     const loaded = await loadConfig(file)
     if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems))
     const written = planConfig(loaded.config).map((mount) => [mount.address, mount.config])

@@ -24,7 +24,8 @@ test('a connection that rests keeps nothing of what was answered on it', async (
       expect(answering(response.req.socket)).toBe(response)
       response.end('an answer')
     },
-    { meter: createMeter(), onLeft: () => {} },
+    createMeter(),
+    () => {},
   )
   const server = createServer(take)
   const liveness = createLiveness(60_000, 2)
@@ -59,7 +60,8 @@ test('requests that can be read at once share their arrival, but not with those 
       handled.push({ path: request.url, arrival: arrivalOf(request) })
       response.end('an answer')
     },
-    { meter: createMeter(), onLeft: () => {} },
+    createMeter(),
+    () => {},
   )
   // What a turn of the event loop reads: two requests on one connection and one on another, and after a turn one more.
   const server = createServer()

@@ -28,7 +28,7 @@ test('the servers that hosts are told of are proposed as comments, without any o
   })
   const found = await serversIn(folder.root)
   expect(found.map(({ name }) => name)).toEqual(['notes', 'Team Server'])
-  const text = configFor({ folder: folder.root, address: 'file:///x', survey: await surveyAll(folder.root) })
+  const text = configFor(folder.root, 'file:///x', await surveyAll(folder.root))
   expect(text).not.toMatch(/hunter2|ghp_/)
   expect(text).toContain(
     '// "mcp://team-server": {"provider":"remote","url":"https://mcp.example.org/mcp","headers":{"X-Api-Key":{"env":"X_API_KEY"}}},',

@@ -57,12 +57,16 @@ function addWord(word: string, words: readonly string[] = []): readonly string[]
   return [...words, word]
 }
 
-function parseExpiry(text: string): number {
+/** Parses a duration between two others, in milliseconds. `what`: how it is written. */
+function parseBetween(text: string, least: number, most: number, what: string): number {
   const duration = parseDuration(text)
-  if (duration === undefined || duration === 0 || duration > 1e13)
-    throw new InvalidArgumentError('It is a duration such as 12h or 90d.')
+  if (duration === undefined || duration < least || duration > most)
+    throw new InvalidArgumentError(`It is a duration such as ${what}.`)
   return duration
 }
+
+const parseExpiry = (text: string) => parseBetween(text, 1, 1e13, '12h or 90d')
+const parseWait = (text: string) => parseBetween(text, 1000, 3_600_000, '5m, from 1s to 1h')
 
 async function add({ role: roles = [], name, expires, ...options }: AddOptions, io: Io): Promise<void> {
   if (name === '') throw misused('The name is empty.')
@@ -162,13 +166,6 @@ the browser to this command. The token is stored in the file "tokenFile" of the 
     .option('--open', 'open the browser')
     .option('--wait <duration>', 'how long to wait for an answer', parseWait, 300_000)
     .action((address: string | undefined, options: AuthOptions) => authorize(address, options, io))
-}
-
-function parseWait(text: string): number {
-  const duration = parseDuration(text)
-  if (duration === undefined || duration < 1000 || duration > 3_600_000)
-    throw new InvalidArgumentError('It is a duration such as 5m, from 1s to 1h.')
-  return duration
 }
 
 async function authorize(address: string | undefined, { config, open, wait }: AuthOptions, io: Io): Promise<void> {

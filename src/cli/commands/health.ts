@@ -66,13 +66,9 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
   try {
     const { checkMachine } = await import('../operations/doctor/needs.ts')
     await checkMachine(findings)
-    if (options.url !== undefined || options.command !== undefined) {
-      const { checkServer } = await import('../operations/doctor/targets.ts')
-      await checkServer(options, findings, log)
-    } else {
-      const { checkLocal } = await import('../operations/doctor/targets.ts')
-      await checkLocal(options, findings, { log, secrets: io.secrets })
-    }
+    const { checkLocal, checkServer } = await import('../operations/doctor/targets.ts')
+    const isRemote = options.url !== undefined || options.command !== undefined
+    await (isRemote ? checkServer(options, findings, log) : checkLocal(options, findings, { log, secrets: io.secrets }))
   } finally {
     progress.end()
   }

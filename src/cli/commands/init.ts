@@ -61,7 +61,7 @@ async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
     throw failed(`The folder ${folder} does not exist, or cannot be read. Create it, or name another folder.`)
   })
   const address = addressFor(folder)
-  const text = configFor({ folder, address, survey })
+  const text = configFor(folder, address, survey)
   if (options.stdout) return io.out.write(text)
   const file = join(folder, defaultConfig)
   try {
@@ -122,15 +122,7 @@ function inLine(value: object): string {
 }
 
 /** A configuration for a folder, made from what is in it. */
-export function configFor({
-  folder,
-  address,
-  survey,
-}: {
-  readonly folder: string
-  readonly address: string
-  readonly survey: Found
-}): string {
+export function configFor(folder: string, address: string, survey: Found): string {
   const text = (value: unknown) => JSON.stringify(value)
   const name = plainName(folder)
   const [files, ...others] = mountsFor(folder, address, survey)

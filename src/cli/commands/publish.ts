@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { errorCodeOf } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
+import type { ServerJsonOptions } from '../operations/publish/manifest.ts'
 import { addWord, examples, failed } from '../terminal/exit.ts'
 import { formatSize, type Io, writeJson } from '../terminal/io.ts'
 import { createProgress } from '../terminal/progress.ts'
@@ -65,14 +66,9 @@ async function mcpb({ output, author, allPlatforms, force, json }: McpbOptions, 
   )
 }
 
-interface ServerJsonCommand {
+interface ServerJsonCommand extends Omit<ServerJsonOptions, 'remotes'> {
   readonly output?: string
   readonly force?: true
-  readonly name?: string
-  readonly repository?: string
-  readonly description?: string
-  readonly title?: string
-  readonly website?: string
   readonly remote?: readonly string[]
 }
 

@@ -4,7 +4,6 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type Body, openBody } from '../../core/body.ts'
 import { base64Of, contentLength } from '../../core/entry.ts'
 import { isResourceError, type ResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/object.ts'
 import { directoryMimeType, type ResourceContent, type View } from '../../core/view.ts'
 import { addSourceOptions, asked, type SourceOptions, withSource } from '../operations/source.ts'
 import { CommandError, examples, exitCodes, failed, misused } from '../terminal/exit.ts'
@@ -84,7 +83,7 @@ async function read(argument: string, options: ReadOptions, io: Io): Promise<voi
         throw failed(
           `${content.uri} is not text (${describe(content)}). To keep it: --output FILE. To see it as base64: --json.`,
         )
-      await writeTold(io.out, content, io)
+      await writeContent(io.out, content, io)
       // Before another content or a prompt, end an unfinished line.
       if ((contents.length > 1 || io.out.isTerminal) && needsLineEnd(content)) await io.out.write('\n')
     }
@@ -104,20 +103,10 @@ async function readLarge(
       `${error.message}\nTo read a part of it: --lines 1-200, --tail 200, or --bytes 0-65535.${isPart ? '' : ' To keep all of it: --output FILE.'}`,
     )
   const whole = await openWhole(view, uri, error, options.url)
-  const write = async (out: Output): Promise<void> => {
-    const progress = createProgress(
-      { saysToTerminal: io.saysToTerminal, out },
-      { done: 0, ...defined({ total: whole.length }), what: '', format: formatSize },
-    )
-    try {
-      for await (const piece of whole.bytes) {
-        await out.write(piece)
-        progress.add(piece.length)
-      }
-    } finally {
-      progress.end()
-    }
-  }
+  const write = (out: Output) =>
+    writeTold(out, whole.length, io, async (told) => {
+      for await (const piece of whole.bytes) await told.write(piece)
+    })
   await (options.output === undefined ? write(io.out) : toFile(options.output, write))
 }
 
@@ -129,14 +118,14 @@ function withPart(uri: string, { lines, bytes, tail, as }: ReadOptions): string 
   return `${uri}?${given.map(([name, value]) => `${name}=${value}`).join('&')}`
 }
 
-/** Writes a content, and shows the progress to a waiting person. */
-async function writeTold(out: Output, content: ResourceContent, io: Io): Promise<void> {
-  const progress = createProgress(
-    { saysToTerminal: io.saysToTerminal, out },
-    {
-      ...{ done: 0, total: contentLength(content), what: '', format: formatSize },
-    },
-  )
+/** Writes something of a length, and shows the progress to a waiting person. */
+async function writeTold(
+  out: Output,
+  total: number | undefined,
+  { saysToTerminal }: Io,
+  write: (told: Output) => Promise<void>,
+): Promise<void> {
+  const progress = createProgress({ saysToTerminal, out }, { done: 0, total, what: '', format: formatSize })
   const told: Output = {
     ...out,
     write: async (data, writing) => {
@@ -144,14 +133,14 @@ async function writeTold(out: Output, content: ResourceContent, io: Io): Promise
       progress.add(data.length)
     },
   }
-  await writeContent(told, content).finally(progress.end)
+  await write(told).finally(progress.end)
 }
 
 async function writeFile(file: string, contents: readonly ResourceContent[], io: Io): Promise<void> {
   const [content] = contents
   if (content === undefined || contents.length > 1)
     throw failed(`There are ${contents.length} contents, and --output takes one. Print them with --json.`)
-  await toFile(file, (out) => writeTold(out, content, io))
+  await toFile(file, (out) => writeContent(out, content, io))
 }
 
 async function toFile(file: string, write: (out: Output) => Promise<void>): Promise<void> {
@@ -183,10 +172,12 @@ function needsLineEnd(content: ResourceContent): boolean {
 }
 
 /** Writes one content: its text in UTF-8, or its bytes. */
-async function writeContent(out: Output, content: ResourceContent): Promise<void> {
-  if ('text' in content) await out.write(content.text)
-  else if ('bytes' in content) await out.write(content.bytes)
-  else for await (const chunk of content.stream) await out.write(chunk)
+function writeContent(out: Output, content: ResourceContent, io: Io): Promise<void> {
+  return writeTold(out, contentLength(content), io, async (told) => {
+    if ('text' in content) await told.write(content.text)
+    else if ('bytes' in content) await told.write(content.bytes)
+    else for await (const chunk of content.stream) await told.write(chunk)
+  })
 }
 
 /** Writes contents as JSON: `{ "uri": …, "contents": [{ "uri": …, "text" or "blob" (base64): … }] }`. */

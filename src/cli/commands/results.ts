@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { openCatalog } from '../../config/build.ts'
 import { isWritable, type WritableMount } from '../../config/writing.ts'
 import { errorCodeOf, isResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/object.ts'
+import { defined, jsonIn } from '../../core/kit/object.ts'
 import { formatUri, parseAddress } from '../../core/uri.ts'
 import type { Stored } from '../../providers/results/index.ts'
 import { type Local, requireLocal } from '../operations/local.ts'
@@ -112,28 +112,20 @@ interface Placed {
 /** @throws CommandError if the text is neither JSON nor JSON Lines, or is empty. */
 function parseValues(text: string, file: string): readonly Placed[] {
   const body = text.replace(/^\ufeff/, '')
-  const whole = parseJson(body)
+  const whole = jsonIn(body)
   if (whole !== undefined) {
-    const values = Array.isArray(whole.value) ? whole.value : [whole.value]
+    const values: readonly unknown[] = Array.isArray(whole) ? whole : [whole]
     if (values.length === 0) throw failed(`${file}: There is no analysis in it.`)
-    return values.map((value, index) => ({ value, place: Array.isArray(whole.value) ? `[${index}]` : '' }))
+    return values.map((value, index) => ({ value, place: Array.isArray(whole) ? `[${index}]` : '' }))
   }
   const lines = body.split('\n').flatMap((line, index) => (line.trim() === '' ? [] : [{ line, number: index + 1 }]))
   if (lines.length === 0) throw failed(`${file}: There is no analysis in it.`)
   return lines.map(({ line, number }) => {
-    const parsed = parseJson(line)
-    if (parsed === undefined)
+    const value = jsonIn(line)
+    if (value === undefined)
       throw failed(`${file}:${number}: This is not JSON. Write one analysis or an array of them, or one on each line.`)
-    return { value: parsed.value, place: `:${number}` }
+    return { value, place: `:${number}` }
   })
-}
-
-function parseJson(text: string): { readonly value: unknown } | undefined {
-  try {
-    return { value: JSON.parse(text) }
-  } catch {
-    return undefined
-  }
 }
 
 function plannedFor({ mounts, config }: Local, address: string | undefined) {
@@ -143,13 +135,10 @@ function plannedFor({ mounts, config }: Local, address: string | undefined) {
     throw failed(
       `${config?.file ?? 'The current folder'} mounts no results. Add one: "wallbounce://project": { "provider": "results" }.`,
     )
-  const found = address === undefined ? keeping : keeping.filter((mount) => isSame(mount.address, address))
+  const bare = (text: string) => text.replace(/\/$/, '')
+  const found = address === undefined ? keeping : keeping.filter((mount) => bare(mount.address) === bare(address))
   const [first] = found
   if (first === undefined) throw misused(`No results are mounted at ${address}. They are at: ${named.join(', ')}.`)
   if (found.length > 1) throw misused(`Several mounts keep results: say --mount ${named.join(', or --mount ')}.`)
   return first
-}
-
-function isSame(address: string, named: string): boolean {
-  return address.replace(/\/$/, '') === named.replace(/\/$/, '')
 }

@@ -13,8 +13,7 @@ import {
 } from '../../core/found.ts'
 import { pagesOf } from '../../core/kit/groups.ts'
 import type { View } from '../../core/view.ts'
-import type { Search } from '../../providers/search/index.ts'
-import { createIndexing } from '../operations/indexing.ts'
+import { waitForIndex } from '../operations/indexing.ts'
 import { addSourceOptions, asked, type SourceOptions, withSource } from '../operations/source.ts'
 import { examples, failed, misused } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
@@ -116,14 +115,12 @@ const trustedAgeMs = 30_000
 async function indexed(catalog: Catalog, { address }: SearchPlace, fresh: boolean, io: Io): Promise<boolean> {
   const mount = searchesOf(catalog).find((one) => one.address.replace(/\/$/, '') === address)
   if (mount === undefined) return false
-  const provider: Search = mount.provider
-  const age = Date.now() - ((await provider.currentAt()) ?? 0)
+  const age = Date.now() - ((await mount.provider.currentAt()) ?? 0)
   if (!fresh && age >= 0 && age <= trustedAgeMs) {
     io.say(`As of ${Math.ceil(age / 1000)} s ago. To look at every file first: --fresh`)
     return true
   }
-  provider.feed()
-  await createIndexing(io).wait(() => provider.feedStatus())
+  await waitForIndex(mount.provider, io)
   return false
 }
 

@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { OpenedCatalog } from '../../config/build.ts'
 import { isResourceError } from '../../core/errors.ts'
+import { doneOnce } from '../../core/kit/chain.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Opening } from '../../core/opening.ts'
@@ -11,7 +12,6 @@ import type { AuditFile, HttpOptions, ServeOptions as Service } from '../../serv
 import { serveStdio } from '../../server/stdio/serve-stdio.ts'
 import { hostName, ownCommand, packageVersion } from '../operations/command-line.ts'
 import { boundHeap } from '../operations/heap.ts'
-import type { ServeIndexingOptions } from '../operations/indexing.ts'
 import { type Local, openLocal, requireLocal, scopesOfMounts } from '../operations/local.ts'
 import {
   adviceOn,
@@ -116,7 +116,9 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
         strict: options.strict ?? false,
         ...(measuring === undefined ? {} : { measurements: measuring.measurements }),
       })
-      tellIndexingOf(catalog, { io, log, isStructured: format === 'json', signal: stop.signal })
+      void import('../operations/indexing.ts').then(({ tellIndexing }) =>
+        tellIndexing(catalog, { io, log, isStructured: format === 'json', signal: stop.signal }),
+      )
       return catalog
     },
     log,
@@ -208,19 +210,18 @@ async function serveOverStdio(
   announce: ReturnType<typeof createAnnouncer>,
 ): Promise<void> {
   const failure = new AbortController()
-  const open = () => {
+  const open = doneOnce(async () => {
     boundHeap()
     void opening.start().then(
       () => (process.stdin.isTTY ? announce.waiting() : announce.started(service.log)),
       () => failure.abort(),
     )
-  }
-  const openOnce = once(open)
-  const timer = setTimeout(openOnce, latestOpeningMs)
-  await serveStdio({ ...service, onFirstAnswer: openOnce, signal: AbortSignal.any([stop, failure.signal]) })
+  })
+  const timer = setTimeout(open, latestOpeningMs)
+  await serveStdio({ ...service, onFirstAnswer: open, signal: AbortSignal.any([stop, failure.signal]) })
   clearTimeout(timer)
   if (stop.aborted) return
-  openOnce()
+  await open()
   // A mount that cannot be opened ends the process with its message.
   await opening.start()
 }
@@ -262,18 +263,4 @@ async function openAll(catalog: OpenedCatalog): Promise<void> {
   const broken = await catalog.openAll()
   if (broken.length > 0 && broken.length === catalog.mounts.length)
     throw failed(`No mount can be opened: ${broken.join(', ')}`)
-}
-
-/** Reports the progress of the indexes in the background. */
-function tellIndexingOf(catalog: OpenedCatalog, options: ServeIndexingOptions): void {
-  void import('../operations/indexing.ts').then(({ tellIndexing }) => tellIndexing(catalog, options))
-}
-
-function once(act: () => void): () => void {
-  let done = false
-  return () => {
-    if (done) return
-    done = true
-    act()
-  }
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { withResolvers } from '../../core/kit/abort.ts'
 import type { Subscription, ViewChange } from '../../core/view.ts'
 import { addSourceOptions, nearestUri, type Source, type SourceOptions, withSource } from '../operations/source.ts'
 import { isThere } from '../operations/stat-find.ts'
@@ -104,21 +105,12 @@ function changedIn(uri: string, below: readonly string[]): readonly string[] {
   return found.length === 0 ? [uri] : found
 }
 
-interface Printer {
-  add(change: ViewChange): void
-  /** Rejects when the output cannot be written any more. */
-  readonly failure: Promise<never>
-}
-
 /** Prints changes as fast as they are read. Repeated changes before the print are printed once. */
-function createPrinter({ out }: Io, json: boolean): Printer {
+function createPrinter({ out }: Io, json: boolean) {
   /** Time of each change, by URI; the empty key stands for the list. */
   const waiting = new Map<string, string>()
   let isPrinting = false
-  let fail = (_error: unknown): void => {}
-  const failure = new Promise<never>((_, reject) => {
-    fail = reject
-  })
+  const { promise: failure, reject: fail } = withResolvers<never>()
   // Awaited only after the command has begun to watch.
   failure.catch(() => {})
 
@@ -137,12 +129,13 @@ function createPrinter({ out }: Io, json: boolean): Printer {
   }
 
   return {
-    add: ({ uris, listed, below = [] }) => {
+    add: ({ uris, listed, below = [] }: ViewChange) => {
       const time = new Date().toISOString()
       const named = uris.flatMap((uri) => changedIn(uri, below))
       for (const uri of [...named, ...(listed ? [''] : [])]) waiting.set(uri, waiting.get(uri) ?? time)
       if (!isPrinting) print().catch(fail)
     },
+    /** Rejects when the output cannot be written any more. */
     failure,
   }
 }

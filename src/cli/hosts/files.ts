@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Stats } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, readFile, readlink, rename, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { errorCodeOf } from '../../core/errors.ts'
@@ -99,11 +100,7 @@ async function refuseChanged({ file, target, bytes }: HostFile): Promise<void> {
 const isEqual = (one: Buffer | undefined, other: Buffer | undefined) =>
   one === other || (one !== undefined && other?.equals(one) === true)
 
-interface Owner {
-  readonly uid: number
-  readonly gid: number
-  readonly mode: number
-}
+type Owner = Pick<Stats, 'uid' | 'gid' | 'mode'>
 
 /** Default mode: readable by the user alone. */
 const privateMode = 0o600

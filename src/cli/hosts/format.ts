@@ -41,13 +41,6 @@ const toml: Format = {
   show: rendered,
 }
 
-interface Table {
-  readonly path: readonly string[]
-  /** Start of the line of its header, and end of its last non-empty line. */
-  readonly start: number
-  readonly end: number
-}
-
 function parsed(text: string): unknown {
   try {
     return parse(text)
@@ -76,8 +69,8 @@ function cut(text: string, path: Path): string {
     }, text)
 }
 
-/** The tables with a header, in order. */
-function tablesOf(text: string): readonly Table[] {
+/** The tables with a header, in order: each from the line of its header to the end of its last non-empty line. */
+function tablesOf(text: string) {
   const headers = headersOf(text)
   return headers.map(({ path, start }, i) => ({
     path,
@@ -96,7 +89,7 @@ function endOfTable(text: string, start: number, limit: number): number {
 const token =
   /#[^\n]*|"""(?:\\[\s\S]|(?!""")[^\\])*"{3,5}|'''(?:(?!''')[\s\S])*'{3,5}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|[[\]{}]|\n|[^#"'[\]{}\n]+/gy
 
-function headersOf(text: string): readonly { readonly path: readonly string[]; readonly start: number }[] {
+function headersOf(text: string) {
   const headers: { path: readonly string[]; start: number }[] = []
   let depth = 0
   let line = 0

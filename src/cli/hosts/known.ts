@@ -239,8 +239,7 @@ export const scopeOption = () =>
 /** @throws CommandError for a name that no host has. */
 export function hostNamed(id: string): Host {
   const host = hosts.find((other) => other.id === id)
-  if (host === undefined)
-    throw misused(`There is no host ${id}. There are: ${hosts.map((other) => other.id).join(', ')}.`)
+  if (host === undefined) throw misused(`There is no host ${id}. There are: ${ids.join(', ')}.`)
   return host
 }
 

@@ -56,27 +56,20 @@ function rangeOf(node: unknown): readonly [number, number] {
 const isNothing = ({ value }: { readonly value: unknown }) =>
   value === null || (isScalar(value) && value.value === null)
 
-interface Walked {
-  /** The map at the end of the path, the item in it, and the item that holds the map. */
-  readonly map: YAMLMap
-  readonly pair?: Item
-  readonly holder?: Item
-  /** Missing rest of the path. It begins with the item's own key if the item is no map. */
-  readonly rest: Path
-}
-
-function walk(text: string, root: YAMLMap, path: Path): Walked {
+/**
+ * Returns the map at the end of a path, the item in it, the item that holds the map, and the missing rest of the path, which
+ * begins with the item's own key if the item is no map.
+ */
+function walk(text: string, root: YAMLMap, path: Path) {
   let [map, holder]: [YAMLMap, Item | undefined] = [root, undefined]
   for (const [depth, key] of path.entries()) {
-    const held = holder === undefined ? {} : { holder }
     const pair = map.items.find((item) => isScalar(item.key) && item.key.value === key)
-    if (pair === undefined) return { map, rest: path.slice(depth), ...held }
-    if (depth === path.length - 1) return { map, pair, rest: [], ...held }
-    if (isNothing(pair)) return { map, pair, rest: path.slice(depth), ...held }
+    if (pair !== undefined && depth === path.length - 1) return { map, pair, holder, rest: [] }
+    if (pair === undefined || isNothing(pair)) return { map, pair, holder, rest: path.slice(depth) }
     if (!isMap(pair.value)) throw formatError(text, rangeOf(pair.value)[0], 'this is not a map, and is left alone.')
     ;[map, holder] = [pair.value, pair]
   }
-  return { map, rest: [] }
+  return { map, pair: undefined, holder: undefined, rest: [] }
 }
 
 function rendered(path: Path, value: Json, indent: number): string {

@@ -88,7 +88,7 @@ export function addOverHttp({ name, url = '', command, tokens }: Server): string
   const entry = {
     type: 'http',
     url,
-    ...(tokens === undefined ? {} : { headers: bearerOf(`\${env:${tokenVariable}}`) }),
+    ...(tokens === undefined ? {} : { headers: { Authorization: `Bearer \${env:${tokenVariable}}` } }),
   }
   const claudeHeader = tokens === undefined ? [] : ['--header', `Authorization: Bearer \${${tokenVariable}}`]
   const ownOption = tokens === undefined ? '' : ` --token-env ${tokenVariable}`
@@ -108,10 +108,6 @@ export function addOverHttp({ name, url = '', command, tokens }: Server): string
     'Or let the host start it:',
     startedByHost({ name, command }),
   ].join('\n')
-}
-
-function bearerOf(token: string) {
-  return { Authorization: `Bearer ${token}` }
 }
 
 /** How to add a server that the host starts over stdio. */

@@ -1,6 +1,5 @@
 import type { Argument, Command, Option } from 'commander'
 import { openMount } from '../../config/open-mount.ts'
-import type { PlannedMount } from '../../config/plan.ts'
 import { createCatalog } from '../../core/catalog.ts'
 import { pagesOf } from '../../core/kit/groups.ts'
 import { defined } from '../../core/kit/object.ts'
@@ -33,12 +32,7 @@ export async function completeLine(args: readonly string[], io: ProcessIo): Prom
   }
 }
 
-interface Found {
-  readonly candidates: readonly Candidate[]
-  readonly files?: 'files' | 'folders'
-}
-
-async function candidatesFor(words: readonly string[], io: ProcessIo): Promise<Found> {
+async function candidatesFor(words: readonly string[], io: ProcessIo) {
   const quiet: ProcessIo = { ...io, say: () => {}, complain: () => {}, saysToTerminal: false }
   const program = await createProgram(quiet, (name) => words.slice(0, -1).includes(name))
   const wanted = wantedAt(program, words)
@@ -53,10 +47,7 @@ async function candidatesFor(words: readonly string[], io: ProcessIo): Promise<F
 }
 
 /** Splits a line of bash up to the cursor into words. The last quote may still be open. */
-function bashWords([line = '', point, breaks = '']: readonly string[]): {
-  readonly words: readonly string[]
-  readonly breaks: string
-} {
+function bashWords([line = '', point, breaks = '']: readonly string[]) {
   const typed = line.slice(0, point === undefined ? line.length : Number(point))
   for (const end of ['', '"', "'"])
     try {
@@ -108,23 +99,17 @@ async function completeUris(wanted: Wanted, secrets: Secrets): Promise<readonly 
   const mount = local.mounts.find(({ address }) => typed.startsWith(`${bare(address)}/`))
   // If the current folder is served because nothing else is named, relative paths are completed.
   if (mount === undefined) return local.assumed && typed === '' ? [] : addresses(roots, typed, '/')
-  return withMount(mount, storeOf(local), (view) => within(view, roots, typed, signal), local.principal)
-}
-
-async function withMount<T>(
-  planned: PlannedMount,
-  store: Parameters<typeof lazyStore>[0] | undefined,
-  use: (view: View) => Promise<T>,
-  principal: Parameters<ReturnType<typeof createCatalog>['view']>[0],
-): Promise<T> {
-  const kept = store === undefined ? undefined : lazyStore(store, silent)
-  const mount = await openMount(planned, { log: silent, ...defined({ store: kept }) })
-  const catalog = createCatalog({ mounts: [mount], log: silent })
+  const kept = storeOf(local)
+  const store = kept === undefined ? undefined : lazyStore(kept, silent)
+  const catalog = createCatalog({
+    mounts: [await openMount(mount, { log: silent, ...defined({ store }) })],
+    log: silent,
+  })
   try {
-    return await use(catalog.view(principal))
+    return await within(catalog.view(local.principal), roots, typed, signal)
   } finally {
     await catalog.close()
-    await kept?.close()
+    await store?.close()
   }
 }
 

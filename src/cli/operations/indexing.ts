@@ -2,7 +2,7 @@ import { searchesOf } from '../../config/plan.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import { sleep } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
-import type { FeedStatus, MountProgress, Search } from '../../providers/search/index.ts'
+import type { MountProgress, Search } from '../../providers/search/index.ts'
 import type { Io } from '../terminal/io.ts'
 import { createProgress, type ProgressOptions } from '../terminal/progress.ts'
 
@@ -11,29 +11,21 @@ const interval = 100
 /** If no process feeds the index for this long, the existing index is searched. In milliseconds. */
 const longest = 20_000
 
-/** Shows the progress of an index to a waiting person. */
-export function createIndexing(
-  io: Pick<Io, 'saysToTerminal' | 'say' | 'out'>,
-  options: Pick<ProgressOptions, 'line' | 'now' | 'env'> = {},
-) {
-  return {
-    /** Resolves when every mount is indexed, or does not answer. */
-    wait: async (status: () => Promise<FeedStatus | undefined>) => {
-      const start = performance.now()
-      const what = 'Waiting for the index'
-      const progress = createProgress(io, { ...options, what, besideOutput: true, writeLine: io.say })
-      try {
-        for (;;) {
-          const now = await status()
-          if (now?.mounts.every(isDone)) return
-          if (now === undefined && performance.now() - start > longest) return
-          if (now !== undefined) progress.set(progressOf(now.mounts))
-          await new Promise((resolve) => setTimeout(resolve, interval))
-        }
-      } finally {
-        progress.end()
-      }
-    },
+/** Feeds a search, and resolves when each of its mounts is indexed, or does not answer. Shows the progress to a waiting person. */
+export async function waitForIndex(search: Search, io: Pick<Io, 'saysToTerminal' | 'say' | 'out'>): Promise<void> {
+  search.feed()
+  const start = performance.now()
+  const progress = createProgress(io, { what: 'Waiting for the index', besideOutput: true, writeLine: io.say })
+  try {
+    for (;;) {
+      const now = await search.feedStatus()
+      if (now?.mounts.every(isDone)) return
+      if (now === undefined && performance.now() - start > longest) return
+      if (now !== undefined) progress.set(progressOf(now.mounts))
+      await new Promise((resolve) => setTimeout(resolve, interval))
+    }
+  } finally {
+    progress.end()
   }
 }
 

@@ -2,17 +2,17 @@ import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { parse, relative, resolve } from 'node:path'
 import type { OpenedCatalog } from '../../config/build.ts'
-import { checkPlace, defaultConfig, defaultStoreFile, isInside, stateFolder } from '../../config/folder.ts'
+import { checkPlace, defaultConfig, defaultStoreFile, stateFolder } from '../../config/folder.ts'
 import type { Config } from '../../config/load.ts'
 import { type PlannedMount, planConfig, planFolders, scopesIn } from '../../config/plan.ts'
 import { type ConfigProblem, formatConfigProblem } from '../../config/problem.ts'
 import { planSetUp } from '../../config/set-up.ts'
-import { isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log, Measurements } from '../../core/log.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Scrubber } from '../../core/scrub.ts'
-import { failed, misused } from '../terminal/exit.ts'
+import { isInside } from '../../schema/values.ts'
+import { failed, failedBy, misused } from '../terminal/exit.ts'
 import { count, type Io } from '../terminal/io.ts'
 import { escapeText } from '../terminal/text.ts'
 import type { Secrets } from './secrets.ts'
@@ -170,11 +170,7 @@ export async function openLocal(
   }
   // The code that opens mounts is large, so it is loaded after the server has answered `initialize`.
   const { openCatalog } = await import('../../config/build.ts')
-  try {
-    return await openCatalog((await complete?.()) ?? mounts, settings)
-  } catch (error) {
-    throw isResourceError(error) ? failed(error.message) : error
-  }
+  return openCatalog((await complete?.()) ?? mounts, settings).catch(failedBy)
 }
 
 /** Some hosts start servers in the root or the home folder; the user does not want to serve all of that. */
@@ -198,6 +194,6 @@ export function scopesOfMounts({ mounts }: Local): (uri: string) => readonly str
   try {
     return scopesIn(mounts)
   } catch (error) {
-    throw isResourceError(error) ? failed(error.message) : error
+    return failedBy(error)
   }
 }

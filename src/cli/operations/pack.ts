@@ -12,7 +12,7 @@ import { resolveFolder } from '../../schema/values.ts'
 import { failed } from '../terminal/exit.ts'
 import { cannot, count, type Io } from '../terminal/io.ts'
 import { coloursFor, createColumns, escapeText, readableUri } from '../terminal/text.ts'
-import { createIndexing } from './indexing.ts'
+import { waitForIndex } from './indexing.ts'
 
 /** Maximum number of omitted resources that are named. */
 const mostOmitted = 20
@@ -97,22 +97,11 @@ function shown(uri: string): string {
   return escapeText(readableUri(uri))
 }
 
-/** How often resources were changed, from local repositories. */
-interface Activity {
-  readonly changes: (uri: string) => number | undefined
-  /** The addresses of the mounts with known changes. */
-  readonly known: readonly string[]
-}
-
-/** A mount whose paths are those of a repository, below a prefix. */
-interface Place {
-  readonly address: string
-  readonly repository: string
-  readonly prefix: string
-}
-
-/** Counts the changes of files in the history: of folders that are repositories, and of repositories that are mounted. */
-export async function activityOf(mounts: readonly PlannedMount[], log: Log): Promise<Activity> {
+/**
+ * Counts the changes of files in the history: of folders that are repositories, and of repositories that are mounted. `known`: the
+ * addresses of the mounts with known changes.
+ */
+export async function activityOf(mounts: readonly PlannedMount[], log: Log) {
   const places = mounts.flatMap(placeOf)
   if (places.length === 0) return { changes: () => undefined, known: [] }
   const { countActivity } = await import('../../providers/git/activity.ts')
@@ -122,7 +111,7 @@ export async function activityOf(mounts: readonly PlannedMount[], log: Log): Pro
   const known = counted.filter(({ counts }) => counts !== undefined)
   return {
     known: known.map(({ address }) => address),
-    changes: (uri) => {
+    changes: (uri: string) => {
       for (const { address, prefix, counts } of known) {
         if (!uri.startsWith(`${address}/`)) continue
         const path = pathBelow(address, uri)
@@ -142,7 +131,8 @@ function pathBelow(address: string, uri: string): string | undefined {
   }
 }
 
-function placeOf({ address, config, folder }: PlannedMount): readonly Place[] {
+/** A mount whose paths are those of a repository, below a prefix. */
+function placeOf({ address, config, folder }: PlannedMount) {
   const { text } = parseAddress(address)
   if (config.provider === 'git')
     return [{ address: text, repository: resolveFolder(config.repository, folder), prefix: 'HEAD/' }]
@@ -176,8 +166,5 @@ export async function writeText(file: string, text: string): Promise<void> {
 
 /** Waits until the mounts are indexed: without an index, looking for words takes longer and finds less. */
 export async function waitForIndexes(catalog: Catalog, io: Io): Promise<void> {
-  for (const { provider } of searchesOf(catalog)) {
-    provider.feed()
-    await createIndexing(io).wait(() => provider.feedStatus())
-  }
+  for (const { provider } of searchesOf(catalog)) await waitForIndex(provider, io)
 }

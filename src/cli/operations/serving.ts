@@ -10,7 +10,7 @@ import { withAssemblePrompt } from '../../context/prompt.ts'
 import { callerOf, createAssembleTool, createAssembleTurns } from '../../context/tool.ts'
 import { isResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
-import { createMeasurements, type Log, type Measurements } from '../../core/log.ts'
+import { createMeasurements, type Log } from '../../core/log.ts'
 import { createOpening, createOpeningViews, type Opening, type Views } from '../../core/opening.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Tool } from '../../core/tool.ts'
@@ -117,13 +117,8 @@ export function openLater(local: Local, open: () => Promise<OpenedCatalog>, log:
   }
 }
 
-/** The served parts of contexts: the tool, and views with the prompt. */
-interface ServedContext extends Views {
-  tools(view: View): readonly Tool[]
-}
-
-/** All callers share the same turns. */
-function contextFor({ config }: Pick<Local, 'config'>, catalog: Views): ServedContext {
+/** The served parts of contexts: the tool, and views with the prompt. All callers share the same turns. */
+function contextFor({ config }: Local, catalog: Views): Views & { tools(view: View): readonly Tool[] } {
   const turns = createAssembleTurns()
   const memoryOf = createMemory()
   const hasPrompt = config?.context?.prompt ?? true
@@ -231,15 +226,9 @@ export function warnOfLargeFolders({ mounts }: Local, log: Log): void {
   }
 }
 
-/** Settings of the page in a configuration. */
-interface PageSettings {
-  readonly explorer?: boolean
-  readonly path?: string
-}
-
 /** The page of a service over HTTP. `undefined`: it has none. */
 export async function openPage(
-  { explorer, path = '/mcp' }: PageSettings = {},
+  { explorer, path = '/mcp' }: { readonly explorer?: boolean; readonly path?: string } = {},
   { host }: { readonly host: string },
   log: Log,
 ): Promise<Page | undefined> {
@@ -265,14 +254,8 @@ export function pageOf(url: string): string {
   return url.slice(0, url.lastIndexOf('/') + 1)
 }
 
-/** Measurements of this process, until `end` is called. */
-interface Measuring {
-  readonly measurements: Measurements
-  end(): void
-}
-
-/** Measures this process, if a mount or `/metrics` serves the measurements. */
-export async function startMeasuring({ config, mounts }: Local): Promise<Measuring | undefined> {
+/** Measures this process until `end` is called, if a mount or `/metrics` serves the measurements. */
+export async function startMeasuring({ config, mounts }: Local) {
   const { metrics = false } = config?.http ?? {}
   const isMounted = mounts.some(({ config: mount }) => mount.provider === 'metrics' && mount.source === 'self')
   if (metrics === false && !isMounted) return undefined

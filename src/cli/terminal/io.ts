@@ -26,8 +26,13 @@ export function createIo(secrets: Secrets): ProcessIo {
   const out = createOutput(process.stdout)
   const saysToTerminal = () => standardError().isTTY === true
   const clean = (text: string) => escapeLines(secrets.scrub(text))
+  /** Both outputs share a terminal, so the status line would be mixed with the data. */
+  const clearly: Output['write'] = (data, options) => {
+    statusLine.clear()
+    return out.write(data, options)
+  }
   return {
-    out: out.isTerminal ? { ...out, write: (data, options) => cleared(() => out.write(data, options)) } : out,
+    out: out.isTerminal ? { ...out, write: clearly } : out,
     say: (text) => writeError(`${clean(text)}\n`),
     complain: (text) => writeError(`${coloursFor(saysToTerminal()).red('hikidashi:')} ${clean(text)}\n`),
     get saysToTerminal() {
@@ -35,12 +40,6 @@ export function createIo(secrets: Secrets): ProcessIo {
     },
     secrets,
   }
-}
-
-/** Both outputs share a terminal, so the status line would be mixed with the data. */
-function cleared<T>(write: () => T): T {
-  statusLine.clear()
-  return write()
 }
 
 /** The last line of a terminal, which is written over again and again, and is gone before anything else is written. */

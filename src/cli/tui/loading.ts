@@ -4,6 +4,7 @@ import { searchesOf } from '../../config/plan.ts'
 import { assemble, measure } from '../../context/index.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import { parseFound } from '../../core/found.ts'
+import { withResolvers } from '../../core/kit/abort.ts'
 import { doneOnce } from '../../core/kit/chain.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Resource, View } from '../../core/view.ts'
@@ -18,20 +19,16 @@ export type Loader = ReturnType<typeof createLoader>
 /** Maximum number of resources of a directory that go into the basket at once. */
 const maxGathered = 500
 
-interface LoaderOptions {
-  /** Catalog of a local source. */
-  readonly catalog?: Catalog
-  /** The search to use, if several are mounted. */
-  readonly at?: string
-  /** Returns the message of an error. */
-  readonly reasonOf: (error: unknown) => string
-}
-
-export function createLoader(view: View, { catalog, at, reasonOf }: LoaderOptions) {
+/**
+ * @param reasonOf Returns the message of an error.
+ * @param catalog Catalog of a local source.
+ * @param at The search to use, if several are mounted.
+ */
+export function createLoader(view: View, reasonOf: (error: unknown) => string, catalog?: Catalog, at?: string) {
   const places = doneOnce(() => placesOf(view))
-  let feed: (() => void) | undefined
-  const indexed = new Promise<void>((resolve) => {
-    feed = () => void indexing(catalog).then((isDone) => isDone && resolve())
+  const { promise: indexed, resolve } = withResolvers<void>()
+  const feed = doneOnce(async () => {
+    if (await indexing(catalog)) resolve()
   })
 
   const search = async (query: string, after: string | undefined): Promise<readonly Event[]> => {
@@ -42,17 +39,15 @@ export function createLoader(view: View, { catalog, at, reasonOf }: LoaderOption
       return [{ kind: 'unsearched', query, message: `There is no search at ${at}. There is one at: ${names}.` }]
     }
     if (place === undefined) return [{ kind: 'searches', areThere: false }]
-    feed?.()
-    feed = undefined
+    void feed()
     const found = parseFound(await textAt(view, place.uriOf({ query, ...defined({ after }) })))
     if (found === undefined)
       return [{ kind: 'unsearched', query, message: `${place.address} does not answer like a search.` }]
     const { hits, notes, next, fallback } = found
-    const isLoose = fallback === undefined ? {} : { isLoose: true as const }
-    const rest = { hits, notes, ...isLoose, ...defined({ next }) }
+    const isLoose = fallback === undefined ? undefined : true
     return [
       { kind: 'searches', areThere: true },
-      { kind: 'hits', query, found: rest, ...defined({ after }) },
+      { kind: 'hits', query, found: { hits, notes, ...defined({ isLoose, next }) }, ...defined({ after }) },
     ]
   }
 
@@ -75,9 +70,8 @@ export function createLoader(view: View, { catalog, at, reasonOf }: LoaderOption
         return [{ ...want, shown: await readPart(view, want.uri, want.part, signal) }]
       case 'search':
         return search(want.query, want.after)
-      case 'count': {
+      case 'count':
         return [{ kind: 'counted', ...(await countOne(view, want.item.resource, want.format, signal)) }]
-      }
     }
   }
 
@@ -94,7 +88,12 @@ export function createLoader(view: View, { catalog, at, reasonOf }: LoaderOption
       }
     },
     /** The resources below a directory. */
-    gather: (uri: string): Promise<Event> => gather(view, uri),
+    gather: async (uri: string): Promise<Event> => {
+      // One more than there is room for tells that there is more.
+      const { files, isPart } = await walkBelow(view, uri, { files: maxGathered + 1, isFolder })
+      const taken = files.slice(0, maxGathered)
+      return { kind: 'gathered', files: taken, isAll: !isPart && files.length === taken.length }
+    },
     /** The context that a basket makes. */
     context: async ({ items, budget, format }: Basket): Promise<{ readonly text: string; readonly tokens: number }> => {
       const pins = items.map((item) => ({ uri: item.resource.uri, level: levelOf(item) }))
@@ -147,13 +146,6 @@ async function countOne(
 async function relist(view: View, uri: string, least: number, signal: AbortSignal): Promise<Event> {
   const listed = await listAgain((cursor) => view.directory({ uri, ...defined({ cursor }) }, { signal }), least)
   return { kind: 'relisted', uri, ...listed }
-}
-
-async function gather(view: View, top: string): Promise<Event> {
-  // One more than there is room for tells that there is more.
-  const { files, isPart } = await walkBelow(view, top, { files: maxGathered + 1, isFolder })
-  const taken = files.slice(0, maxGathered)
-  return { kind: 'gathered', files: taken, isAll: !isPart && files.length === taken.length }
 }
 
 /** Returns the facts of a URI from the listings. */

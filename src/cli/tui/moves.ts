@@ -1,6 +1,6 @@
 import { folderAt, wayTo, withFolder, withOpen } from '../../browse/tree.ts'
 import type { Resource } from '../../core/view.ts'
-import { chosenRow, hitRows, layoutOf, previewSize, treeRows } from './places.ts'
+import { chosenRow, hitRows, layoutOf, previewSize, type TreeRow, treeRows } from './places.ts'
 import { endOf, scrolled } from './preview.ts'
 import { isFolder, type State, without } from './state.ts'
 
@@ -62,8 +62,12 @@ export function movedTo(state: State, index: number): State {
   const before = chosenRow(state)
   const isSeen = before !== undefined && next !== state.at.index && state.changed.has(before.resource.uri)
   const changed = isSeen ? new Set([...state.changed].filter((uri) => uri !== before.resource.uri)) : state.changed
-  const spot = { index: next, uri: row.resource.uri, ...(row.says === undefined ? {} : { says: true as const }) }
-  return { ...left(without(state, 'toEnd')), at: spot, changed }
+  return { ...left(without(state, 'toEnd')), at: spotOf(next, row), changed }
+}
+
+/** A chosen line of the tree; one that is missing has no URI. */
+export function spotOf(index: number, row: TreeRow | undefined): State['at'] {
+  return { index, uri: row?.resource.uri ?? '', ...(row?.says === undefined ? {} : { says: true as const }) }
 }
 
 /** Opens the chosen directory, or goes to the first line in it. Shows a chosen resource. */
@@ -72,17 +76,14 @@ export function opened(state: State): State {
   if (state.list !== 'tree' || row === undefined) return { ...state, focus: 'preview' }
   const { uri } = row.resource
   const folder = folderAt(state.tree, uri)
+  /** Why it could not be listed is forgotten, so that it is tried again. */
+  const reopened = (): State => ({ ...state, tree: withOpen(state.tree, uri) })
   // A failed listing is retried.
-  if (row.says !== undefined) return folder.failure === undefined ? state : reopened(state, uri)
+  if (row.says !== undefined) return folder.failure === undefined ? state : reopened()
   if (!isFolder(row.resource)) return { ...state, focus: 'preview' }
-  if (!folder.isOpen) return reopened(state, uri)
+  if (!folder.isOpen) return reopened()
   const below = treeRows(state)[state.at.index + 1]
   return below !== undefined && below.depth > row.depth ? movedTo(state, state.at.index + 1) : state
-}
-
-/** Opens a directory. Why it could not be listed is forgotten, so that it is tried again. */
-function reopened(state: State, uri: string): State {
-  return { ...state, tree: withOpen(state.tree, uri) }
 }
 
 /** Closes the chosen directory, or goes to the directory that contains the line. */

@@ -2,7 +2,6 @@ import { isIn, type PlannedItem } from '../../browse/basket.ts'
 import { type Folder, shownFolder, type Tree } from '../../browse/tree.ts'
 import { lastSegment } from '../../client/wire.ts'
 import { piecesOf, resourceOfHit } from '../../core/found.ts'
-import { defined } from '../../core/kit/object.ts'
 import type { Resource } from '../../core/view.ts'
 import { formatSize } from '../terminal/io.ts'
 import { readableUri } from '../terminal/text.ts'
@@ -188,20 +187,16 @@ function chosenAs(row: Row, isChosen: boolean, { focus }: State): Row {
   return isChosen ? selected(row, focus === 'list' ? 'firm' : 'faint') : row
 }
 
-/** How far deep lines are moved to the right at most, so that their names stay on the screen. */
-function indentOf(depth: number, columns: number): string {
-  return '  '.repeat(Math.min(depth, Math.floor(columns / 6)))
-}
-
 function treeRow(state: State, { resource, depth, says }: TreeRow, columns: number): Row {
-  const indent = indentOf(depth, columns)
+  // Deep lines are moved to the right only so far that their names stay on the screen.
+  const indent = '  '.repeat(Math.min(depth, Math.floor(columns / 6)))
   if (says !== undefined) return line(columns, span(`  ${indent}  ${says}`, 'dim'))
   const isOpen = state.tree.folders.get(resource.uri)?.isOpen === true
   const arrow = isFolder(resource) ? (isOpen ? '▾ ' : '▸ ') : '  '
   const mark = state.changed.has(resource.uri) ? span('● ', 'changed') : span('  ')
   const pick = isIn(state.basket.items, resource.uri) ? span('✓ ', 'picked') : span('')
   const name = markedText(nameOf(resource, depth), needleOf(state.filter))
-  const styled = isFolder(resource) ? name.map((cell) => inFolder(cell)) : name
+  const styled = isFolder(resource) ? name.map(inFolder) : name
   const { size } = resource
   const end = size === undefined ? [] : [span(` ${formatSize(size)} `, 'dim')]
   const start = [...cellsOf([mark, span(indent), span(arrow, 'dim'), pick]), ...styled]
@@ -214,10 +209,11 @@ function inFolder(cell: Cell): Cell {
   return cell.style === 'plain' ? { ...cell, style: 'folder' } : cell
 }
 
-function nameOf({ name, uri, mimeType }: TreeRow['resource'], depth: number): string {
+function nameOf(resource: Resource, depth: number): string {
+  const { name, uri } = resource
   // Mounts are told apart by their addresses.
   if (depth === 0) return readableUri(uri)
-  return isFolder({ name, uri, ...defined({ mimeType }) }) && !name.endsWith('/') ? `${name}/` : name
+  return isFolder(resource) && !name.endsWith('/') ? `${name}/` : name
 }
 
 function foundPane(state: State, columns: number, height: number): readonly Row[] {

@@ -1,5 +1,5 @@
 import { isResourceError } from '../../core/errors.ts'
-import { defined } from '../../core/kit/object.ts'
+import { defined, objectOf } from '../../core/kit/object.ts'
 import { isText } from '../../core/kit/utf8.ts'
 import { metaKeys } from '../../core/meta.ts'
 import { directoryMimeType, type Resource, type ResourceContent, type View } from '../../core/view.ts'
@@ -125,17 +125,9 @@ function bounded(bytes: Buffer) {
   return { bytes: start.subarray(0, wholeEnd(start)), isWhole: false }
 }
 
-interface Part {
-  readonly first: number | undefined
-  readonly size: number | undefined
-  readonly next: string | undefined
-}
-
 /** Parses the description of a part, which comes from any server and is validated. */
-function partOf(value: unknown): Part {
-  const { unit, first, size, next } = (typeof value === 'object' && value !== null ? value : {}) as Readonly<
-    Record<string, unknown>
-  >
+function partOf(value: unknown) {
+  const { unit, first, size, next } = objectOf(value)
   const isLines = unit === 'lines' && typeof first === 'number' && Number.isSafeInteger(first)
   return {
     first: value === undefined || isLines ? (isLines ? first : 1) : undefined,

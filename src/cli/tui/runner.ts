@@ -5,7 +5,7 @@ import { clustersOf, wordsIn } from './cells.ts'
 import type { Input } from './input.ts'
 import { askFile, helpHeight, keyed, typed } from './keys.ts'
 import type { Loader } from './loading.ts'
-import { towards } from './moves.ts'
+import { spotOf, towards } from './moves.ts'
 import { chosen, chosenRow, hitRows, layoutOf, topFor, treeRows } from './places.ts'
 import { type Screen, screenOf } from './screen.ts'
 import { type Effect, type Event, type State, type Step, without } from './state.ts'
@@ -102,9 +102,8 @@ export function createRunner(initial: State, { loader, live, draw, act }: Runner
 
 /** Applies an event to a state. */
 function update(state: State, event: Event): Step {
-  const { state: next, effect } = stepOf(state, event)
-  const settled = settle(next)
-  return effect === undefined ? { state: settled } : { state: settled, effect }
+  const step = stepOf(state, event)
+  return { ...step, state: settle(step.state) }
 }
 
 function stepOf(state: State, event: Event): Step {
@@ -157,8 +156,7 @@ function ended(state: State, answer: string): Step {
  * resource.
  */
 function settle(state: State): State {
-  const reached = towards(state)
-  return withPreview(onScreen(placed(reached)))
+  return withPreview(onScreen(placed(towards(state))))
 }
 
 /** The chosen line is the one that it was, wherever that is now. */
@@ -172,9 +170,7 @@ function placed(state: State): State {
   else if (!isIt(index)) index = rows.findIndex((_, candidate) => isIt(candidate))
   if (index < 0) index = Math.min(at.index, rows.length - 1)
   index = Math.max(0, index)
-  const row = rows[index]
-  const spot = { index, uri: row?.resource.uri ?? '', ...(row?.says === undefined ? {} : { says: true as const }) }
-  return { ...state, at: spot }
+  return { ...state, at: spotOf(index, rows[index]) }
 }
 
 function onScreen(state: State): State {

@@ -1,16 +1,15 @@
 import { writeFile } from 'node:fs/promises'
 import { constants } from 'node:os'
 import type { ReadStream, WriteStream } from 'node:tty'
-import { defined } from '../../core/kit/object.ts'
+import { withResolvers } from '../../core/kit/abort.ts'
 import type { Source } from '../operations/source.ts'
 import { CommandError, exitCodes, explain } from '../terminal/exit.ts'
 import { type Io, standardError } from '../terminal/io.ts'
-
 import { escapeLines } from '../terminal/text.ts'
 import { createInputDecoder, type Input } from './input.ts'
 import { createLoader } from './loading.ts'
 import { createRunner, type Runner } from './runner.ts'
-import { createPainter } from './screen.ts'
+import { createPainter, type Screen } from './screen.ts'
 import { type Basket, begin, type Effect, type Size } from './state.ts'
 import { createLive } from './wants.ts'
 
@@ -35,15 +34,9 @@ export async function showSource(source: Source, options: SessionOptions, io: Io
   const { view, catalog, uriOf } = source
   const { input, output, colour, uri, at, ...rest } = options
   const reasonOf = (error: unknown): string => io.secrets.scrub(explain(error).message)
-  const loader = createLoader(view, {
-    reasonOf,
-    ...defined({ catalog, at }),
-  })
+  const loader = createLoader(view, reasonOf, catalog, at)
   let runner: Runner | undefined
-  let end = (_outcome: Outcome): void => {}
-  const ended = new Promise<Outcome>((resolve) => {
-    end = resolve
-  })
+  const { promise: ended, resolve: end } = withResolvers<Outcome>()
   const terminal = openTerminal(input, output, {
     input: (inputs) => {
       for (const each of inputs) runner?.dispatch(each)
@@ -117,9 +110,9 @@ export async function showSource(source: Source, options: SessionOptions, io: Io
   try {
     const initial = begin({ ...rest, ...goal, size: terminal.size, isPiped: !io.out.isTerminal })
     const live = createLive(view, (uris) => runner?.dispatch({ kind: 'changed', uris }))
-    const draw = async ({ rows, cursor }: Parameters<Parameters<typeof createRunner>[1]['draw']>[0]): Promise<void> => {
+    const draw = ({ rows, cursor }: Screen): Promise<void> => {
       painter.draw(rows, cursor)
-      await terminal.write('')
+      return terminal.write('')
     }
     runner = createRunner(initial, { loader, live, draw, act })
     loader.indexed.then(() => runner?.dispatch({ kind: 'indexed' }))

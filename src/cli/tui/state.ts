@@ -13,7 +13,6 @@ import {
 import { emptyTree, type Tree } from '../../browse/tree.ts'
 import type { Format } from '../../context/index.ts'
 import type { FoundHit } from '../../core/found.ts'
-import { defined } from '../../core/kit/object.ts'
 import { directoryMimeType, type Page, type Resource } from '../../core/view.ts'
 import type { Editor, Input } from './input.ts'
 import type { Preview, Shown } from './preview.ts'
@@ -156,19 +155,12 @@ export interface Step {
   readonly effect?: Effect
 }
 
-export interface Beginning {
-  readonly title: string
-  readonly size: Size
-  readonly budget: number
-  readonly format: Basket['format']
-  readonly isPiped: boolean
-  readonly goal?: string
-}
+/** The first state of a session. */
+export type Beginning = Pick<State, 'title' | 'size' | 'isPiped' | 'goal'> & Pick<Basket, 'budget' | 'format'>
 
-export function begin({ title, size, budget, format, isPiped, goal }: Beginning): State {
+export function begin({ budget, format, ...beginning }: Beginning): State {
   return {
-    size,
-    title,
+    ...beginning,
     tree: emptyTree,
     filter: '',
     at: { index: 0, uri: '' },
@@ -178,8 +170,6 @@ export function begin({ title, size, budget, format, isPiped, goal }: Beginning)
     basket: { items: [], costs: new Map(), frame: 0, budget, format, round: 0, at: 0, top: 0 },
     changed: new Set(),
     searches: 'unknown',
-    isPiped,
-    ...defined({ goal }),
   }
 }
 

@@ -5,9 +5,9 @@ import { render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { connect } from './mcp/connect.ts'
 import type { Endpoint } from './mcp/request.ts'
-import { followBrowse, followHealing, treeState } from './state/browse.ts'
+import { followBrowse, followHealing } from './state/browse.ts'
 import { followChanges } from './state/live.ts'
-import { followAddress, peek, place } from './state/place.ts'
+import { followAddress, place } from './state/place.ts'
 import { keepChoices, widths } from './state/remembered.ts'
 import { connection, followAttention, liveness, start, takeTicket, wish } from './state/session.ts'
 import './shell/shell.css'
@@ -16,7 +16,17 @@ import { adding } from './basket/picked.ts'
 import { startBasket } from './basket/store.ts'
 import { open, startKeys } from './palette/keys.ts'
 import { Header } from './shell/header.tsx'
-import { Announced, BackBar, ContinuedNotice, frontPane, Gate, Guarded, lazily, WishDialog } from './shell/panes.tsx'
+import {
+  Announced,
+  BackBar,
+  ContinuedNotice,
+  frontPane,
+  Gate,
+  Guarded,
+  lazily,
+  Middle,
+  WishDialog,
+} from './shell/panes.tsx'
 import { t } from './shell/words.ts'
 import { announce } from './state/announce.ts'
 import { BrowsePane } from './tree/pane.tsx'
@@ -49,7 +59,7 @@ function App() {
 function Panes() {
   useEffect(startBasket, [])
   useEffect(startKeys, [])
-  const { view = 'tree', uri, basket } = place.value
+  const { view = 'tree', basket } = place.value
   const { front, isAway } = frontPane()
   const { left, right } = widths.value
   return (
@@ -70,10 +80,7 @@ function Panes() {
           <Guarded key={view}>{view === 'tree' || view === 'list' ? <BrowsePane /> : <FindPane />}</Guarded>
         </section>
         {front === undefined ? <Split side="left" /> : null}
-        <main class="middle" id="middle" tabIndex={-1} aria-label={t('resource')} hidden={isAway('middle')}>
-          {front === 'middle' ? <BackBar change={{ uri: undefined }} /> : null}
-          <Middle uri={uri} />
-        </main>
+        <Middle nothing={<Overview />} preview={Preview} />
         {basket === '1' ? (
           <>
             {front === undefined ? <Split side="right" /> : null}
@@ -93,23 +100,6 @@ function Panes() {
       {adding.value === undefined ? null : <AddingDialog />}
       <WishDialog />
     </div>
-  )
-}
-
-function Middle({ uri: opened }: { readonly uri: string | undefined }) {
-  const uri = peek.value ?? opened
-  // The metadata of a mount is in the list of mounts, which is being loaded.
-  if (treeState.value.state === 'loading') return null
-  if (uri === undefined)
-    return (
-      <Guarded>
-        <Overview />
-      </Guarded>
-    )
-  return (
-    <Guarded key={uri}>
-      <Preview uri={uri} />
-    </Guarded>
   )
 }
 

@@ -6,12 +6,6 @@ import { invalid } from '../../core/errors.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import { burst, type ServedLimits, sustainedRate, type TurnedAway } from './limits.ts'
 
-/** The connections of a service, below the level of requests. */
-interface Sockets {
-  /** Closes the connections without a request. */
-  closeIdle(): void
-}
-
 interface SocketOptions {
   readonly liveness: Liveness
   readonly addresses: Addresses
@@ -23,7 +17,12 @@ interface SocketOptions {
   readonly room?: Room
 }
 
-export function watchSockets(server: Server, options: SocketOptions): Sockets {
+/**
+ * Watches the connections of a service, below the level of requests.
+ *
+ * @returns Closes the connections without a request.
+ */
+export function watchSockets(server: Server, options: SocketOptions): () => void {
   const { liveness, addresses, meter, onRefused, answering, room } = options
   const sockets = new Set<Socket>()
 
@@ -57,12 +56,10 @@ export function watchSockets(server: Server, options: SocketOptions): Sockets {
   })
   server.on('upgrade', (_request, socket) => hangUp(socket, '400 Bad Request'))
 
-  return {
-    closeIdle: () => {
-      server.closeIdleConnections()
-      // Node does not count connections that have received nothing yet.
-      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
-    },
+  return () => {
+    server.closeIdleConnections()
+    // Node does not count connections that have received nothing yet.
+    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
   }
 }
 

@@ -173,14 +173,6 @@ interface PlaceCount {
   readonly waiting: number
 }
 
-/** A fair semaphore with a bounded queue: shares take turns, however many claims each of them has. */
-interface Places {
-  /** Returns at once: a claim with a slot, a claim that waits for one, or the reason for a refusal. */
-  take(share: string): Claim | { readonly refused: Crowded }
-  /** Number of claims that hold a slot, and that wait for one, at the moment. */
-  readonly count: { readonly taken: number; readonly waiting: number }
-}
-
 interface Claim {
   /** Resolves when the claim gets its slot; undefined when it has one already. After `leave`, it may never resolve. */
   readonly entered: Promise<void> | undefined
@@ -199,8 +191,12 @@ interface Waiter {
   admit: (() => void) | undefined
 }
 
-/** @param most Limits of one share. */
-function createPlaces({ concurrent, waiting }: PlaceCount, most: PlaceCount): Places {
+/**
+ * A fair semaphore with a bounded queue: shares take turns, however many claims each of them has.
+ *
+ * @param most Limits of one share.
+ */
+function createPlaces({ concurrent, waiting }: PlaceCount, most: PlaceCount) {
   const count = { taken: 0, waiting: 0 }
   /** The shares with running or waiting claims, in the order of their turns. */
   const shares = new Map<string, Share>()
@@ -235,8 +231,10 @@ function createPlaces({ concurrent, waiting }: PlaceCount, most: PlaceCount): Pl
   }
 
   return {
+    /** Number of claims that hold a slot, and that wait for one, at the moment. */
     count,
-    take: (key) => {
+    /** Returns at once: a claim with a slot, a claim that waits for one, or the reason for a refusal. */
+    take: (key: string): Claim | { readonly refused: Crowded } => {
       const share: Share = shares.get(key) ?? { running: 0, queue: undefined }
       let waiter: Waiter | undefined
       let left = false

@@ -89,12 +89,9 @@ export const burst = 10
 export function completeLimits(given: GivenLimits | undefined, asked: boolean): ServedLimits {
   const perPrincipal = asked ? { ...defaultLimits.perPrincipal, ...given?.perPrincipal } : undefined
   const { connections = defaultLimits.connections } = given ?? {}
-  return { ...defaultLimits, connectionsPerAddress: shareOf(connections), ...given, perPrincipal }
-}
-
-/** Returns the maximum number of connections per address: an eighth of all is left to the others. */
-function shareOf(connections: number): number {
-  return connections - Math.floor(connections / 8)
+  // An eighth of all connections is left to other addresses.
+  const connectionsPerAddress = connections - Math.floor(connections / 8)
+  return { ...defaultLimits, connectionsPerAddress, ...given, perPrincipal }
 }
 
 /**

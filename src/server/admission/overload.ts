@@ -30,16 +30,18 @@ export function statusOfOverload(
   return { status: reason === 'rate' || reason === 'share' ? 429 : 503, headers: { 'Retry-After': String(retryAfter) } }
 }
 
-interface OverloadFacts {
-  readonly meter: Meter
-  readonly onRefused: ((refusal: TurnedAway) => void) | undefined
-  readonly principal: Principal
-  /** The body of the request. */
-  readonly body: unknown
-}
-
-/** Counts and records an answer if it reports an overload by this client, or of the server. Other answers are ignored. */
-export function countOverload(answer: unknown, { meter, onRefused, principal, body }: OverloadFacts): void {
+/**
+ * Counts and records an answer if it reports an overload by this client, or of the server. Other answers are ignored.
+ *
+ * @param body The body of the request.
+ */
+export function countOverload(
+  answer: unknown,
+  meter: Meter,
+  onRefused: ((refusal: TurnedAway) => void) | undefined,
+  principal: Principal,
+  body: unknown,
+): void {
   const data = isObject(answer) && isObject(answer.error) ? answer.error.data : undefined
   const reason = isObject(data) ? data.reason : undefined
   if (reason !== 'share' && reason !== 'busy') return

@@ -31,15 +31,10 @@ export function alwaysCaller(principal: Principal): Caller {
   return { principal, untilEnd: () => () => {} }
 }
 
-/** A signal that aborts when a caller's credentials end, or when another signal does. */
-interface Lifetime {
-  readonly signal: AbortSignal
-  /** Removes the listeners from both. */
-  release(): void
-}
-
-export function lifetimeOf(caller: Caller, other: AbortSignal): Lifetime {
+/** Returns a signal that aborts when a caller's credentials end, or when another signal does. */
+export function lifetimeOf(caller: Caller, other: AbortSignal) {
   const controller = new AbortController()
+  const signal: AbortSignal = controller.signal
   const end = () => controller.abort()
   const forget = caller.untilEnd(end)
   // Any number of streams may end with the service.
@@ -47,7 +42,8 @@ export function lifetimeOf(caller: Caller, other: AbortSignal): Lifetime {
   other.addEventListener('abort', end)
   if (other.aborted) end()
   return {
-    signal: controller.signal,
+    signal,
+    /** Removes the listeners from both. */
     release: () => {
       forget()
       other.removeEventListener('abort', end)

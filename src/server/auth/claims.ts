@@ -90,19 +90,15 @@ export function impliedBy(
   return [...all].sort()
 }
 
-/** The scopes that operations require. */
-interface Needs {
-  /** Scopes that every request requires. */
-  readonly always: readonly string[]
-  /** Returns the scopes that a body (a message or a batch) requires in all: by its methods, and by the mounts of the URIs in it. */
-  of(body: unknown): readonly string[]
-}
-
 /** Maximum number of URIs of a message that are checked. No method takes more. */
 const maxUris = 1000
 
-/** @param scopesOf Returns the scopes that a URI requires, by its mount. Whether a resource exists makes no difference. */
-export function createNeeds(rules: readonly ScopeRule[], scopesOf: (uri: string) => readonly string[]): Needs {
+/**
+ * The scopes that operations require.
+ *
+ * @param scopesOf Returns the scopes that a URI requires, by its mount. Whether a resource exists makes no difference.
+ */
+export function createNeeds(rules: readonly ScopeRule[], scopesOf: (uri: string) => readonly string[]) {
   const always = [...new Set(rules.flatMap(({ scopes, methods }) => (methods === undefined ? scopes : [])))]
   const byMethod = (method: unknown) =>
     rules.flatMap(({ scopes, methods }) => (typeof method === 'string' && methods?.includes(method) ? scopes : []))
@@ -111,7 +107,12 @@ export function createNeeds(rules: readonly ScopeRule[], scopesOf: (uri: string)
     const uris = [...urisOf(message.params)].slice(0, maxUris)
     return [...byMethod(message.method), ...uris.flatMap(scopesOf)]
   }
-  return { always, of: (body) => [...new Set([...always, ...[body].flat().flatMap(ofMessage)])] }
+  return {
+    /** Scopes that every request requires. */
+    always,
+    /** Returns the scopes that a body (a message or a batch) requires in all: by its methods, and by the mounts of the URIs in it. */
+    of: (body: unknown) => [...new Set([...always, ...[body].flat().flatMap(ofMessage)])],
+  }
 }
 
 /** Returns the URIs and URI templates that the params of any method name. */

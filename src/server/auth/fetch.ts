@@ -9,12 +9,6 @@ const timeoutMs = 3000
 /** Maximum length of its answer, in bytes. */
 const maxBytes = 256 * 1024
 
-interface Fetched {
-  readonly value: unknown
-  /** How much the clock of the answering server is ahead of this machine's, in milliseconds; undefined without a date. */
-  readonly ahead: number | undefined
-}
-
 /** Additions to the request, and its network settings. */
 interface FetchOptions extends ServiceNetwork {
   /** Form to send by POST. Without it, the request is a GET. */
@@ -28,7 +22,7 @@ interface FetchOptions extends ServiceNetwork {
  *
  * @throws ResourceError `unavailable`, for every fault.
  */
-export async function fetchJson(url: string, options: FetchOptions = {}): Promise<Fetched> {
+export async function fetchJson(url: string, options: FetchOptions = {}) {
   const { body, authorization } = options
   try {
     const parsed = parseHttpUrl(url)
@@ -49,7 +43,9 @@ export async function fetchJson(url: string, options: FetchOptions = {}): Promis
       if (status !== 200) throw new Error(`the answer has the status ${status}`)
       const date = Date.parse(headers.date ?? '')
       const value: unknown = JSON.parse(await textOf(response))
-      return { value, ahead: Number.isNaN(date) ? undefined : date - Date.now() }
+      // How much the clock of the answering server is ahead of this machine's, in milliseconds; undefined without a date.
+      const ahead = Number.isNaN(date) ? undefined : date - Date.now()
+      return { value, ahead }
     } finally {
       response.destroy()
     }

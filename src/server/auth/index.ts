@@ -194,7 +194,7 @@ export function createIntrospection(
   const network = networkOf(issuer)
   const authorization = `Basic ${Buffer.from([clientId, clientSecret].map(formEncode).join(':')).toString('base64')}`
   const gate = createGate(maxConcurrent, maxWaiting)
-  const verdicts = createMemo<Verdict>(maxCached)
+  const verdictOn = createMemo<Verdict>(maxCached)
 
   const ask = async (token: string): Promise<Verdict> => {
     const body = `token=${formEncode(token)}&token_type_hint=access_token`
@@ -214,7 +214,7 @@ export function createIntrospection(
   }
 
   const verify = (token: string): Promise<Verdict> =>
-    verdicts.get(digestOf(token), async () => {
+    verdictOn(digestOf(token), async () => {
       const value = await ask(token)
       return { value, until: 'grant' in value ? Math.min(value.grant.expires, Date.now() + cacheMs) : 0 }
     })
@@ -226,17 +226,13 @@ export function createIntrospection(
     watch: (token, grant, end) => {
       const look = async () => {
         const verdict = await verify(token).catch(() => undefined)
-        const same = verdict !== undefined && 'grant' in verdict && sameRights(verdict.grant, grant)
-        if (!same) end()
+        const now = verdict !== undefined && 'grant' in verdict ? verdict.grant.principal : undefined
+        if (JSON.stringify(now) !== JSON.stringify(grant.principal)) end()
       }
       const timer = setInterval(() => void look(), cacheMs)
       return () => clearInterval(timer)
     },
   }
-}
-
-function sameRights(one: { readonly principal: unknown }, other: { readonly principal: unknown }): boolean {
-  return JSON.stringify(one.principal) === JSON.stringify(other.principal)
 }
 
 /** Encodes as `application/x-www-form-urlencoded`, which client identifiers require too (RFC 6749, section 2.3.1). */

@@ -35,7 +35,7 @@ export async function createJwtVerifier(
       { issuer, keys: createKeys(issuer.jwks, createLocalJWKSet, log, networkOf(issuer)) },
     ]),
   )
-  const verdicts = createMemo<Verdict>(maxCached)
+  const verdictOn = createMemo<Verdict>(maxCached)
 
   /** Verifies a token. If several keys match, such as two with the same `kid`, tries each of them. */
   const verified = async (token: string, find: FindKey, options: JWTVerifyOptions) => {
@@ -94,7 +94,7 @@ export async function createJwtVerifier(
   return {
     takes: (token) => token.split('.').length === 3 && byName.has(issuerOf(token) ?? ''),
     verify: (token) =>
-      verdicts.get(digestOf(token), async () => {
+      verdictOn(digestOf(token), async () => {
         const value = await judge(token)
         const until = 'grant' in value ? Math.min(value.grant.expires, Date.now() + cacheMs) : 0
         return { value, until }
@@ -196,14 +196,13 @@ export function createKeys(url: string, create: typeof createLocalJWKSet, log: L
   }
 }
 
-/** A cache with expiry. Concurrent look-ups of one key share one call (single-flight). */
-interface Memo<T> {
-  /** Returns the cached value of a key, or the result of `find`, which is cached until `until`, in milliseconds since 1970. */
-  get(key: string, find: () => Promise<{ readonly value: T; readonly until: number }>): Promise<T>
-}
-
-/** @param most Maximum number of entries. Beyond it, the oldest are removed. */
-export function createMemo<T>(most: number): Memo<T> {
+/**
+ * Returns a cache with expiry: a function that returns the cached value of a key, or the result of `find`, which is cached until `until`, in
+ * milliseconds since 1970. Concurrent look-ups of one key share one call (single-flight).
+ *
+ * @param most Maximum number of entries. Beyond it, the oldest are removed.
+ */
+export function createMemo<T>(most: number) {
   const known = new Map<string, { readonly value: T; readonly until: number }>()
   const finding = new Map<string, Promise<T>>()
 
@@ -222,16 +221,11 @@ export function createMemo<T>(most: number): Memo<T> {
     }
   }
 
-  return {
-    get: async (key, find) => {
-      const remembered = known.get(key)
-      if (remembered !== undefined && remembered.until > Date.now()) return remembered.value
-      let asked = finding.get(key)
-      if (asked === undefined) {
-        asked = findOut(key, find)
-        finding.set(key, asked)
-      }
-      return asked
-    },
+  return async (key: string, find: () => Promise<{ readonly value: T; readonly until: number }>): Promise<T> => {
+    const remembered = known.get(key)
+    if (remembered !== undefined && remembered.until > Date.now()) return remembered.value
+    const asked = finding.get(key) ?? findOut(key, find)
+    finding.set(key, asked)
+    return asked
   }
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { invalid } from '../../core/errors.ts'
 import { parseUri } from '../../core/uri.ts'
-import { refuse, replyEmpty, replyJson } from '../http/reply.ts'
+import { refuseMethod, replyEmpty, replyJson } from '../http/reply.ts'
 
 const wellKnown = '/.well-known/oauth-protected-resource'
 
@@ -30,7 +30,7 @@ export function createMetadata(resource: string, path: string, issuers: readonly
       if (request.method === 'GET') replyJson(response, 200, document, open)
       else if (request.method === 'HEAD') replyEmpty(response, 200, open)
       else if (request.method === 'OPTIONS') replyEmpty(response, 204, { ...open, ...preflight })
-      else refuse(response, 405, 'The method is not allowed here.', { Allow: 'GET, HEAD, OPTIONS' })
+      else refuseMethod(response, 'GET, HEAD, OPTIONS')
       return true
     },
   }

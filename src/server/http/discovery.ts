@@ -9,7 +9,7 @@ import { canonicalResource } from '../auth/metadata.ts'
 import { revisions } from '../protocol/revisions.ts'
 import type { Audit } from '../telemetry/audit.ts'
 import { matchesTag } from './content/serve.ts'
-import { refuse, replyFile, replyText } from './reply.ts'
+import { refuseMethod, replyFile, replyText } from './reply.ts'
 
 /** Public facts of a server, which anyone may know before they connect to it. */
 export interface PublicOptions {
@@ -81,8 +81,7 @@ export function createDiscovery(given: PublicOptions, version: string, path: str
     if (document === undefined) return false
     const { method, headers } = request
     if (method === 'OPTIONS') replyFile(response, 204, Buffer.alloc(0), open)
-    else if (method !== 'GET' && method !== 'HEAD')
-      refuse(response, 405, 'The method is not allowed here.', { Allow: 'GET, HEAD, OPTIONS' })
+    else if (method !== 'GET' && method !== 'HEAD') refuseMethod(response, 'GET, HEAD, OPTIONS')
     else if (matchesTag(headers['if-none-match'], document.headers.ETag))
       replyFile(response, 304, Buffer.alloc(0), document.headers)
     else replyFile(response, 200, document.body, document.headers)
@@ -105,23 +104,22 @@ export const llmsPath = '/llms.txt'
 /** Writes the description for a principal. `endpoint`: URL of the MCP endpoint, or its path where the URL is unknown. */
 export type WriteLlms = (principal: Principal, endpoint: string) => Promise<string>
 
-interface LlmsOptions {
-  readonly write: WriteLlms
-  readonly entrance: Entrance
-  readonly scrubber: Scrubber | undefined
-  readonly audit: Audit | undefined
-  /** Returns the URL of the MCP endpoint for a request. */
-  readonly endpointOf: (request: IncomingMessage) => string
-}
-
-/** Serves `/llms.txt`: to callers that may list resources, with what they may see. */
-export function createLlms({ write, entrance, scrubber, audit, endpointOf }: LlmsOptions) {
+/**
+ * Serves `/llms.txt`: to callers that may list resources, with what they may see.
+ *
+ * @param endpointOf Returns the URL of the MCP endpoint for a request.
+ */
+export function createLlms(
+  write: WriteLlms,
+  entrance: Entrance,
+  endpointOf: (request: IncomingMessage) => string,
+  { scrubber, audit }: { readonly scrubber?: Scrubber | undefined; readonly audit?: Audit | undefined },
+) {
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const caller = await entrance.callerOf(request, response)
     if (caller === undefined) return
     if (!entrance.permits(caller, { jsonrpc: '2.0', id: 0, method: 'resources/list' }, response)) return
-    if (request.method !== 'GET' && request.method !== 'HEAD')
-      return refuse(response, 405, 'The method is not allowed here.', { Allow: 'GET, HEAD' })
+    if (request.method !== 'GET' && request.method !== 'HEAD') return refuseMethod(response, 'GET, HEAD')
     const begun = performance.now()
     const text = await write(caller.principal, endpointOf(request))
     audit?.({

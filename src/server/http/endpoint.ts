@@ -16,7 +16,7 @@ import { createMeter, measureMeter } from '../telemetry/meter.ts'
 import { accepts, mediaFault, setArrival } from './guard.ts'
 import { createLegacyHttp } from './legacy.ts'
 import { createModernHttp } from './modern.ts'
-import { type Answer, limitsKey, refuse, replyJson } from './reply.ts'
+import { type Answer, limitsKey, refuse, refuseMethod, replyJson } from './reply.ts'
 
 /** Options of MCP over HTTP, for any server that accepts the requests. */
 export interface EndpointOptions extends ServeOptions {
@@ -79,7 +79,7 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
     const sessions = request.headers['mcp-protocol-version'] !== modern
     if (request.method === 'GET' && sessions) return legacyHttp.openStream(request, response, caller)
     if (request.method === 'DELETE' && sessions) return legacyHttp.end(request, response, caller.principal)
-    return refuse(response, 405, 'The method is not allowed here.', { Allow: 'POST' })
+    return refuseMethod(response, 'POST')
   }
 
   /** Reads the message of a request if the caller may send it. Undefined when the request was answered already. */
@@ -89,8 +89,7 @@ export function createEndpoint(options: EndpointOptions, asked: boolean) {
     caller: Caller,
     given?: Uint8Array,
   ): Soon<Message | undefined> => {
-    if (request.method !== 'POST')
-      return void refuse(response, 405, 'The method is not allowed here.', { Allow: 'POST' })
+    if (request.method !== 'POST') return void refuseMethod(response, 'POST')
     const media = mediaFault(request)
     if (media !== undefined) return void refuse(response, 415, media)
     // Most small bodies have arrived as a whole by now, which saves the iterator of `readBody`. Promises continue before the parser reports the

@@ -31,15 +31,9 @@ export function createGuard({ host, port, allowedHosts = [], allowedOrigins = []
       `Listening on ${host} needs a list of the host names that clients will use: set http.allowedHosts, such as ["context.example.org"].`,
       'allowed-hosts',
     )
-  const hosts = new Set([
-    ...loopback.map((name) => `${name}:${port}`),
-    ...allowedHosts.map((name) => name.toLowerCase()),
-  ])
-  if (port === 80) for (const name of loopback) hosts.add(name)
-  const origins = new Set([...loopback.map((name) => `http://${name}:${port}`), ...allowedOrigins])
-  if (port === 80) for (const name of loopback) origins.add(`http://${name}`)
-
-  return guardBy(hosts, origins)
+  const own = loopback.flatMap((name) => [`${name}:${port}`, ...(port === 80 ? [name] : [])])
+  const hosts = new Set([...own, ...allowedHosts.map((name) => name.toLowerCase())])
+  return guardBy(hosts, new Set([...own.map((name) => `http://${name}`), ...allowedOrigins]))
 }
 
 /**

@@ -174,26 +174,20 @@ function givenBody(request: IncomingMessage & { readonly body?: unknown }, { bod
   return Buffer.from(typeof given === 'string' ? given : JSON.stringify(given))
 }
 
-/** Passes requests of the Fetch standard to a Node server that listens on no port. */
-interface Bridge<Note> {
-  /** @param address Peer address of the simulated connection. */
-  fetch(request: Request, note: Note, address: string | undefined): Promise<Response>
-  /** Returns the note of the request on a connection. */
-  callOf(socket: Duplex): Note
-}
-
 /** Headers that concern only one connection, not the message. */
 const ofConnection = new Set(['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 'proxy-connection', 'te'])
 
 /**
- * Creates a bridge. Each request has its own in-memory connection, so it behaves like any other HTTP request, from the limit on
+ * Creates a bridge, which passes requests of the Fetch standard to a Node server that listens on no port. Each request has its own in-memory connection, so it behaves like any other HTTP request, from the limit on
  * headers to back-pressure and disconnects.
  */
-function createBridge<Note extends object>(server: Server): Bridge<Note> {
+function createBridge<Note extends object>(server: Server) {
   const notes = new WeakMap<Duplex, Note>()
   return {
-    callOf: (socket) => notes.get(socket) ?? fail(),
-    fetch: (request, note, address) =>
+    /** Returns the note of the request on a connection. */
+    callOf: (socket: Duplex): Note => notes.get(socket) ?? fail(),
+    /** @param address Peer address of the simulated connection. */
+    fetch: (request: Request, note: Note, address: string | undefined): Promise<Response> =>
       new Promise((resolve, reject) => {
         const [near, far] = duplexPair()
         Object.assign(far, { remoteAddress: address })

@@ -17,6 +17,7 @@ import {
   offerLink,
   openEventStream,
   refuse,
+  refuseMethod,
   replyEmpty,
   replyJson,
   replyLong,
@@ -64,7 +65,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
   }
 
   const countOverloads = (answers: unknown, principal: Principal, body: unknown): void => {
-    for (const answer of [answers].flat()) countOverload(answer, { meter, onRefused, principal, body })
+    for (const answer of [answers].flat()) countOverload(answer, meter, onRefused, principal, body)
   }
 
   const replyFull = (response: ServerResponse, id: RequestId | null, principal: Principal, body?: unknown): void => {
@@ -196,7 +197,7 @@ export function createLegacyHttp(options: ServedOptions, gate: Gate, limits: Ser
 
     /** HTTP+SSE (2024-11-05): the stream that carries all answers. */
     openSse: async (request: IncomingMessage, response: ServerResponse, caller: Caller) => {
-      if (request.method !== 'GET') return refuse(response, 405, 'The method is not allowed here.', { Allow: 'GET' })
+      if (request.method !== 'GET') return refuseMethod(response, 'GET')
       let stream: EventStream | undefined
       const write = async (message: unknown): Promise<void> => {
         stream?.send(message)

@@ -92,7 +92,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
 
   const refuseBusy = (message: Request, response: ServerResponse, { principal }: Caller, reason: Crowded) => {
     const refused = overloaded(message.id, reason)
-    countOverload(refused, { meter, onRefused: options.onRefused, principal, body: message })
+    countOverload(refused, meter, options.onRefused, principal, message)
     const { status, headers } = headOf(refused)
     return replyJson(response, status, refused, headers)
   }
@@ -196,7 +196,9 @@ async function answerListening(
     log: options.log,
   }).finally(lifetime.release)
   const answered = unclean === undefined ? undefined : channel.egress(unclean, message)
-  return endListening(response, stream, answered)
+  if (answered === undefined) response.destroy()
+  else if (stream === undefined) replyUnopened(response, answered)
+  else endWith(stream, answered)
 }
 
 function evictOldest(channels: Map<string, Soon<Channel>>): void {
@@ -243,12 +245,6 @@ function replyUnopened(response: ServerResponse, answer: Response): void {
 function endWith(stream: EventStream, answer: Response): void {
   stream.send(answer)
   stream.end()
-}
-
-function endListening(response: ServerResponse, stream: EventStream | undefined, answer: Response | undefined): void {
-  if (answer === undefined) response.destroy()
-  else if (stream === undefined) replyUnopened(response, answer)
-  else endWith(stream, answer)
 }
 
 /** How an answer is sent whose content is read meanwhile. */

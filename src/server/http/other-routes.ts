@@ -13,7 +13,7 @@ import type { Egress } from '../protocol/egress.ts'
 import type { ServedOpening } from '../protocol/envelope.ts'
 import { failure, type Request, type Response, wireError } from '../protocol/messages.ts'
 import { modern } from '../protocol/revisions.ts'
-import { refuse, replyEmpty, replyJson, replyText } from './reply.ts'
+import { refuse, refuseMethod, replyEmpty, replyJson, replyText } from './reply.ts'
 
 export interface HealthState {
   readonly draining: boolean
@@ -34,23 +34,17 @@ export const readyPath = '/readyz'
 export function serveHealth(request: IncomingMessage, response: ServerResponse, state: HealthState): void {
   const status = request.url === healthPath ? 'ok' : readinessOf(state)
   const degraded = status === 'ready' ? countDegraded(state.degraded?.() ?? []) : {}
-  const isWell = status === 'ok' || status === 'ready'
-  replyHealth(request, response, isWell ? 200 : 503, { status, ...degraded })
+  const code = status === 'ok' || status === 'ready' ? 200 : 503
+  if (request.method === 'GET') replyJson(response, code, { status, ...degraded })
+  else if (request.method === 'HEAD') replyEmpty(response, code)
+  else refuseMethod(response, 'GET, HEAD')
 }
 
 /** Returns the number of degraded mounts by reason. Only the log names the mounts, since anyone may send this request. */
-function countDegraded(mounts: readonly DegradedMount[]): {
-  readonly degraded?: Readonly<Record<string, number>>
-} {
+function countDegraded(mounts: readonly DegradedMount[]) {
   const degraded: Record<string, number> = {}
   for (const { degradation } of mounts) degraded[degradation] = (degraded[degradation] ?? 0) + 1
   return mounts.length === 0 ? {} : { degraded }
-}
-
-function replyHealth(request: IncomingMessage, response: ServerResponse, status: number, health: object): void {
-  if (request.method === 'GET') replyJson(response, status, health)
-  else if (request.method === 'HEAD') replyEmpty(response, status)
-  else refuse(response, 405, 'The method is not allowed here.', { Allow: 'GET, HEAD' })
 }
 
 /** The HTTP endpoints besides MCP that accept posts. */
@@ -79,11 +73,6 @@ export async function servePosting(
 ): Promise<void> {
   const request: Request = { jsonrpc: '2.0', id: 0, method: 'post' }
   const clean = (answer: Response) => egress(answer, request)
-  const fail = (error: unknown) => {
-    if (isResourceError(error, 'not-found')) return refuse(response, 404, nothingHere)
-    const answer = clean(failure(null, wireError(error, modern, undefined, log)))
-    replyJson(response, statusOf(error), answer, isResourceError(error, 'unavailable') ? { 'Retry-After': '5' } : {})
-  }
   try {
     const signal = AbortSignal.timeout(timeout)
     const ran = await gate.run(() => posting.post(value, { principal, signal }), share)
@@ -97,7 +86,9 @@ export async function servePosting(
     const at = created && location !== undefined ? { Location: location } : {}
     replyJson(response, created ? 201 : 200, 'result' in cleaned ? cleaned.result : cleaned, at)
   } catch (error) {
-    fail(error)
+    if (isResourceError(error, 'not-found')) return refuse(response, 404, nothingHere)
+    const answer = clean(failure(null, wireError(error, modern, undefined, log)))
+    replyJson(response, statusOf(error), answer, isResourceError(error, 'unavailable') ? { 'Retry-After': '5' } : {})
   }
 }
 
@@ -124,19 +115,14 @@ export function statusOf(error: unknown): number {
 /** Path of the metrics for a monitoring system. */
 export const metricsPath = '/metrics'
 
-export interface ExposedOptions {
-  readonly measurements: Measurements
-  /** Authenticates callers, whose metrics these are. Undefined without authentication. */
-  readonly entrance?: Entrance
-  /** Only callers with one of these roles get the metrics. Undefined: all authenticated callers. */
-  readonly roles?: readonly string[]
-}
-
 /**
  * Serves metrics in the text format of Prometheus. Without authentication, only direct connections from this machine get them:
  * requests through a proxy come from elsewhere. All others get the answer for a missing path.
+ *
+ * @param entrance Authenticates callers, whose metrics these are. Undefined without authentication.
+ * @param roles Only callers with one of these roles get the metrics. Undefined: all authenticated callers.
  */
-export function createExposed({ measurements, entrance, roles }: ExposedOptions) {
+export function createExposed(measurements: Measurements, entrance?: Entrance, roles?: readonly string[]) {
   const isPermitted = async (request: IncomingMessage, response: ServerResponse): Promise<boolean> => {
     if (entrance === undefined) {
       if (isFromHere(request)) return true
@@ -152,8 +138,7 @@ export function createExposed({ measurements, entrance, roles }: ExposedOptions)
 
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (!(await isPermitted(request, response))) return
-    if (request.method !== 'GET' && request.method !== 'HEAD')
-      return refuse(response, 405, 'The method is not allowed here.', { Allow: 'GET, HEAD' })
+    if (request.method !== 'GET' && request.method !== 'HEAD') return refuseMethod(response, 'GET, HEAD')
     replyText(response, formatExposition(measurements.read()), expositionType)
   }
 }

@@ -22,14 +22,6 @@ const maxRestMs = 100
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
-/** The counters of a pipeline, and callbacks for the first request of a connection and for those that get no answer. */
-export interface PipelineOptions {
-  readonly meter: Meter
-  readonly onFirst?: (socket: Socket) => void
-  /** The connection has ended, and this number of its requests will get no answer. */
-  readonly onLeft: (socket: Socket, requests: number) => void
-}
-
 interface Line {
   readonly waiting: (readonly [IncomingMessage, ServerResponse])[]
   /** Whether one of its requests is being handled. */
@@ -39,21 +31,21 @@ interface Line {
   answering: ServerResponse | undefined
 }
 
-/** The requests of all connections, each connection in turn. */
-export interface Pipeline {
-  take(...request: Parameters<Handle>): void
-  /** Returns the answer that is currently made or sent on a connection. */
-  answering(socket: Duplex): ServerResponse | undefined
-}
-
 /**
  * Handles the requests of each connection one after the other, in the order of their answers. An answer that closes the
  * connection drops the requests after it before any work is done for them. A client that sends on without waiting for answers is
  * not read until there is room (Node itself would buffer everything), and gets at most a quarter of the time.
  *
  * @param handle Must not reject.
+ * @param onLeft Called when a connection has ended, and this number of its requests will get no answer.
+ * @param onFirst Called with the first request of a connection.
  */
-export function inTurn(handle: Handle, { meter, onFirst, onLeft }: PipelineOptions): Pipeline {
+export function inTurn(
+  handle: Handle,
+  meter: Meter,
+  onLeft: (socket: Socket, requests: number) => void,
+  onFirst?: (socket: Socket) => void,
+) {
   const lines = new WeakMap<Duplex, Line>()
   /** The lines of connections that were paused, and have not waited for all of their answers since. */
   const pressing = new Set<Line>()
@@ -120,7 +112,7 @@ export function inTurn(handle: Handle, { meter, onFirst, onLeft }: PipelineOptio
     pressing.delete(line)
   }
 
-  const take: Pipeline['take'] = (request, response) => {
+  const take = (...[request, response]: Parameters<Handle>): void => {
     meter.count('requests')
     const { socket } = request
     // The request was in the same chunk as one that closed the connection.
@@ -144,5 +136,9 @@ export function inTurn(handle: Handle, { meter, onFirst, onLeft }: PipelineOptio
     }
   }
 
-  return { take, answering: (socket) => lines.get(socket)?.answering }
+  return {
+    take,
+    /** Returns the answer that is currently made or sent on a connection. */
+    answering: (socket: Duplex): ServerResponse | undefined => lines.get(socket)?.answering,
+  }
 }

@@ -141,6 +141,11 @@ export function refuse(response: ServerResponse, status: number, message: string
   replyJson(response, status, failure(null, { code: codes.invalidRequest, message }), headers)
 }
 
+/** Refuses a method. `allowed`: the methods that are allowed, for the header `Allow`. */
+export function refuseMethod(response: ServerResponse, allowed: string): void {
+  refuse(response, 405, 'The method is not allowed here.', { Allow: allowed })
+}
+
 /** A stream of server-sent events. Each message is one event; comments keep the connection from looking idle. */
 export type EventStream = ReturnType<typeof openEventStream>
 

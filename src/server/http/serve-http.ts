@@ -100,11 +100,11 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   const exposed =
     measurements === undefined || metrics === undefined || metrics === false
       ? undefined
-      : createExposed({
+      : createExposed(
           measurements,
-          ...(metrics === true || metrics.roles === undefined ? {} : { roles: metrics.roles }),
-          ...(options.auth === undefined ? {} : { entrance }),
-        })
+          options.auth === undefined ? undefined : entrance,
+          metrics === true ? undefined : metrics.roles,
+        )
 
   const handle = endpoint.safely(async (request, response) => {
     const { url = '' } = request
@@ -169,28 +169,16 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
   }
 
   const serveLlms =
-    options.llms &&
-    createLlms({
-      write: options.llms,
-      ...{ entrance, scrubber: options.scrubber, audit: options.audit },
-      endpointOf: (request) => resource ?? `${baseOf(request)}${path}`,
-    })
+    options.llms && createLlms(options.llms, entrance, (request) => resource ?? `${baseOf(request)}${path}`, options)
 
   const room = createRoom(limits, addresses.of)
-  const { take, answering } = inTurn(handle, { meter, onFirst: room.asked, onLeft: addresses.waste })
+  const { take, answering } = inTurn(handle, meter, addresses.waste, room.asked)
 
-  const server = createServer(
-    {
-      maxHeaderSize: limits.headers,
-      ...deadlinesOf(limits),
-      keepAliveTimeout: 10_000,
-    },
-    take,
-  )
+  const server = createServer({ maxHeaderSize: limits.headers, ...deadlinesOf(limits), keepAliveTimeout: 10_000 }, take)
   // The margin serves connections that are being refused.
   server.maxConnections = limits.connections + 128
   meter.gauge('connections', () => liveness.size)
-  const sockets = watchSockets(server, { liveness, addresses, meter, onRefused, answering, room })
+  const closeIdle = watchSockets(server, { liveness, addresses, meter, onRefused, answering, room })
   // This call only validates: the guard itself needs the port, which the system may choose.
   createGuard({ ...options, port: options.port })
   if (!isLoopback(options.host) && options.auth === undefined && options.insecure !== true)
@@ -219,11 +207,11 @@ export async function serveHttp(options: HttpOptions): Promise<HttpService> {
     close: async () => {
       draining = true
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-      sockets.closeIdle()
+      closeIdle()
       endpoint.drain()
       const timer = setTimeout(() => server.closeAllConnections(), limits.drain)
       // Close connections that become idle while the server drains.
-      const idle = setInterval(sockets.closeIdle, 50)
+      const idle = setInterval(closeIdle, 50)
       await closed
       clearTimeout(timer)
       clearInterval(idle)

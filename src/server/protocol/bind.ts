@@ -27,7 +27,6 @@ import {
   stringsIn,
 } from './messages.ts'
 import type { ExtraMethod, Method } from './method.ts'
-import type { Revision } from './revisions.ts'
 import {
   cached,
   completionToWire,
@@ -53,13 +52,6 @@ export interface Identity {
   readonly methods?: Readonly<Record<string, ExtraMethod>>
 }
 
-/** Objects that are bound together with a view. */
-interface Bound {
-  /** The subscription of the one client of a pipe or session, in the revisions that have sessions. */
-  readonly subscription?: Subscription | undefined
-  readonly toolbox?: Toolbox | undefined
-}
-
 /** Returns the capabilities for a view: `subscribe` and `listChanged` when some source can notify. */
 function capabilitiesOf(view: View) {
   return {
@@ -72,8 +64,18 @@ function capabilitiesOf(view: View) {
   }
 }
 
-/** Binds a view to the methods that a channel serves, in every revision. It holds no state between requests. */
-export function bind(view: View, identity: Identity, log: Log, { subscription, toolbox }: Bound = {}): Served {
+/**
+ * Binds a view to the methods that a channel serves, in every revision. It holds no state between requests.
+ *
+ * @param subscription The subscription of the one client of a pipe or session, in the revisions that have sessions.
+ */
+export function bind(
+  view: View,
+  identity: Identity,
+  log: Log,
+  subscription: Subscription | undefined,
+  toolbox: Toolbox | undefined,
+): Served {
   const { name, version, title, instructions } = identity
   return {
     server: { name, version, ...defined({ title }) },
@@ -144,23 +146,23 @@ const readMethod: Method = (call) => {
   )
 }
 
+/** The page of a list that a request wants. */
+const pageIn = (params: Params) => defined({ cursor: optionalString(params, 'cursor') })
+
 const resourceMethods: Readonly<Record<string, Method>> = {
   'resources/list': async ({ params, revision, signal, view, raw }) => {
-    const cursor = optionalString(params, 'cursor')
-    const page = await view.list(cursor === undefined ? {} : { cursor }, { signal })
-    const mounts = cursor === undefined ? await view.mounts({ signal }) : undefined
+    const query = pageIn(params)
+    const page = await view.list(query, { signal })
+    const mounts = query.cursor === undefined ? await view.mounts({ signal }) : undefined
     const result = await (raw ? resourcesToText : resourcesToWire)(page, revision, mounts)
     if (revision !== '2024-10-07') return result
     return { ...result, ...templatesToWire(await view.templates({}, { signal }), revision) }
   },
-  'resources/templates/list': async ({ params, revision, signal, view }) => {
-    const cursor = optionalString(params, 'cursor')
-    return templatesToWire(await view.templates(cursor === undefined ? {} : { cursor }, { signal }), revision)
-  },
+  'resources/templates/list': async ({ params, revision, signal, view }) =>
+    templatesToWire(await view.templates(pageIn(params), { signal }), revision),
   'resources/directory/read': async ({ params, revision, signal, view, raw }) => {
     const uri = requiredString(params, 'uri')
-    const cursor = optionalString(params, 'cursor')
-    const page = await view.directory(cursor === undefined ? { uri } : { uri, cursor }, { signal })
+    const page = await view.directory({ uri, ...pageIn(params) }, { signal })
     return (raw ? resourcesToText : resourcesToWire)(withPlainDirectories(page), revision)
   },
 }
@@ -197,12 +199,12 @@ const skillsCapability = { 'io.modelcontextprotocol/skills': { directoryRead: tr
 
 const skillMethods: Readonly<Record<string, Method>> = {
   'skills/list': async ({ params, revision, signal, view: { skills } }) => {
-    const cursor = optionalString(params, 'cursor')
+    const query = pageIn(params)
     if (skills === undefined) {
-      if (cursor !== undefined) throw invalid('The cursor is not one of this list.', 'cursor')
+      if (query.cursor !== undefined) throw invalid('The cursor is not one of this list.', 'cursor')
       return { skills: [], ...cached({ ttlMs: 0, scope: 'private' }, revision) }
     }
-    const page = await skills.list(cursor === undefined ? {} : { cursor }, { signal })
+    const page = await skills.list(query, { signal })
     return { skills: page.items, ...paged(page, revision) }
   },
   'skills/get': async ({ params, revision, signal, view: { skills } }) => {
@@ -223,26 +225,16 @@ function withPlainDirectories(page: Page<Resource>): Page<Resource> {
   return { ...page, items: page.items.map((one) => (isDirectory(one) ? { ...one, uri: one.uri.slice(0, -1) } : one)) }
 }
 
-interface Call {
-  readonly params: Params
-  readonly revision: Revision
-  readonly signal: AbortSignal
-  readonly view: View
-}
-
-type Wire = Record<string, unknown>
-
 /** Maximum length of an argument of a prompt, in characters. */
 const maxArgument = 65_536
 
 /** The methods for prompts. For a view without prompts the list is empty. */
-const promptMethods = {
-  'prompts/list': async ({ params, revision, signal, view: { prompts } }: Call): Promise<Wire> => {
-    const cursor = optionalString(params, 'cursor')
-    if (prompts === undefined) return { prompts: [] }
-    return promptsToWire(await prompts.list(cursor === undefined ? {} : { cursor }, { signal }), revision)
+const promptMethods: Readonly<Record<string, Method>> = {
+  'prompts/list': async ({ params, revision, signal, view: { prompts } }) => {
+    const query = pageIn(params)
+    return prompts === undefined ? { prompts: [] } : promptsToWire(await prompts.list(query, { signal }), revision)
   },
-  'prompts/get': async ({ params, revision, signal, view: { prompts } }: Call): Promise<Wire> => {
+  'prompts/get': async ({ params, revision, signal, view: { prompts } }) => {
     const name = requiredString(params, 'name')
     const given = stringsIn(params.arguments ?? {}, 'arguments', maxArgument)
     if (prompts === undefined) throw unknownPrompt()
@@ -251,7 +243,7 @@ const promptMethods = {
 }
 
 /** Completes an argument of a prompt. */
-async function completePrompt({ prompts }: View, request: PromptCompletionRequest, signal: AbortSignal): Promise<Wire> {
+async function completePrompt({ prompts }: View, request: PromptCompletionRequest, signal: AbortSignal) {
   if (prompts === undefined) throw unknownPrompt()
   return completionToWire(await prompts.complete(request, { signal }))
 }

@@ -64,22 +64,7 @@ const tooSlow: WireError = {
  * A long-lived client: a pipe, or a session. Each message itself tells its era, so a client may probe with one and continue with
  * the other; nothing is remembered of the probe.
  */
-export interface Connection {
-  /** Answers one JSON value, a message or a batch. Resolves to undefined when there is no answer. */
-  receive(value: unknown, options?: ReceiveOptions): Soon<Response | readonly Response[] | undefined>
-  /** Ends the streams of changes, each with its result; other requests continue. */
-  drain(): void
-  /** Notifies the client again about everything that it listens to. */
-  retell(): void
-  /** The revision that `initialize` negotiated; undefined before. */
-  readonly revision: Revision | undefined
-  /** Number of requests without an answer. */
-  readonly pending: number
-  /** Number of them that are streams of changes, which get their answer at their end. */
-  readonly listening: number
-  /** Cancels all requests without an answer. */
-  close(): Promise<void>
-}
+export type Connection = ReturnType<typeof createConnection>
 
 /**
  * @param open Opens the channel of an era; called once for each era that is needed.
@@ -96,7 +81,7 @@ export function createConnection(
     readonly share?: string
     readonly offered?: readonly Revision[]
   },
-): Connection {
+) {
   const closing = new AbortController()
   // A mutex: each batch holds many answers in memory.
   const batches = createGate(1, Number.POSITIVE_INFINITY)
@@ -250,21 +235,28 @@ export function createConnection(
   }
 
   return {
-    receive: (value, options = {}) =>
+    /** Answers one JSON value, a message or a batch. Resolves to undefined when there is no answer. */
+    receive: (value: unknown, options: ReceiveOptions = {}): Soon<Response | readonly Response[] | undefined> =>
       Array.isArray(value) ? receiveBatch(value, options) : receiveOne(value, options),
+    /** Ends the streams of changes, each with its result; other requests continue. */
     drain: () => closing.abort(),
+    /** Notifies the client again about everything that it listens to. */
     retell: () => {
       for (const channel of channels.values()) void channel.then((open) => open.retell())
     },
-    get revision() {
+    /** The revision that `initialize` negotiated; undefined before. */
+    get revision(): Revision | undefined {
       return legacy?.revision
     },
-    get pending() {
+    /** Number of requests without an answer. */
+    get pending(): number {
       return inFlight.size
     },
-    get listening() {
+    /** Number of them that are streams of changes, which get their answer at their end. */
+    get listening(): number {
       return listening
     },
+    /** Cancels all requests without an answer. */
     close: async () => {
       for (const cancellation of inFlight.values()) cancelRequest(cancellation)
       await Promise.allSettled([...channels.values()].map(async (channel) => (await channel).close()))

@@ -10,7 +10,7 @@ import {
   type Request,
   type WireError,
 } from './messages.ts'
-import type { ClientName, Result } from './method.ts'
+import { type ClientName, isClientName, type Result } from './method.ts'
 import { isLogLevel, isRevision, modern, protocolKeys, type Revision, revisions, since } from './revisions.ts'
 
 /** Returns the revision that a message declares in its `_meta` (since 2026-07-28); undefined in older messages. */
@@ -34,8 +34,7 @@ export function envelopeFault(
   if (!isObject(meta[protocolKeys.clientCapabilities]))
     return badMeta(protocolKeys.clientCapabilities, 'is not an object')
   const info = meta[protocolKeys.clientInfo]
-  if (info !== undefined && (!isObject(info) || typeof info.name !== 'string' || typeof info.version !== 'string'))
-    return badMeta(protocolKeys.clientInfo, 'has no name or version')
+  if (info !== undefined && !isClientName(info)) return badMeta(protocolKeys.clientInfo, 'has no name or version')
   const level = meta[protocolKeys.logLevel]
   if (level !== undefined && !isLogLevel(level)) return badMeta(protocolKeys.logLevel, 'is not a log level')
   return undefined
@@ -67,8 +66,7 @@ const newestLegacy = revisions.find((revision) => revision !== modern) ?? '2025-
 export function handshakeFault({ protocolVersion, capabilities, clientInfo }: Params): WireError | undefined {
   if (typeof protocolVersion !== 'string') return invalidParams('The param protocolVersion is not a string.')
   if (!isObject(capabilities)) return invalidParams('The param capabilities is not an object.')
-  if (!isObject(clientInfo) || typeof clientInfo.name !== 'string' || typeof clientInfo.version !== 'string')
-    return invalidParams('The param clientInfo has no name or version.')
+  if (!isClientName(clientInfo)) return invalidParams('The param clientInfo has no name or version.')
   return undefined
 }
 

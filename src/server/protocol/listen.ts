@@ -40,7 +40,7 @@ export async function listen(request: Request, options: ListenOptions): Promise<
   const { view, write, signal, closing, log } = options
   const over = new AbortController()
   const end = () => over.abort()
-  const outbox = createOutbox({ write, subscriptionId: request.id, onLost: end })
+  const outbox = createOutbox(write, end, request.id)
   // Not with `AbortSignal.any`: the long-lived signal of the service would remember every stream.
   setMaxListeners(0, closing)
   for (const one of [signal, closing]) one.addEventListener('abort', end)
@@ -116,24 +116,22 @@ function aborted(signal: AbortSignal): Promise<void> {
  */
 export type Outbox = ReturnType<typeof createOutbox>
 
-interface OutboxOptions {
-  /** Writes one notification; resolves when there is room for the next. Rejects when the client is gone. */
-  readonly write: (notification: Notification) => Promise<void>
-  /** Id of the client's `subscriptions/listen` (2026-07-28). */
-  readonly subscriptionId?: RequestId
-  /** Called once when the client is gone or too slow; nothing more is written. */
-  readonly onLost: () => void
-}
-
 /** Maximum number of characters of URIs that wait for a client which does not read earlier notifications. */
 const maxWaiting = 1024 * 1024
 
-export function createOutbox({ write, subscriptionId, onLost }: OutboxOptions) {
+/**
+ * @param write Writes one notification; resolves when there is room for the next. Rejects when the client is gone.
+ * @param onLost Called once when the client is gone or too slow; nothing more is written.
+ * @param subscriptionId Id of the client's `subscriptions/listen` (2026-07-28).
+ */
+export function createOutbox(
+  write: (notification: Notification) => Promise<void>,
+  onLost: () => void,
+  subscriptionId?: RequestId,
+) {
+  const lists = new Set<'resources' | 'prompts' | 'tools'>()
   const uris = new Set<string>()
   let waiting = 0
-  let listed = false
-  let prompts = false
-  let tools = false
   let opened = false
   let writing = false
   let closed = false
@@ -148,20 +146,12 @@ export function createOutbox({ write, subscriptionId, onLost }: OutboxOptions) {
 
   const next = (): Notification | undefined => {
     const params = subscriptionId === undefined ? {} : { params: meta }
-    if (listed) {
-      listed = false
-      return { jsonrpc: '2.0', method: 'notifications/resources/list_changed', ...params }
-    }
-    if (prompts) {
-      prompts = false
-      return { jsonrpc: '2.0', method: 'notifications/prompts/list_changed', ...params }
-    }
-    if (tools) {
-      tools = false
-      return { jsonrpc: '2.0', method: 'notifications/tools/list_changed', ...params }
+    // Each is removed before it is written: a change from now on needs another notification.
+    for (const list of lists) {
+      lists.delete(list)
+      return { jsonrpc: '2.0', method: `notifications/${list}/list_changed`, ...params }
     }
     for (const uri of uris) {
-      // Removed before it is written: a change from now on needs another notification.
       uris.delete(uri)
       waiting -= uri.length
       return { jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri, ...meta } }
@@ -184,9 +174,9 @@ export function createOutbox({ write, subscriptionId, onLost }: OutboxOptions) {
   return {
     push: (change: ViewChange) => {
       if (closed) return
-      listed ||= change.listed
-      prompts ||= change.prompts === true
-      tools ||= change.tools === true
+      if (change.listed) lists.add('resources')
+      if (change.prompts === true) lists.add('prompts')
+      if (change.tools === true) lists.add('tools')
       for (const uri of change.uris) {
         if (!uris.has(uri)) waiting += uri.length
         uris.add(uri)

@@ -112,13 +112,17 @@ export async function encodeMessage(
     if (formOf(message) !== 'pieces') return encodeJson(message, limit)
     return await encodeJsonInPieces(message, limit, breath)
   } catch (error) {
-    return Buffer.from(formatJson(unwritten(message, error, linkOf)))
+    return Buffer.from(formatUnwritten(message, error, linkOf))
   }
 }
 
 /** Formats the error in the place of an answer that could not be written. */
 export function formatUnwritten(message: unknown, error: unknown, linkOf?: LinkOf): string {
-  return formatJson(unwritten(message, error, linkOf))
+  const id = isObject(message) && isId(message.id) ? message.id : null
+  if (!isResourceError(error)) return formatJson(failure(id, { code: codes.internal, message: 'Internal error' }))
+  const link = linkOf?.()
+  const data = link === undefined ? { ...error.detail } : { ...error.detail, link }
+  return formatJson(failure(id, { code: codes.invalidParams, message: error.message, data }))
 }
 
 /**
@@ -142,14 +146,6 @@ export function isLong(content: unknown): boolean {
 }
 
 type LinkOf = () => ContentLink | undefined
-
-function unwritten(message: unknown, error: unknown, linkOf?: LinkOf): Response {
-  const id = isObject(message) && isId(message.id) ? message.id : null
-  if (!isResourceError(error)) return failure(id, { code: codes.internal, message: 'Internal error' })
-  const link = linkOf?.()
-  const data = link === undefined ? { ...error.detail } : { ...error.detail, link }
-  return failure(id, { code: codes.invalidParams, message: error.message, data })
-}
 
 /** Returns the key of an id in a map: `1` and `"1"` differ. */
 export function idKey(id: RequestId): string {

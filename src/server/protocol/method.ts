@@ -138,8 +138,11 @@ export interface ClientProfile {
 /** Returns the client that the `_meta` of a request declares. */
 export function clientIn(meta: unknown): ClientName | undefined {
   const info = isObject(meta) ? meta[protocolKeys.clientInfo] : undefined
-  if (!isObject(info) || typeof info.name !== 'string' || typeof info.version !== 'string') return undefined
-  return { name: info.name, version: info.version }
+  return isClientName(info) ? { name: info.name, version: info.version } : undefined
+}
+
+export function isClientName(info: unknown): info is ClientName {
+  return isObject(info) && typeof info.name === 'string' && typeof info.version === 'string'
 }
 
 interface Giving {

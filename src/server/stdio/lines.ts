@@ -1,36 +1,20 @@
 import type { Readable, Writable } from 'node:stream'
+import { createEvent, withResolvers } from '../../core/kit/abort.ts'
 import type { Soon } from '../../core/kit/chain.ts'
 
 /** A text, or its pieces in UTF-8. */
 type Text = string | readonly Buffer[]
 
-/** Writes texts to a stream one after the other, with back-pressure. */
-export interface Writer {
-  /**
-   * Calls `make` when its turn comes, so that a waiting text is not held twice: at once, unless another text waits for the reader. Rejects
-   * when the reader is gone.
-   */
-  write(make: () => Text): Soon<void>
-  /** Resolves when the reader is gone. */
-  readonly failed: Promise<void>
-  /** From now on, a reader that takes nothing for `patience` milliseconds counts as gone. */
-  hurry(patience: number): void
-  /** Resolves when everything was handed to the reader, or the reader is gone. */
-  end(): Promise<void>
-}
-
 /** Maximum number of characters that wait to be written together. */
 const maxGathered = 32 * 1024
 
-export function createWriter(output: Writable): Writer {
+/** Writes texts to a stream one after the other, with back-pressure. */
+export function createWriter(output: Writable) {
   /** Resolves when the texts so far are written. Undefined: nothing waits. */
   let tail: Promise<void> | undefined
   let gone = output.destroyed
-  let announce = () => {}
   let timer: NodeJS.Timeout | undefined
-  const failed = new Promise<void>((resolve) => {
-    announce = resolve
-  })
+  const { promise: failed, resolve: announce } = withResolvers<void>()
   /** Continues the text that waits for the reader, if there is one. */
   let goOn = () => {}
   const fail = () => {
@@ -110,8 +94,13 @@ export function createWriter(output: Writable): Writer {
   }
 
   return {
+    /** Resolves when the reader is gone. */
     failed,
-    write: (make) => {
+    /**
+     * Calls `make` when its turn comes, so that a waiting text is not held twice: at once, unless another text waits for the reader. Rejects
+     * when the reader is gone.
+     */
+    write: (make: () => Text): Soon<void> => {
       if (tail !== undefined) return queue(tail.then(() => writeNow(make)))
       try {
         const written = writeNow(make)
@@ -120,10 +109,12 @@ export function createWriter(output: Writable): Writer {
         return Promise.reject(error)
       }
     },
-    hurry: (patience) => {
+    /** From now on, a reader that takes nothing for `patience` milliseconds counts as gone. */
+    hurry: (patience: number) => {
       timer ??= setTimeout(fail, patience)
       output.on('drain', () => timer?.refresh())
     },
+    /** Resolves when everything was handed to the reader, or the reader is gone. */
     end: async () => {
       await tail
       flush()
@@ -184,19 +175,18 @@ export async function* readLines(
 async function* chunksOf(input: Readable, signal: AbortSignal): AsyncGenerator<Buffer> {
   const chunks: Buffer[] = []
   let ended = input.readableEnded || input.destroyed
-  let wake = () => {}
+  const news = createEvent()
   const onData = (chunk: Buffer | string) => {
     chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
     input.pause()
-    wake()
+    news.set()
   }
   const onEnd = () => {
     ended = true
-    wake()
+    news.set()
   }
-  const onAbort = () => wake()
   input.on('data', onData).on('end', onEnd).on('close', onEnd).on('error', onEnd)
-  signal.addEventListener('abort', onAbort)
+  signal.addEventListener('abort', news.set)
   try {
     for (;;) {
       if (signal.aborted) return
@@ -207,13 +197,10 @@ async function* chunksOf(input: Readable, signal: AbortSignal): AsyncGenerator<B
       }
       if (ended) return
       input.resume()
-      await new Promise<void>((resolve) => {
-        wake = resolve
-        if (chunks.length > 0 || ended || signal.aborted) resolve()
-      })
+      await news.wait()
     }
   } finally {
-    signal.removeEventListener('abort', onAbort)
+    signal.removeEventListener('abort', news.set)
     input.off('data', onData).off('end', onEnd).off('close', onEnd)
     input.pause()
   }

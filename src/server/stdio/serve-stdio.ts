@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import { createEvent } from '../../core/kit/abort.ts'
 import { attempt, chain, type Soon } from '../../core/kit/chain.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import { createGate } from '../admission/gate.ts'
@@ -55,8 +56,8 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     options,
   )
   const answering = new Set<Promise<void>>()
-  let wake = () => {}
-  stop.signal.addEventListener('abort', () => wake())
+  const news = createEvent()
+  stop.signal.addEventListener('abort', news.set)
 
   const receiving: ReceiveOptions = {
     onNotification: (message) => void write({ ...message }).catch(() => {}),
@@ -86,7 +87,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     answering.add(answered)
     void answered.then(() => {
       answering.delete(answered)
-      wake()
+      news.set()
     })
   }
 
@@ -102,10 +103,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
       }
       begin(line, own)
       // Back-pressure: a client that sends faster than it reads is not read, so the pipe fills, and the client waits.
-      while (answering.size - connection.listening > maxWaiting && !stop.signal.aborted)
-        await new Promise<void>((resolve) => {
-          wake = resolve
-        })
+      while (answering.size - connection.listening > maxWaiting && !stop.signal.aborted) await news.wait()
     }
   }
   connection.drain()

@@ -1,7 +1,7 @@
 import { isResourceError } from '../../core/errors.ts'
 import { defined, objectSchema } from '../../core/kit/object.ts'
 import { argumentsIn, readOnly, type Tool, type ToolApp } from '../../core/tool.ts'
-import { directoryMimeType, type Resource, type View } from '../../core/view.ts'
+import { directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
 import { oneLine, shorten } from '../../text/excerpt.ts'
 import { readTool } from './read.ts'
 import { searchTool } from './search.ts'
@@ -33,13 +33,6 @@ const input = objectSchema([], {
   uri: { type: 'string', description: 'The URI of a directory or resource to begin at. Left out: everything.' },
 })
 
-/** An entry of the tree, with its direct children if it was opened. */
-interface Branch {
-  readonly entry: Resource
-  readonly below: readonly Resource[]
-  readonly hasMore: boolean
-}
-
 /** `browse`: shows a person the explorer inside of the host. A host without apps shows the same places as text. */
 function explorerTool(view: View, app: ToolApp): Tool {
   return {
@@ -57,7 +50,10 @@ function explorerTool(view: View, app: ToolApp): Tool {
     app,
     call: async (given, { signal }) => {
       const uri = argumentsIn(given, input).text('uri')
-      const { entries, hasMore } = uri === undefined ? await places(view, signal) : await placesIn(view, uri, signal)
+      const { entries, hasMore } =
+        uri === undefined
+          ? first({ items: await view.mounts({ signal }) }, maxEntries)
+          : await placesIn(view, uri, signal)
       const branches = await opened(view, entries, signal)
       const lines = branches.flatMap((branch) => [
         lineOf(branch.entry),
@@ -75,18 +71,8 @@ function explorerTool(view: View, app: ToolApp): Tool {
   }
 }
 
-interface Entries {
-  readonly entries: readonly Resource[]
-  readonly hasMore: boolean
-}
-
-async function places(view: View, signal: AbortSignal): Promise<Entries> {
-  const mounts = await view.mounts({ signal })
-  return { entries: mounts.slice(0, maxEntries), hasMore: mounts.length > maxEntries }
-}
-
 /** The children of a directory; of a resource, the resource itself. */
-async function placesIn(view: View, uri: string, signal: AbortSignal): Promise<Entries> {
+async function placesIn(view: View, uri: string, signal: AbortSignal) {
   try {
     return first(await view.directory({ uri }, { signal }), maxEntries)
   } catch (error) {
@@ -102,8 +88,8 @@ async function placesIn(view: View, uri: string, signal: AbortSignal): Promise<E
   }
 }
 
-/** Opens the first directories. A directory that cannot be opened now stays closed. */
-function opened(view: View, entries: readonly Resource[], signal: AbortSignal): Promise<readonly Branch[]> {
+/** Returns each entry with its direct children if it was opened: the first directories are. One that cannot be opened now stays closed. */
+function opened(view: View, entries: readonly Resource[], signal: AbortSignal) {
   const toOpen = new Set(entries.filter(({ mimeType }) => mimeType === directoryMimeType).slice(0, maxOpened))
   return Promise.all(
     entries.map(async (entry) => {
@@ -121,10 +107,7 @@ function opened(view: View, entries: readonly Resource[], signal: AbortSignal): 
   )
 }
 
-function first(
-  { items, nextCursor }: { readonly items: readonly Resource[]; readonly nextCursor?: string },
-  most: number,
-) {
+function first({ items, nextCursor }: Pick<Page<Resource>, 'items' | 'nextCursor'>, most: number) {
   return { entries: items.slice(0, most), hasMore: items.length > most || nextCursor !== undefined }
 }
 

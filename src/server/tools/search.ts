@@ -16,7 +16,7 @@ import { argumentsIn, type JsonObject, readOnly, type Tool, type ToolAnswer } fr
 import { decodeComponent } from '../../core/uri.ts'
 import type { Resource, View } from '../../core/view.ts'
 import { oneLine } from '../../text/excerpt.ts'
-import { limitSchema } from './shown.ts'
+import { limitSchema, openCursor, sealCursor } from './shown.ts'
 
 const limits = { least: 1, most: 50, otherwise: 10 }
 /** Maximum number of searches that are queried at once. */
@@ -104,7 +104,7 @@ export function searchTool(view: View): Tool {
       )
       if (!hasIndex) notes.add(noIndex)
       const fallback = shown.find((one) => one.fallback !== undefined)?.fallback
-      return answer(query, best, [...notes], Object.keys(next).length === 0 ? undefined : seal(next), fallback)
+      return answer(query, best, [...notes], Object.keys(next).length === 0 ? undefined : sealCursor(next), fallback)
     },
   }
 }
@@ -188,11 +188,6 @@ async function placesIn(view: View, signal: AbortSignal): Promise<readonly Searc
   return found.slice(0, maxPlaces)
 }
 
-interface Asked {
-  readonly found?: Found
-  readonly error?: unknown
-}
-
 /** Queries one search. Returns its failure as a value, so that the other searches still answer. */
 async function ask(
   view: View,
@@ -200,7 +195,7 @@ async function ask(
   query: FoundQuery,
   after: string | undefined,
   signal: AbortSignal,
-): Promise<Asked> {
+): Promise<{ readonly found?: Found; readonly error?: unknown }> {
   try {
     const uri = place.uriOf(after === undefined ? query : { ...query, after })
     const { contents } = await view.read(uri, { signal })
@@ -214,20 +209,13 @@ async function ask(
   }
 }
 
-function seal(next: Readonly<Record<string, string>>): string {
-  return Buffer.from(JSON.stringify(next)).toString('base64url')
-}
-
 function afterIn(cursor: string | undefined): Readonly<Record<string, string>> | undefined {
   if (cursor === undefined) return undefined
-  try {
-    const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
-    if (typeof value === 'object' && value !== null && Object.values(value).every((one) => typeof one === 'string'))
-      return value as Readonly<Record<string, string>>
-  } catch {
-    // The error is thrown below.
-  }
-  throw invalid('cursor: It is not one that this tool gave. Begin without one.', 'cursor')
+  return openCursor(cursor, (value) => {
+    const isAfter =
+      typeof value === 'object' && value !== null && Object.values(value).every((one) => typeof one === 'string')
+    return isAfter ? (value as Readonly<Record<string, string>>) : undefined
+  })
 }
 
 interface Result {

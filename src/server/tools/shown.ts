@@ -67,8 +67,8 @@ export async function take(
   next: (cursor: string | undefined) => Promise<Page<Resource>>,
   cursor: string | undefined,
   limit: number,
-): Promise<{ readonly items: readonly Resource[]; readonly nextCursor?: string; readonly first: boolean }> {
-  const position = openCursor(cursor)
+): Promise<{ readonly items: readonly Resource[]; readonly nextCursor?: string }> {
+  const position = cursor === undefined ? {} : openCursor(cursor, positionIn)
   let page = await next(position.page)
   let at = position.page
   for (let empty = 0; page.items.length === 0 && page.nextCursor !== undefined && empty < maxEmpty; empty++) {
@@ -82,22 +82,33 @@ export async function take(
   const nextCursor = isWhole
     ? page.nextCursor === undefined
       ? undefined
-      : sealCursor(page.nextCursor, undefined)
-    : sealCursor(at, last)
-  return { items, first: cursor === undefined, ...defined({ nextCursor }) }
+      : sealCursor([page.nextCursor, null])
+    : sealCursor([at ?? null, last ?? null])
+  return { items, ...defined({ nextCursor }) }
 }
 
-function sealCursor(page: string | undefined, last: string | undefined): string {
-  return Buffer.from(JSON.stringify([page ?? null, last ?? null])).toString('base64url')
+function positionIn(value: unknown): { readonly page?: string; readonly last?: string } | undefined {
+  const [page, last] = value as readonly unknown[]
+  const isText = (one: unknown) => one === null || typeof one === 'string'
+  if (!isText(page) || !isText(last)) return undefined
+  return { ...(typeof page === 'string' ? { page } : {}), ...(typeof last === 'string' ? { last } : {}) }
 }
 
-function openCursor(cursor: string | undefined): { readonly page?: string; readonly last?: string } {
-  if (cursor === undefined) return {}
+/** Returns a cursor that holds a value as JSON. */
+export function sealCursor(value: unknown): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url')
+}
+
+/**
+ * Returns the value that a cursor holds.
+ *
+ * @param read Returns undefined, or throws, for a value that the tool has not put in.
+ * @throws ResourceError `invalid` for a cursor that the tool has not given.
+ */
+export function openCursor<T>(cursor: string, read: (value: unknown) => T | undefined): T {
   try {
-    const [page, last] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as readonly unknown[]
-    const isText = (value: unknown) => value === null || typeof value === 'string'
-    if (isText(page) && isText(last))
-      return { ...(typeof page === 'string' ? { page } : {}), ...(typeof last === 'string' ? { last } : {}) }
+    const value = read(JSON.parse(Buffer.from(cursor, 'base64url').toString()))
+    if (value !== undefined) return value
   } catch {
     // The error is thrown below.
   }

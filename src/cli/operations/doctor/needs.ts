@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { isAbsolute, resolve } from 'node:path'
 import type { PlannedMount } from '../../../config/plan.ts'
@@ -10,6 +10,7 @@ import { resolveFolder, resolveSecret, secretSourcesIn } from '../../../schema/v
 import type { Findings } from '../../commands/health.ts'
 import { count, formatTime } from '../../terminal/io.ts'
 import { packageVersion } from '../command-line.ts'
+import { ownPackage } from '../publish/manifest.ts'
 import type { Case } from './mounts.ts'
 
 /** Checks the requirements of hikidashi itself. */
@@ -17,10 +18,10 @@ export async function checkMachine(
   { tell }: Findings,
   { version = process.versions.node, now = Date.now() }: { readonly version?: string; readonly now?: number } = {},
 ): Promise<void> {
-  const wanted = wantedNode()
+  const wanted = ownPackage().engines.node.replace(/^>=/, '')
   const found = `Node ${version}, hikidashi ${packageVersion()}, ${process.platform} ${process.arch}`
   const fix = `Install it from https://nodejs.org, or: nvm install ${wanted.split('.')[0]}`
-  const isNewEnough = isAtLeast(version, wanted)
+  const isNewEnough = version.localeCompare(wanted, 'en', { numeric: true }) >= 0
   tell('node', isNewEnough ? ok(found) : failed(`${found}: Node ${wanted} or later is needed.`, fix))
   const installed = statSync(new URL('../../../../package.json', import.meta.url)).mtimeMs
   // One hour: tolerates file systems of other machines and a wrong summer time.
@@ -28,22 +29,6 @@ export async function checkMachine(
   const late = `It is ${formatTime(now)} here, before hikidashi was installed: tokens and certificates will be refused.`
   const set = process.platform === 'linux' ? 'sudo timedatectl set-ntp true' : 'Set the clock of this machine.'
   tell('clock', failed(late, set))
-}
-
-/** The oldest Node that package.json allows. */
-function wantedNode(): string {
-  const text = readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8')
-  const { engines } = JSON.parse(text) as { readonly engines?: { readonly node?: string } }
-  return engines?.node?.replace(/^>=/, '') ?? '20'
-}
-
-function isAtLeast(version: string, wanted: string): boolean {
-  const [have, want] = [version, wanted].map((text) => text.split('.').map(Number))
-  for (let i = 0; i < 3; i++) {
-    const difference = (have?.[i] ?? 0) - (want?.[i] ?? 0)
-    if (difference !== 0) return difference > 0
-  }
-  return true
 }
 
 /** Checks every secret that mounts name: whether it exists, and who may read it. Resolves to the mounts that lack one. */

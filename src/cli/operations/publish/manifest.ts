@@ -103,7 +103,7 @@ const shortDescription = 'Serves folders, databases and other data as MCP resour
 const schema = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'
 
 /** Facts that package.json does not contain. */
-interface ServerJsonOptions {
+export interface ServerJsonOptions {
   readonly name?: string
   readonly repository?: string
   readonly description?: string

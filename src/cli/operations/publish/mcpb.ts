@@ -8,16 +8,6 @@ import type { JsonObject } from '../../hosts/types.ts'
 import { failed } from '../../terminal/exit.ts'
 import { localePath, localized } from './manifest.ts'
 
-/** The written bundle. */
-interface Bundle {
-  readonly file: string
-  readonly bytes: number
-  readonly files: number
-  readonly packages: number
-  /** SHA-256 of the file, for registries. */
-  readonly sha256: string
-}
-
 /** All files have the same time, so that the same installation makes the same bundle. */
 const mtime = new Date('2000-01-01T00:00:00Z')
 const mode = 0o100644
@@ -36,6 +26,7 @@ const nativeBuild = /^dist\/vendor\/sqlite-([a-z\d]+)-.*\.node$/
  * @param platforms Builds of SQLite for other operating systems stay out, those for other processors do not: the manifest names no
  *   processor, so the bundle runs on each.
  * @param told Is called for each file that is put into it.
+ * @returns What was written. Registries want the SHA-256.
  */
 export async function writeBundle(
   root: string,
@@ -43,7 +34,7 @@ export async function writeBundle(
   platforms: readonly string[],
   file: string,
   told: (done: number, total: number) => void = () => {},
-): Promise<Bundle> {
+) {
   const packages = await placePackages(root)
   const zip = new ZipFile()
   // A file that cannot be read is reported only here; otherwise the stream would never end.

@@ -13,12 +13,6 @@ import { t } from './words.ts'
 
 const endings: Readonly<Record<Format, string>> = { xml: 'xml', markdown: 'md', json: 'json' }
 
-/** Further properties of a button. */
-interface Named {
-  readonly class?: string
-  readonly title?: string
-}
-
 /** The export: the assembled text, copied or downloaded, and the manifest to make it again. */
 export function Export() {
   const isBusy = useSignal(false)
@@ -48,9 +42,11 @@ export function Export() {
     told.value = (await copy(link)) ? t('linkCopied') : t('copyFailed')
   }
   /** A button for something to do with the assembled text. */
-  const out = (label: string, act: (assembled: Assembled) => string | Promise<string>, more: Named = {}) => (
-    <Button name={label} disabled={cannot} onClick={() => use(act)} {...more} />
-  )
+  const out = (
+    label: string,
+    act: (assembled: Assembled) => string | Promise<string>,
+    more: { readonly class?: string; readonly title?: string } = {},
+  ) => <Button name={label} disabled={cannot} onClick={() => use(act)} {...more} />
   return (
     <div class="basket-export">
       <div class="basket-outs">
@@ -87,7 +83,7 @@ export function Export() {
       </details>
       {preview.value === undefined ? null : (
         <PromptPreview
-          assembled={preview.value}
+          {...preview.value}
           onClose={() => {
             preview.value = undefined
           }}
@@ -100,13 +96,8 @@ export function Export() {
 /** Maximum number of characters that are drawn. All of the text is copied or downloaded. */
 const longest = 200_000
 
-interface PromptPreviewProps {
-  readonly assembled: Assembled
-  readonly onClose: () => void
-}
-
 /** The prompt as it is copied or downloaded. */
-function PromptPreview({ assembled: { text, tokens }, onClose }: PromptPreviewProps) {
+function PromptPreview({ text, tokens, onClose }: Assembled & { readonly onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null)
   useEffect(() => dialog.current?.showModal(), [])
   return (

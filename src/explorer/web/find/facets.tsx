@@ -63,12 +63,7 @@ export function Facets({ mimes }: { readonly mimes: readonly string[] }) {
   )
 }
 
-interface FacetSelectProps {
-  readonly facet: Facet
-  readonly options: readonly Option<string>[]
-}
-
-function FacetSelect({ facet, options }: FacetSelectProps) {
+function FacetSelect({ facet, options }: { readonly facet: Facet; readonly options: readonly Option<string>[] }) {
   const any = facet === 'since' ? t('anyTime') : t('any')
   return (
     <Select

@@ -1,11 +1,3 @@
-/** One way to add this server to a host: what to paste, and where. */
-interface HostWay {
-  readonly host: string
-  /** Target of the text: a terminal, or the file of the host. */
-  readonly where: 'terminal' | string
-  readonly text: string
-}
-
 /** Placeholder for a token: the page never shows one. */
 const tokenHere = 'YOUR_TOKEN'
 
@@ -19,11 +11,11 @@ export function hostNameOf(name: string): string {
 }
 
 /**
- * How hosts are told of a server over HTTP. The formats are those of `hikidashi add` (docs/hosts.md).
+ * The ways to add a server over HTTP to hosts: the text to paste, and where: into a terminal, or the file of the host. The formats are those of `hikidashi add` (docs/hosts.md).
  *
  * @param asksToken Whether the server asks for a token, which the reader has to fill in.
  */
-export function hostWays(serverName: string, url: string, asksToken: boolean): readonly HostWay[] {
+export function hostWays(serverName: string, url: string, asksToken: boolean) {
   const name = hostNameOf(serverName)
   const header = asksToken ? { headers: { Authorization: `Bearer ${tokenHere}` } } : {}
   const json = (value: unknown) => JSON.stringify(value, undefined, 2)

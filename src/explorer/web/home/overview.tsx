@@ -50,12 +50,7 @@ export function Overview() {
   )
 }
 
-interface MountCardProps {
-  readonly mount: Resource
-  readonly inside: Inside | 'failed' | undefined
-}
-
-function MountCard({ mount, inside }: MountCardProps) {
+function MountCard({ mount, inside }: { readonly mount: Resource; readonly inside: Inside | 'failed' | undefined }) {
   const { uri, description } = mount
   const isSearch = isSearchMount(uri)
   const aside = asideOfMount(mount)

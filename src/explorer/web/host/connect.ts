@@ -116,10 +116,6 @@ function withType(entry: unknown): unknown {
 
 /** Changes that the host passes on: added and removed entries. The host does not report changed contents. */
 function createHostChanges(): Changes {
-  const listeners = new Set<(change: PageChange) => void>()
-  listChanges.addEventListener('change', () => {
-    for (const listener of [...listeners]) listener({ uris: [], listed: true })
-  })
   return {
     open: (listener) => {
       listeners.add(listener)
@@ -147,8 +143,8 @@ export const hostCapabilities = signal<Wire>({})
 /** Arguments of the call of `browse` that opened the page. */
 export const toolInput = signal<Wire>({})
 
-/** Sends the event `change` when the host says that entries were added or removed. */
-const listChanges = new EventTarget()
+/** Called when the host says that entries were added or removed. */
+const listeners = new Set<(change: PageChange) => void>()
 
 /** The revision of MCP Apps that the page speaks. */
 const revision = '2026-01-26'
@@ -220,7 +216,8 @@ function hear(message: Wire): void {
   const given = isObject(params) ? params : {}
   if (method === 'ui/notifications/host-context-changed') hostContext.value = { ...hostContext.value, ...given }
   if (method === 'ui/notifications/tool-input' && isObject(given.arguments)) toolInput.value = given.arguments
-  if (method === 'notifications/resources/list_changed') listChanges.dispatchEvent(new Event('change'))
+  if (method === 'notifications/resources/list_changed')
+    for (const one of [...listeners]) one({ uris: [], listed: true })
   if (id === undefined) return
   const isKnown = method === 'ping' || method === 'ui/resource-teardown'
   post(isKnown ? { id, result: {} } : { id, error: { code: -32601, message: 'Method not found' } })

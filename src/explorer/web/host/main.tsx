@@ -6,9 +6,9 @@ import { effect, untracked, useSignalEffect } from '@preact/signals'
 import { render } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { focusSearch } from '../palette/keys.ts'
-import { followBrowse, followHealing, treeState } from '../state/browse.ts'
+import { followBrowse, followHealing } from '../state/browse.ts'
 import { followChanges } from '../state/live.ts'
-import { followAddress, go, peek, place } from '../state/place.ts'
+import { followAddress, go, place } from '../state/place.ts'
 import { connection, start } from '../state/session.ts'
 import { language } from '../words/texts.ts'
 import { ask, connectThroughHost, hostCapabilities, hostContext, stepTo, tell, toolInput } from './connect.ts'
@@ -23,7 +23,7 @@ import { startBasket } from '../basket/store.ts'
 import { SearchPane } from '../find/search-pane.tsx'
 import { Preview } from '../preview/preview.tsx'
 import { BasketButton, SearchField } from '../shell/header.tsx'
-import { Announced, BackBar, frontPane, Gate, Guarded } from '../shell/panes.tsx'
+import { Announced, frontPane, Gate, Guarded, Middle } from '../shell/panes.tsx'
 import { t } from '../shell/words.ts'
 import { BrowsePane } from '../tree/pane.tsx'
 import { t as own } from './words.ts'
@@ -46,9 +46,8 @@ function App() {
 
 function Panes() {
   useEffect(startBasket, [])
-  const { view = 'tree', uri: opened, basket } = place.value
-  const uri = peek.value ?? opened
-  const { front, isAway } = frontPane()
+  const { view = 'tree', basket } = place.value
+  const { isAway } = frontPane()
   return (
     <div class={`page app app-${givenAs.value}`}>
       <header class="top">
@@ -68,10 +67,7 @@ function Panes() {
         <section class="left" id="left" aria-label={t('browse')} hidden={isAway('left')}>
           <Guarded key={view}>{view === 'tree' || view === 'list' ? <BrowsePane /> : <SearchPane />}</Guarded>
         </section>
-        <main class="middle" id="middle" tabIndex={-1} aria-label={t('resource')} hidden={isAway('middle')}>
-          {front === 'middle' ? <BackBar change={{ uri: undefined }} /> : null}
-          <Middle uri={uri} />
-        </main>
+        <Middle nothing={<p class="app-hint">{own('hint')}</p>} preview={Preview} />
         {basket === '1' ? (
           <aside class="right" id="right" aria-label={t('basket')}>
             <Guarded>
@@ -82,17 +78,6 @@ function Panes() {
       </div>
       {adding.value === undefined ? null : <AddingDialog />}
     </div>
-  )
-}
-
-function Middle({ uri }: { readonly uri: string | undefined }) {
-  // The facts of a mount are in the list of mounts, which is being loaded.
-  if (treeState.value.state === 'loading') return null
-  if (uri === undefined) return <p class="app-hint">{own('hint')}</p>
-  return (
-    <Guarded key={uri}>
-      <Preview uri={uri} />
-    </Guarded>
   )
 }
 

@@ -9,6 +9,7 @@ import {
 } from '../../../client/listeners.ts'
 import type { Wire } from '../../../client/wire.ts'
 import { ResourceError } from '../../../core/errors.ts'
+import { withResolvers } from '../../../core/kit/abort.ts'
 import { objectOf } from '../../../core/kit/object.ts'
 import type { Subscription, ViewChange } from '../../../core/view.ts'
 import { type Endpoint, stream } from './request.ts'
@@ -231,8 +232,9 @@ function listen(endpoint: Endpoint, asked: Told, { tell }: Pick<Listeners, 'tell
     ...(asked.prompts ? { promptsListChanged: true } : {}),
   }
 
+  const { promise: ended, resolve: end } = withResolvers<void>()
   return new Promise((acknowledge, refuse) => {
-    const follow = async (end: () => void, ended: Promise<void>) => {
+    const follow = async () => {
       onSign()
       try {
         for await (const message of stream(endpoint, 'subscriptions/listen', { notifications }, signal, onSign)) {
@@ -257,11 +259,7 @@ function listen(endpoint: Endpoint, asked: Told, { tell }: Pick<Listeners, 'tell
         end()
       }
     }
-    let end = () => {}
-    const ended = new Promise<void>((resolve) => {
-      end = resolve
-    })
-    void follow(end, ended)
+    void follow()
   })
 }
 

@@ -1,6 +1,7 @@
 import './chart.css'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Text } from '../shell/fields.tsx'
+import { matching } from '../shell/panes.tsx'
 import { theme } from '../state/remembered.ts'
 import { language, shown } from '../words/texts.ts'
 import { Head, Region } from './controls.tsx'
@@ -11,13 +12,8 @@ import UPlot from 'uplot'
 
 type Plot = ReturnType<typeof createPlot>
 
-interface Options {
-  readonly locale: string
-  readonly onCursor: (index: number | undefined) => void
-}
-
 /** Draws a chart into an element, and follows the width of the element. */
-function createPlot(box: HTMLElement, chart: Chart, { locale, onCursor }: Options) {
+function createPlot(box: HTMLElement, chart: Chart, locale: string, onCursor: (index: number | undefined) => void) {
   const colour = colours(box)
   const axis = { stroke: colour('--ink-2'), grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false } }
   const first = chart.times[0] ?? 0
@@ -105,11 +101,11 @@ export function ChartView({ chart }: { readonly chart: Chart }) {
     () => new Set([...chart.series.keys()].filter((index) => index >= mostDrawn)),
   )
   const [at, setAt] = useState<number>()
-  const dark = useDark()
+  const dark = isDark()
   const locale = language.value
   useEffect(() => {
     if (box.current === null) return
-    const made = createPlot(box.current, chart, { locale, onCursor: setAt })
+    const made = createPlot(box.current, chart, locale, setAt)
     plot.current = made
     return () => made.end()
   }, [chart, locale, dark])
@@ -212,14 +208,9 @@ function rangeText(times: readonly number[], locale: string): string {
   return format.formatRange(first * 1000, last * 1000)
 }
 
+const isSystemDark = matching('(prefers-color-scheme: dark)')
+
 /** Whether the page is dark: a canvas does not follow the colour scheme by itself. */
-function useDark(): boolean {
-  const query = useMemo(() => matchMedia('(prefers-color-scheme: dark)'), [])
-  const [isDark, setDark] = useState(query.matches)
-  useEffect(() => {
-    const change = () => setDark(query.matches)
-    query.addEventListener('change', change)
-    return () => query.removeEventListener('change', change)
-  }, [query])
-  return theme.value === 'system' ? isDark : theme.value === 'dark'
+function isDark(): boolean {
+  return theme.value === 'system' ? isSystemDark.value : theme.value === 'dark'
 }

@@ -64,15 +64,15 @@ function One({ reader, reading, content, parts }: OneProps) {
   const isTailed = parameterOf(reader.uri, 'tail') !== undefined
   // The beginning of a JSON document is not valid JSON.
   const isCut = shape.kind === 'json' && reading.part?.next !== undefined
-  const isLaidOut = found === undefined && rendersText(shape) && !isCut
+  const isLaidOut = found === undefined && laidOut.has(shape.kind) && !isCut
   const showsText = isText && (isSource || !isLaidOut)
   return (
     <>
       {isText || isDocument || parts !== null ? (
         <div class="preview-bar" role="toolbar" aria-label={t('view')}>
           {parts}
-          {isLaidOut && !isDocument ? <SourceSwitch isSource={isSource} /> : null}
-          {isDocument && found === undefined && !reader.uri.includes('?') ? <DocumentSwitch reader={reader} /> : null}
+          {isLaidOut && !isDocument ? <SourceChoice forms={[t('rendered'), t('source')]} isSource={isSource} /> : null}
+          {isDocument && found === undefined && !reader.uri.includes('?') ? <DocumentChoice reader={reader} /> : null}
           <span class="spring" />
           {showsText && isTailed ? <Toggle name={t('follow')} state={follows} /> : null}
           {showsText && hasEnd(reader, reading) ? (
@@ -126,38 +126,30 @@ function hasEnd({ uri }: Reader, { part }: Props['reading']): boolean {
   return part?.next !== undefined || /\.(?:log|out|err)$/i.test(uri)
 }
 
-function SourceSwitch({ isSource }: { readonly isSource: boolean }) {
+/** A choice between a form of a content and its source; without a first form, only the source. */
+function SourceChoice({
+  forms: [form, source],
+  isSource,
+}: {
+  readonly forms: readonly [form: string | undefined, source: string]
+  readonly isSource: boolean
+}) {
   return (
     <Choice
       label={t('view')}
-      options={[
-        ['', t('rendered')],
-        ['1', t('source')],
-      ]}
+      options={[...(form === undefined ? [] : [['', form] as const]), ['1', source]]}
       value={isSource ? '1' : ''}
-      onChoose={(source) => go({ source })}
+      onChoose={(chosen) => go({ source: chosen })}
     />
   )
 }
 
 /** A document as its text, or as the original. */
-function DocumentSwitch({ reader: { uri, resource, noText } }: { readonly reader: Reader }) {
+function DocumentChoice({ reader: { uri, resource, noText } }: { readonly reader: Reader }) {
   const original = t(isPdf(uri, resource.value?.mimeType) ? 'asPages' : 'asBytes')
-  return (
-    <Choice
-      label={t('view')}
-      options={
-        noText.value === undefined
-          ? [
-              ['', t('asTextView')],
-              ['1', original],
-            ]
-          : [['1', original]]
-      }
-      value={place.value.source === '1' || noText.value !== undefined ? '1' : ''}
-      onChoose={(source) => go({ source })}
-    />
-  )
+  const hasText = noText.value === undefined
+  const isSource = place.value.source === '1' || !hasText
+  return <SourceChoice forms={[hasText ? t('asTextView') : undefined, original]} isSource={isSource} />
 }
 
 /** Returns text or bytes. Bytes that are declared as text are text if they are valid UTF-8. */
@@ -184,16 +176,12 @@ const LargeMedia = lazily(async () => (await import('./media.tsx')).LargeMedia)
 const Log = lazily(async () => (await import('./records.tsx')).Log)
 const Pdf = lazily(async () => (await import('./pdf.tsx')).Pdf)
 
-const texts = new Set<Shape['kind']>(['markdown', 'json', 'lines', 'table', 'page', 'drawing', 'log'])
-
-/** Whether a text has another view than its source. */
-function rendersText({ kind }: Shape): boolean {
-  return texts.has(kind)
-}
+/** The kinds of texts that have another view than their source. */
+const laidOut = new Set<Shape['kind']>(['markdown', 'json', 'lines', 'table', 'page', 'drawing', 'log'])
 
 interface RenderedProps {
   readonly uri: string
-  readonly shape: ReturnType<typeof shapeOf>
+  readonly shape: Shape
   readonly content: ResourceContent
   readonly text: string | undefined
   readonly bytes: Uint8Array | undefined

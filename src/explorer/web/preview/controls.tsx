@@ -1,5 +1,5 @@
 import type { ComponentChildren, HTMLAttributes, RefObject } from 'preact'
-import { Button } from '../shell/fields.tsx'
+import { Button, type ButtonProps } from '../shell/fields.tsx'
 import { t } from './words.ts'
 import './data.css'
 import { type Signal, signal } from '@preact/signals'
@@ -56,22 +56,12 @@ export function Head({ names }: { readonly names: readonly string[] }) {
   )
 }
 
-interface ToggleProps {
-  readonly name: string
-  readonly state: Signal<boolean>
-}
-
 /** A button that turns something on and off. */
-export function Toggle({ name, state }: ToggleProps) {
-  return (
-    <Button
-      name={name}
-      aria-pressed={state.value}
-      onClick={() => {
-        state.value = !state.value
-      }}
-    />
-  )
+export function Toggle({ state, ...named }: Pick<ButtonProps, 'name' | 'class'> & { readonly state: Signal<boolean> }) {
+  const toggle = () => {
+    state.value = !state.value
+  }
+  return <Button {...named} aria-pressed={state.value} onClick={toggle} />
 }
 
 /** The height of a row, equal to `--row` in the style sheet. */

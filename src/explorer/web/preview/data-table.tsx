@@ -9,12 +9,6 @@ import { maxColumns } from './model/bounds.ts'
 import { numberOf, type Rows, sortedBy } from './model/rows.ts'
 import { t } from './words.ts'
 
-interface Props {
-  /** The first row is the head. */
-  readonly rows: Rows
-  readonly children?: ComponentChildren
-}
-
 interface Sort {
   readonly column: number
   readonly isDescending: boolean
@@ -41,8 +35,8 @@ export function TableOr({ rows, form, drawn }: TableOrProps) {
   )
 }
 
-/** A table of any length (ARIA grid pattern): visible rows are drawn, and a click on a head sorts by it. */
-export function DataTable({ rows, children }: Props) {
+/** A table of any length (ARIA grid pattern): the first row is the head, visible rows are drawn, and a click on a head sorts by it. */
+export function DataTable({ rows, children }: { readonly rows: Rows; readonly children?: ComponentChildren }) {
   const head = useMemo(() => rows[0] ?? [], [rows])
   const body = useMemo(() => rows.slice(1), [rows])
   const wholeWidth = useMemo(() => Math.max(head.length, ...body.slice(0, 500).map((row) => row.length)), [head, body])

@@ -4,14 +4,13 @@ import { lastSegment } from '../../../client/wire.ts'
 import { isResourceError } from '../../../core/errors.ts'
 import { isObject } from '../../../core/kit/object.ts'
 import { metaKeys, originIn } from '../../../core/meta.ts'
-import type { ResourceContent } from '../../../core/view.ts'
 import { Button } from '../shell/fields.tsx'
 import { announce, copyText, reasonOf } from '../state/announce.ts'
 import { download, downloadFrom } from '../state/browser.ts'
 import { linkTo } from '../state/place.ts'
 import { connected, linkIn } from '../state/session.ts'
 import { formatNumber, formatSize, langOf, language, shown } from '../words/texts.ts'
-import { bare, type Reader } from './load.ts'
+import { bare, bodyOf, type Reader } from './load.ts'
 import { documentFormOf } from './model/kind.ts'
 import { resolveReference, withParameter, withPart } from './model/reference.ts'
 import { t } from './words.ts'
@@ -171,18 +170,13 @@ export async function saveContent({ uri, reading }: Reader): Promise<void> {
     // If the text of a document is shown, the document itself is saved.
     const isPart = value.part !== undefined || documentFormOf(uri, value.contents[0]?.mimeType) !== undefined
     const contents = isPart ? (await connected().view.read(withPart(uri, undefined))).contents : value.contents
-    for (const content of contents) download(lastSegment(content.uri), bodyOf(content))
+    for (const content of contents) download(lastSegment(content.uri), bodyOf(content) ?? '')
   } catch (error) {
     // A content that is too large for an answer has its own link.
     const link = isResourceError(error, 'too-large') ? linkIn(error.cause) : undefined
     if (link === undefined) announce(reasonOf(error))
     else downloadFrom(lastSegment(uri), link)
   }
-}
-
-function bodyOf(content: ResourceContent): string | Uint8Array {
-  if ('text' in content) return content.text
-  return 'bytes' in content ? content.bytes : ''
 }
 
 /** A relative time, such as "3 days ago", in the language of the page. */

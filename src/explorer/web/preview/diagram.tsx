@@ -8,19 +8,13 @@ import { type Overview, type SchemaLink, tableUri } from './model/documents.ts'
 import { type Box, layoutOf } from './model/layout.ts'
 import { t } from './words.ts'
 
-interface Frame {
-  readonly x: number
-  readonly y: number
-  readonly scale: number
-}
-
 const [least, most] = [0.08, 2.5]
 
 /** All tables of a database and their foreign keys. The diagram can be moved and zoomed, and a click opens a table. */
 export function Diagram({ overview, uri }: { readonly overview: Overview; readonly uri: string }) {
   const box = useRef<HTMLElement>(null)
   const drawing = useMemo(() => layoutOf(overview), [overview])
-  const [frame, setFrame] = useState<Frame>({ x: 0, y: 0, scale: 1 })
+  const [frame, setFrame] = useState({ x: 0, y: 0, scale: 1 })
   const [picked, setPicked] = useState<string>()
   const fitAll = () => {
     const element = box.current
@@ -31,7 +25,7 @@ export function Diagram({ overview, uri }: { readonly overview: Overview; readon
   }
   useLayoutEffect(fitAll, [drawing])
   const move = (x: number, y: number) => setFrame((now) => ({ ...now, x: now.x + x, y: now.y + y }))
-  const zoom = (by: number, at?: { readonly x: number; readonly y: number }) =>
+  const zoom = (by: number, at?: Point) =>
     setFrame((now) => {
       const scale = Math.min(most, Math.max(least, now.scale * by))
       const center = at ?? { x: (box.current?.clientWidth ?? 0) / 2, y: (box.current?.clientHeight ?? 0) / 2 }
@@ -195,7 +189,7 @@ function useDragging(
   useEffect(() => {
     const element = box.current
     if (element === null) return
-    let last: { readonly x: number; readonly y: number } | undefined
+    let last: Point | undefined
     const down = (event: PointerEvent) => {
       if (event.button !== 0 || (event.target as Element).closest('a') !== null) return
       last = { x: event.clientX, y: event.clientY }
@@ -216,17 +210,13 @@ function useDragging(
         actions.current.zoom(Math.exp(-event.deltaY / 300), { x: event.clientX - left, y: event.clientY - top })
       else actions.current.move(-event.deltaX, -event.deltaY)
     }
-    element.addEventListener('pointerdown', down)
-    element.addEventListener('pointermove', drag)
-    element.addEventListener('pointerup', up)
-    element.addEventListener('pointercancel', up)
-    element.addEventListener('wheel', wheel, { passive: false })
-    return () => {
-      element.removeEventListener('pointerdown', down)
-      element.removeEventListener('pointermove', drag)
-      element.removeEventListener('pointerup', up)
-      element.removeEventListener('pointercancel', up)
-      element.removeEventListener('wheel', wheel)
-    }
+    const controller = new AbortController()
+    const { signal } = controller
+    element.addEventListener('pointerdown', down, { signal })
+    element.addEventListener('pointermove', drag, { signal })
+    element.addEventListener('pointerup', up, { signal })
+    element.addEventListener('pointercancel', up, { signal })
+    element.addEventListener('wheel', wheel, { signal, passive: false })
+    return () => controller.abort()
   }, [box])
 }

@@ -1,8 +1,9 @@
 import './drawn.css'
+import { made, scrollable } from './dressed.ts'
 import type { FormulaNode } from './model/formula.ts'
 import type { Drawn } from './model/mermaid.ts'
 import { t } from './words.ts'
-import { createWorkerTasks } from './workers.ts'
+import { inWorker } from './workers.ts'
 
 const formulaTimeoutMs = 5000
 /** The first drawing waits until the drawing code is loaded. */
@@ -13,8 +14,8 @@ const maxDiagrams = 50
 /** Number of time-outs after which drawing stops for a document. */
 const maxTimeouts = 3
 
-const formulas = createWorkerTasks('formula', formulaTimeoutMs)
-const diagrams = createWorkerTasks('diagram', diagramTimeoutMs)
+const formulaTask = inWorker('formula', formulaTimeoutMs)
+const diagramTask = inWorker('diagram', diagramTimeoutMs)
 
 /** Draws the `drawables` of a document one after the other in a worker, so that the page never blocks. */
 export async function draw(elements: readonly HTMLElement[], signal: AbortSignal): Promise<void> {
@@ -41,24 +42,19 @@ async function inTurns(
 async function drawFormula(code: HTMLElement, signal: AbortSignal): Promise<boolean> {
   const isBlock = code.parentElement?.nodeName === 'PRE'
   const isDisplayed = isBlock || code.className === 'language-math-displayed'
-  const answer = await formulas.run({ tex: code.textContent ?? '', isDisplayed })
+  const answer = await formulaTask({ tex: code.textContent ?? '', isDisplayed })
   if (signal.aborted) return false
   if (answer?.formula === undefined) {
     code.title = t('formulaFailed')
     code.classList.add('formula-failed')
     return answer === undefined
   }
-  const box = document.createElement('span')
-  box.className = isDisplayed ? 'formula formula-displayed' : 'formula'
+  const box = made('span', { className: isDisplayed ? 'formula formula-displayed' : 'formula' })
   box.append(nodeOf(answer.formula))
   const replaced = isBlock ? (code.parentElement ?? code) : code
   replaced.replaceWith(box)
   // A wide formula scrolls separately, also by keys.
-  if (isDisplayed && box.scrollWidth > box.clientWidth) {
-    box.tabIndex = 0
-    box.setAttribute('role', 'group')
-    box.setAttribute('aria-label', t('formula'))
-  }
+  if (isDisplayed && box.scrollWidth > box.clientWidth) scrollable(box, 'group', t('formula'))
   return false
 }
 
@@ -74,24 +70,18 @@ function nodeOf(node: FormulaNode): Node {
 async function drawDiagram(code: HTMLElement, signal: AbortSignal): Promise<boolean> {
   const pre = code.parentElement
   if (pre?.nodeName !== 'PRE') return false
-  const drawn = await diagrams.run({ text: code.textContent ?? '' })
+  const drawn = await diagramTask({ text: code.textContent ?? '' })
   if (signal.aborted || !pre.isConnected) return false
   if (drawn === undefined || 'reason' in drawn) {
     pre.before(noteOf(drawn))
     return drawn === undefined
   }
-  const figure = document.createElement('figure')
-  figure.className = 'drawn'
-  const scroll = document.createElement('div')
-  scroll.className = 'drawn-scroll'
-  scroll.tabIndex = 0
-  scroll.setAttribute('role', 'group')
-  scroll.setAttribute('aria-label', t('drawnDiagram'))
+  const figure = made('figure', { className: 'drawn' })
+  const scroll = made('div', { className: 'drawn-scroll' })
+  scrollable(scroll, 'group', t('drawnDiagram'))
   for (const theme of ['light', 'dark'] as const) scroll.append(imageOf(drawn[theme], theme, figure))
   const details = document.createElement('details')
-  const summary = document.createElement('summary')
-  summary.textContent = t('source')
-  details.append(summary)
+  details.append(made('summary', { textContent: t('source') }))
   figure.append(scroll, details)
   pre.replaceWith(figure)
   details.append(pre)
@@ -100,10 +90,8 @@ async function drawDiagram(code: HTMLElement, signal: AbortSignal): Promise<bool
 
 /** One drawing. It is an image, so nothing in it runs or is fetched. */
 function imageOf(svg: string, theme: 'light' | 'dark', figure: HTMLElement): HTMLImageElement {
-  const image = document.createElement('img')
+  const image = made('img', { className: `drawn-${theme}`, alt: t('drawnDiagramAlt') })
   const url = URL.createObjectURL(new Blob([svg], { type: 'image/svg+xml' }))
-  image.className = `drawn-${theme}`
-  image.alt = t('drawnDiagramAlt')
   const done = () => URL.revokeObjectURL(url)
   image.addEventListener('load', done, { once: true })
   image.addEventListener('error', () => {
@@ -116,10 +104,11 @@ function imageOf(svg: string, theme: 'light' | 'dark', figure: HTMLElement): HTM
 }
 
 function noteOf(drawn: Exclude<Drawn, { readonly light: string }> | undefined): HTMLElement {
-  const note = document.createElement('p')
-  note.className = 'drawn-note'
-  if (drawn === undefined) note.textContent = t('diagramSlow')
-  else if (drawn.reason === 'kind') note.textContent = t('diagramKind', { kind: drawn.kind })
-  else note.textContent = t(drawn.reason === 'large' ? 'diagramLarge' : 'diagramBroken')
-  return note
+  const text =
+    drawn === undefined
+      ? t('diagramSlow')
+      : drawn.reason === 'kind'
+        ? t('diagramKind', { kind: drawn.kind })
+        : t(drawn.reason === 'large' ? 'diagramLarge' : 'diagramBroken')
+  return made('p', { className: 'drawn-note', textContent: text })
 }

@@ -3,6 +3,7 @@ import { createUrl, releaseUrl } from '../state/browser.ts'
 import { linkTo } from '../state/place.ts'
 import { connected } from '../state/session.ts'
 import { shown } from '../words/texts.ts'
+import { bodyOf } from './load.ts'
 import { imageTypeOf, languageOfFence } from './model/kind.ts'
 import type { TokenLine } from './model/lines.ts'
 import { isBeside, linkOf } from './model/reference.ts'
@@ -32,7 +33,7 @@ export function dressed(
     box.disabled = true
     box.setAttribute('aria-label', (box.parentElement?.textContent ?? '').trim().slice(0, 80))
   }
-  for (const table of page.querySelectorAll('table')) scrollable(table)
+  for (const table of page.querySelectorAll('table')) boxed(table)
   const drawables = [...page.querySelectorAll<HTMLElement>(drawable)]
   // The code that draws them is large, so it is loaded only for a document that has some.
   if (drawables.length > 0) void import('./drawn.ts').then(({ draw }) => draw(drawables, controller.signal))
@@ -152,10 +153,8 @@ function dressImage(image: HTMLImageElement, uri: string, images: Images): void 
   const name = shown(image.alt === '' ? reference.slice(0, 80) : image.alt)
   const { kind, target } = linkOf(uri, reference)
   if (kind === 'inside' && target !== undefined) {
-    const button = document.createElement('button')
-    button.type = 'button'
-    button.className = 'button image-button'
-    button.textContent = t('showImage', { name })
+    const textContent = t('showImage', { name })
+    const button = made('button', { type: 'button', className: 'button image-button', textContent })
     const show = () => void showImage(button, target.uri, name, images)
     button.addEventListener('click', (event) => {
       event.preventDefault()
@@ -167,9 +166,7 @@ function dressImage(image: HTMLImageElement, uri: string, images: Images): void 
     return
   }
   const isOutside = kind === 'outside' && target !== undefined && image.closest('a') === null
-  const element = document.createElement(isOutside ? 'a' : 'span')
-  element.textContent = t('remoteImage', { name })
-  element.className = 'remote-image'
+  const element = made(isOutside ? 'a' : 'span', { className: 'remote-image', textContent: t('remoteImage', { name }) })
   if (element instanceof HTMLAnchorElement && target !== undefined)
     Object.assign(element, { href: target.uri, target: '_blank', rel: 'noopener noreferrer', title: target.uri })
   image.replaceWith(element)
@@ -179,37 +176,39 @@ async function showImage(button: HTMLElement, uri: string, name: string, { urls,
   try {
     const [content] = (await connected().view.read(uri, { signal })).contents
     const isDrawing = content !== undefined && content.mimeType?.startsWith('image/svg+xml') === true
-    const body =
-      content === undefined
-        ? undefined
-        : 'text' in content
-          ? content.text
-          : 'bytes' in content
-            ? content.bytes
-            : undefined
+    const body = content === undefined ? undefined : bodyOf(content)
     const type = isDrawing ? 'image/svg+xml' : body instanceof Uint8Array ? imageTypeOf(body) : undefined
     if (body === undefined || type === undefined) throw new Error('This is no image.')
     if (signal.aborted || !button.isConnected) return
     const url = createUrl(body, type)
     urls.push(url)
-    const image = document.createElement('img')
-    image.src = url
-    image.alt = name
-    button.replaceWith(image)
+    button.replaceWith(made('img', { src: url, alt: name }))
   } catch {
     if (!signal.aborted) button.textContent = t('imageFailed')
   }
 }
 
-/** A wide table scrolls separately, also by keys. */
-function scrollable(table: HTMLTableElement): void {
-  const box = document.createElement('div')
-  box.className = 'table-scroll'
-  box.tabIndex = 0
-  box.setAttribute('role', 'region')
-  box.setAttribute('aria-label', t('table'))
+/** A wide table scrolls separately. */
+function boxed(table: HTMLTableElement): void {
+  const box = made('div', { className: 'table-scroll' })
+  scrollable(box, 'region', t('table'))
   table.replaceWith(box)
   box.append(table)
+}
+
+/** Lets an element scroll by keys, with a name. */
+export function scrollable(box: HTMLElement, role: 'group' | 'region', label: string): void {
+  box.tabIndex = 0
+  box.setAttribute('role', role)
+  box.setAttribute('aria-label', label)
+}
+
+/** Makes an element with some of its properties. */
+export function made<Name extends keyof HTMLElementTagNameMap>(
+  name: Name,
+  properties: Partial<HTMLElementTagNameMap[Name]>,
+): HTMLElementTagNameMap[Name] {
+  return Object.assign(document.createElement(name), properties)
 }
 
 async function colour(code: HTMLElement, signal: AbortSignal): Promise<void> {
@@ -227,10 +226,7 @@ function nodesOf(lines: readonly TokenLine[]): readonly Node[] {
     ...(index === 0 ? [] : [document.createTextNode('\n')]),
     ...line.map(([text, kind]) => {
       if (kind === '') return document.createTextNode(text)
-      const span = document.createElement('span')
-      span.className = kind
-      span.textContent = text
-      return span
+      return made('span', { className: kind, textContent: text })
     }),
   ])
 }

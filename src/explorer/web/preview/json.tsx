@@ -59,7 +59,7 @@ export function Json({ text, uri, format }: Props) {
   const chart = chartOfJson(whole)
   if (chart !== undefined && chart.series.length <= maxColumns) return <ChartView chart={chart} />
   const notebook = endingOf(uri) === 'ipynb' ? notebookOf(whole) : undefined
-  if (notebook !== undefined) return <Notebook notebook={notebook} uri={uri} />
+  if (notebook !== undefined) return <Notebook {...notebook} uri={uri} />
   const { value, isCut } = boundedValue(whole)
   const form = formOf(value, { uri, format })
   if (form === undefined) return <JsonTree value={whole} />
@@ -104,7 +104,8 @@ function JsonTree({ value }: { readonly value: unknown }) {
   const rows = useMemo(() => {
     return jsonRows(value, (row, count) => rule.places.get(row.pointer) ?? rule.all ?? isOpenAtFirst(row, count))
   }, [value, rule])
-  const row = rows[Math.min(active, rows.length - 1)]
+  const at = Math.min(active, rows.length - 1)
+  const row = rows[at]
   const setOpen = ({ pointer }: JsonRow, isOpen: boolean) =>
     setRule({ ...rule, places: new Map(rule.places).set(pointer, isOpen) })
   const setAll = (all: boolean) => {
@@ -113,8 +114,11 @@ function JsonTree({ value }: { readonly value: unknown }) {
   }
   const onKeyDown = (event: KeyboardEvent) => {
     if (row === undefined || event.isComposing) return
-    const done = act(event.key, { rows, active: Math.min(active, rows.length - 1), row, setActive, setOpen })
-    if (done) event.preventDefault()
+    const to = rowFor(event.key, rows, at)
+    if (to !== undefined) setActive(to)
+    else if (isSwitch(event.key, row)) setOpen(row, !row.isOpen)
+    else return
+    event.preventDefault()
   }
   return (
     <div class="column">
@@ -132,7 +136,7 @@ function JsonTree({ value }: { readonly value: unknown }) {
         role="tree"
         tabIndex={0}
         aria-label={t('jsonLabel')}
-        aria-activedescendant={`json-${Math.min(active, rows.length - 1)}`}
+        aria-activedescendant={`json-${at}`}
         onKeyDown={onKeyDown}
         count={rows.length}
         active={active}
@@ -193,41 +197,19 @@ function Row({ row, index, isActive, onClick }: RowProps) {
   )
 }
 
-interface Acting {
-  readonly rows: readonly JsonRow[]
-  readonly active: number
-  readonly row: JsonRow
-  readonly setActive: (index: number) => void
-  readonly setOpen: (row: JsonRow, isOpen: boolean) => void
+/** The row that a key goes to. `undefined`: the key does not go to another row. */
+function rowFor(key: string, rows: readonly JsonRow[], at: number): number | undefined {
+  const row = rows[at]
+  if (key === 'ArrowRight' && row?.isOpen) return at + 1
+  if (key !== 'ArrowLeft' || row === undefined || row.isOpen) return movedIndex(key, at, rows.length, 20)
+  const above = rows.slice(0, at).findLastIndex(({ depth }) => depth < row.depth)
+  return above < 0 ? undefined : above
 }
 
-/** Applies a key to a tree. Returns whether it has an effect. */
-function act(key: string, { rows, active, row, setActive, setOpen }: Acting): boolean {
-  const to = (index: number) => {
-    setActive(index)
-    return true
-  }
-  const next = movedIndex(key, active, rows.length, 20)
-  if (next !== undefined) return to(next)
-  if (key === 'ArrowRight') {
-    if (row.count === undefined) return false
-    if (row.isOpen) return to(active + 1)
-    setOpen(row, true)
-    return true
-  }
-  if (key === 'ArrowLeft') {
-    if (row.isOpen) {
-      setOpen(row, false)
-      return true
-    }
-    for (let index = active - 1; index >= 0; index--) if ((rows[index]?.depth ?? 0) < row.depth) return to(index)
-    return false
-  }
-  if ((key === 'Enter' || key === ' ') && row.count !== undefined) {
-    setOpen(row, !row.isOpen)
-    return true
-  }
-  return false
+/** Whether a key opens a closed row, or closes an open one. */
+function isSwitch(key: string, { count, isOpen }: JsonRow): boolean {
+  if (count === undefined) return false
+  return key === 'Enter' || key === ' ' || key === (isOpen ? 'ArrowLeft' : 'ArrowRight')
 }
 
 function textAt(value: unknown, pointer: string): string {

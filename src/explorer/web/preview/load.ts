@@ -221,6 +221,12 @@ function createReads(uri: string, isOriginal: boolean, { resource, noText, left 
   return { read, readFirst }
 }
 
+/** The text or the bytes of a content. `undefined`: it is a stream. */
+export function bodyOf(content: ResourceContent): string | Uint8Array | undefined {
+  if ('text' in content) return content.text
+  return 'bytes' in content ? content.bytes : undefined
+}
+
 /** Lists contain a resource without the queries for its parts. */
 export function bare(uri: string): string {
   return withPart(uri, undefined)

@@ -142,13 +142,8 @@ function putClean(into: Element, html: string): void {
   into.innerHTML = clean as unknown as string
 }
 
-interface NotebookProps {
-  readonly notebook: NotebookModel
-  readonly uri: string
-}
-
 /** A Jupyter notebook: its texts, its code, and the stored outputs. Nothing in it runs. */
-export function Notebook({ notebook: { cells, isCut }, uri }: NotebookProps) {
+export function Notebook({ cells, isCut, uri }: NotebookModel & { readonly uri: string }) {
   return (
     <Region class="notebook" label={t('rendered')}>
       {isCut ? <p class="preview-banner">{t('shortened')}</p> : null}

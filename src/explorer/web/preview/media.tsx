@@ -85,7 +85,6 @@ export function Picture({ content, mediaType, uri }: PictureProps) {
     event.preventDefault()
   }
   if (isBroken) return <p class="preview-note">{t('imageFailed')}</p>
-  const bytes = typeof content === 'string' ? content.length : content.length
   const style =
     zoom === 'fit' || size === undefined ? {} : { width: `${size.width * zoom}px`, maxWidth: 'none', maxHeight: 'none' }
   return (
@@ -97,7 +96,7 @@ export function Picture({ content, mediaType, uri }: PictureProps) {
         <Button name={t('zoomIn')} sign="+" onClick={() => change(1)} />
         <span class="quiet">
           {size === undefined ? '' : `${t('imageSize', size)}, `}
-          {formatSize(bytes)}
+          {formatSize(content.length)}
         </span>
       </div>
       <Region class="checkered" label={t('rendered')} onKeyDown={onKeyDown}>
@@ -128,13 +127,8 @@ function useBlobUrl(content: Uint8Array | string, type: string): string | undefi
   return url
 }
 
-interface PromptMediaProps {
-  readonly bytes: Uint8Array
-  readonly mimeType: string
-}
-
 /** An image or a sound in a message of a prompt. For any other type, only its size. */
-export function PromptMedia({ bytes, mimeType }: PromptMediaProps) {
+export function PromptMedia({ bytes, mimeType }: { readonly bytes: Uint8Array; readonly mimeType: string }) {
   const url = useBlobUrl(bytes, mimeType)
   const [isBroken, setBroken] = useState(false)
   const onError = () => setBroken(true)

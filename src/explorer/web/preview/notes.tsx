@@ -140,14 +140,8 @@ export function Failure({ uri, error, retry }: FailureProps) {
   )
 }
 
-interface Props {
-  readonly bytes: Uint8Array
-  /** The size of the whole content, if this is its beginning. */
-  readonly size: number | undefined
-}
-
-/** Preview of bytes of an unknown type. */
-export function Binary({ bytes, size }: Props) {
+/** Preview of bytes of an unknown type; `size` is that of the whole content, if these are its beginning. */
+export function Binary({ bytes, size }: { readonly bytes: Uint8Array; readonly size: number | undefined }) {
   const rows = Math.ceil(bytes.length / bytesInRow)
   return (
     <div class="column">

@@ -14,6 +14,7 @@ import { go, linkTo, place } from '../state/place.ts'
 import { readableUri } from '../tree/columns.ts'
 import { formatSize, langOf, shown } from '../words/texts.ts'
 import { Contents } from './contents.tsx'
+import { Toggle } from './controls.tsx'
 import { Details, isDetailed, saveContent } from './details.tsx'
 import { barren, Directory } from './directory.tsx'
 import { bare, createReader, type Reader } from './load.ts'
@@ -101,7 +102,7 @@ function Head({ reader }: { readonly reader: Reader }) {
       {own?.size === undefined ? null : <span class="chip plain">{formatSize(own.size)}</span>}
       <div class="preview-actions" role="toolbar" aria-label={t('view')}>
         {isFolder && barren.value === uri ? null : <PickButton picked={picked} isFolder={isFolder} />}
-        <Button name={t('details')} class="button-quiet" aria-pressed={isDetailed.value} onClick={toggleDetails} />
+        <Toggle name={t('details')} state={isDetailed} class="button-quiet" />
         <Button name={t('copyUri')} class="button-quiet" onClick={() => void copyText(uri)} />
         {isReady && canDownload() ? (
           <Button name={t('download')} class="button-quiet" onClick={() => void saveContent(reader)} />
@@ -114,13 +115,8 @@ function Head({ reader }: { readonly reader: Reader }) {
   )
 }
 
-interface PickButtonProps {
-  readonly picked: Resource
-  readonly isFolder: boolean
-}
-
 /** Adds it to the basket; for a folder, everything in it. */
-function PickButton({ picked, isFolder }: PickButtonProps) {
+function PickButton({ picked, isFolder }: { readonly picked: Resource; readonly isFolder: boolean }) {
   const { uri } = picked
   if (isSearchMount(uri)) return null
   const isIn = isFolder ? markOf(uri).isWhole : isPicked(uri)
@@ -134,10 +130,6 @@ function PickButton({ picked, isFolder }: PickButtonProps) {
       onClick={() => pick(isFolder ? folder : picked)}
     />
   )
-}
-
-function toggleDetails(): void {
-  isDetailed.value = !isDetailed.value
 }
 
 /** The path of the shown resource: each part is a link. */
@@ -157,8 +149,7 @@ function Crumbs({ uri }: { readonly uri: string }) {
   )
 }
 
-/** The type of the content, else the listed type. */
-/** The type of the resource. A document such as a Word file keeps its own, although its text is shown. */
+/** The type of the content, else the listed type. A document such as a Word file keeps its own, although its text is shown. */
 function typeOf({ uri, reading, resource }: Reader): string | undefined {
   const { value } = reading
   const own = resource.value?.mimeType

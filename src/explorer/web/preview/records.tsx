@@ -224,15 +224,11 @@ interface LogLine {
   readonly subject: string
 }
 
-interface GitLog {
-  readonly title: string
-  readonly commits: readonly LogLine[]
-  /** Further lines, such as a note that there are more commits. */
-  readonly notes: readonly string[]
-}
-
-/** Parses a log of the git provider (docs/providers/git.md). `undefined`: the text is not such a log. */
-export function gitLogOf(text: string): GitLog | undefined {
+/**
+ * Parses a log of the git provider (docs/providers/git.md). `undefined`: the text is not such a log. The notes are further lines, such as
+ * that there are more commits.
+ */
+export function gitLogOf(text: string) {
   const [title = '', ...lines] = text.split('\n')
   if (!/^Log of .+, newest first\.$/.test(title)) return undefined
   const commits: LogLine[] = []

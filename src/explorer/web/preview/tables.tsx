@@ -67,13 +67,8 @@ function useRows(text: string, mimeType: string | undefined): Rows | undefined {
   return rows
 }
 
-interface Props {
-  readonly value: Readonly<Record<string, unknown>>
-  readonly uri: string
-}
-
 /** Rows of a table of a database, page by page. */
-export function DatabaseRows({ value, uri }: Props) {
+export function DatabaseRows({ value, uri }: { readonly value: Wire; readonly uri: string }) {
   const columns = (Array.isArray(value.columns) ? value.columns : []).flatMap((column: unknown) =>
     isObject(column) ? textsOf([column.name]) : [],
   )

@@ -4,15 +4,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import { go, lineFor, numberAt, place, rangeOf } from '../state/place.ts'
 import { langOf, shown } from '../words/texts.ts'
 import { FindBar, isFinding, needle, Region } from './controls.tsx'
-import {
-  differenceOf,
-  linesInChunk,
-  linesOf,
-  longestLine,
-  type Match,
-  matchesIn,
-  type TokenLine,
-} from './model/lines.ts'
+import { linesInChunk, linesOf, longestLine, type Match, matchesIn, newLinesIn, type TokenLine } from './model/lines.ts'
 import { t } from './words.ts'
 import { highlight } from './workers.ts'
 
@@ -140,11 +132,7 @@ function Line({ number, line, tokens, matches, now, style }: LineProps) {
 }
 
 /** A line with the matches marked. */
-function Found({
-  line,
-  matches,
-  now,
-}: Required<Pick<LineProps, 'line' | 'now'>> & { readonly matches: readonly Match[] }) {
+function Found({ line, matches, now }: Pick<LineProps, 'line' | 'now'> & { readonly matches: readonly Match[] }) {
   let at = 0
   const pieces = matches.flatMap((match) => {
     const before = line.slice(at, match.start)
@@ -211,7 +199,7 @@ function useChanged(lines: readonly string[], changedAt: number | undefined): Re
     const isChange = told.current !== changedAt
     told.current = changedAt
     if (!isChange) return
-    setChanged(differenceOf(last, lines).changed)
+    setChanged(newLinesIn(last, lines))
     const timer = setTimeout(() => setChanged(new Set()), 6000)
     return () => clearTimeout(timer)
   }, [lines])

@@ -1,11 +1,9 @@
 /** The script of every worker of the page. A worker does tasks of one kind, and loads the code for them with its first task. */
 import type { Kinds } from './workers.ts'
 
-type Handlers = {
+const handlers: {
   readonly [Kind in keyof Kinds]: (task: Parameters<Kinds[Kind]>[0]) => Promise<ReturnType<Kinds[Kind]>>
-}
-
-const handlers: Handlers = {
+} = {
   highlight: async ({ text, language }) => {
     const { highlighted } = await import('./model/highlight.ts')
     return { lines: await highlighted(text, language) }

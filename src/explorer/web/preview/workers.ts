@@ -16,14 +16,13 @@ export interface Kinds {
   diagram(task: { readonly text: string }): Drawn
 }
 
-/** A worker that starts with its first task. A task that times out ends the worker, and with it every waiting task. */
-interface WorkerTasks<Kind extends keyof Kinds> {
-  /** Resolves to `undefined` if the worker failed or timed out. */
-  run(task: Parameters<Kinds[Kind]>[0]): Promise<ReturnType<Kinds[Kind]> | undefined>
-}
-
-/** @param timeoutMs Time-out of one task, with its wait for the tasks before it. */
-export function createWorkerTasks<Kind extends keyof Kinds>(kind: Kind, timeoutMs: number): WorkerTasks<Kind> {
+/**
+ * Returns a function that does tasks in a worker, which starts with the first of them. A task that times out ends the worker, and with it every
+ * waiting task.
+ *
+ * @param timeoutMs Time-out of one task, with its wait for the tasks before it.
+ */
+export function inWorker<Kind extends keyof Kinds>(kind: Kind, timeoutMs: number) {
   type Answer = ReturnType<Kinds[Kind]>
   let worker: Worker | undefined
   let lastId = 0
@@ -46,19 +45,18 @@ export function createWorkerTasks<Kind extends keyof Kinds>(kind: Kind, timeoutM
     return started
   }
 
-  return {
-    run: (task) => {
-      worker ??= start()
-      const id = ++lastId
-      return new Promise((resolve) => {
-        const timer = setTimeout(giveUp, timeoutMs)
-        waiting.set(id, (answer) => {
-          clearTimeout(timer)
-          resolve(answer)
-        })
-        worker?.postMessage({ id, kind, task })
+  /** Resolves to `undefined` if the worker failed or timed out. */
+  return (task: Parameters<Kinds[Kind]>[0]): Promise<Answer | undefined> => {
+    worker ??= start()
+    const id = ++lastId
+    return new Promise((resolve) => {
+      const timer = setTimeout(giveUp, timeoutMs)
+      waiting.set(id, (answer) => {
+        clearTimeout(timer)
+        resolve(answer)
       })
-    },
+      worker?.postMessage({ id, kind, task })
+    })
   }
 }
 
@@ -102,19 +100,19 @@ const mostHighlighted = 1_000_000
 /** Time-out of highlighting, because some texts make regular expressions run very long. */
 const highlightTimeoutMs = 8000
 
-const highlighting = createWorkerTasks('highlight', highlightTimeoutMs)
+const highlightTask = inWorker('highlight', highlightTimeoutMs)
 
 /** Splits the lines of a text into pieces with their classes, in a worker. `undefined`: the text stays plain. */
 export async function highlight(text: string, language: string): Promise<readonly TokenLine[] | undefined> {
-  return text.length > mostHighlighted ? undefined : (await highlighting.run({ text, language }))?.lines
+  return text.length > mostHighlighted ? undefined : (await highlightTask({ text, language }))?.lines
 }
 
 /** Time-out of parsing. A document that takes longer is shown as plain text. */
 const layoutTimeoutMs = 5000
 
-const parsing = createWorkerTasks('markdown', layoutTimeoutMs)
+const markdownTask = inWorker('markdown', layoutTimeoutMs)
 
 /** Parses a document in a worker, so that the page keeps responding. */
 export async function parseMarkdown(text: string): Promise<MarkdownHtml> {
-  return (await parsing.run({ text })) ?? plainHtml(text)
+  return (await markdownTask({ text })) ?? plainHtml(text)
 }

@@ -3,7 +3,7 @@ import type { piecesOf } from '../../../core/found.ts'
 import { langOf, shown } from '../words/texts.ts'
 import { type IconName, Shape } from './icons.tsx'
 
-interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'class' | 'name' | 'ref'> {
+export interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'class' | 'name' | 'ref'> {
   /** Its text. With an icon or a sign, its name for screen readers and its tooltip. */
   readonly name: string
   readonly icon?: IconName

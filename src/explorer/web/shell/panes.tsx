@@ -1,21 +1,28 @@
-import { signal, useSignal } from '@preact/signals'
+import { type ReadonlySignal, signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks'
 import { isResourceError } from '../../../core/errors.ts'
 import { announced, reasonOf } from '../state/announce.ts'
-import { type Change, go, place } from '../state/place.ts'
+import { treeState } from '../state/browse.ts'
+import { type Change, go, peek, place } from '../state/place.ts'
 import { dismissContinued, failure, isContinued, retryNow, type Wish, wish } from '../state/session.ts'
 import { shown } from '../words/texts.ts'
 import { Button } from './fields.tsx'
 import { Shape } from './icons.tsx'
 import { t } from './words.ts'
 
-const narrowQuery = matchMedia('(max-width: 699.9px)')
+/** Whether a media query matches, at any time. */
+export function matching(text: string): ReadonlySignal<boolean> {
+  const query = matchMedia(text)
+  const isMatching = signal(query.matches)
+  query.addEventListener('change', ({ matches }) => {
+    isMatching.value = matches
+  })
+  return isMatching
+}
+
 /** Whether there is room for one pane only. */
-const isNarrow = signal(narrowQuery.matches)
-narrowQuery.addEventListener('change', ({ matches }) => {
-  isNarrow.value = matches
-})
+const isNarrow = matching('(max-width: 699.9px)')
 
 type Pane = 'left' | 'middle' | 'right'
 
@@ -37,6 +44,25 @@ export function BackBar({ change }: { readonly change: Change }) {
       </button>
     </p>
   )
+}
+
+/** The middle pane: the preview of the opened resource, or `nothing` in its place. */
+export function Middle({ nothing, preview: Preview }: MiddleProps) {
+  const { front, isAway } = frontPane()
+  const uri = peek.value ?? place.value.uri
+  // The metadata of a mount is in the list of mounts, which is being loaded.
+  const isReady = treeState.value.state !== 'loading'
+  return (
+    <main class="middle" id="middle" tabIndex={-1} aria-label={t('resource')} hidden={isAway('middle')}>
+      {front === 'middle' ? <BackBar change={{ uri: undefined }} /> : null}
+      {isReady ? <Guarded key={uri ?? ''}>{uri === undefined ? nothing : <Preview uri={uri} />}</Guarded> : null}
+    </main>
+  )
+}
+
+interface MiddleProps {
+  readonly nothing: ComponentChildren
+  readonly preview: Component<{ readonly uri: string }>
 }
 
 /** Speaks to screen readers. */

@@ -22,12 +22,7 @@ import { go, place } from './place.ts'
 import { connection, liveness } from './session.ts'
 
 /** Data to browse: the tree, and the list of everything, each loaded at its first use. */
-interface Browse {
-  readonly forest: Forest
-  readonly listed: Listed
-}
-
-export const browse = signal<Browse | undefined>(undefined)
+export const browse = signal<{ readonly forest: Forest; readonly listed: Listed } | undefined>(undefined)
 
 const treeTick = signal(0)
 const listTick = signal(0)

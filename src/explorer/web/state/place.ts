@@ -105,13 +105,8 @@ export function followAddress(): void {
   })
 }
 
-interface Lines {
-  readonly first: number
-  readonly last: number
-}
-
 /** The lines that a permalink marks: `12`, or `12-20`. */
-export function rangeOf(text: string | undefined): Lines | undefined {
+export function rangeOf(text: string | undefined) {
   const [, from, to] = /^(\d{1,9})(?:-(\d{1,9}))?$/.exec(text ?? '') ?? []
   if (from === undefined) return undefined
   const [first, last] = [Number(from), Number(to ?? from)]

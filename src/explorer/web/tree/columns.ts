@@ -20,11 +20,7 @@ export interface Columns {
   readonly types: readonly string[]
 }
 
-interface GrowingColumns extends Columns {
-  add(resources: readonly Resource[]): void
-}
-
-export function createColumns(mounts: readonly Resource[]): GrowingColumns {
+export function createColumns(mounts: readonly Resource[]) {
   const resources: Resource[] = []
   const texts: string[] = []
   const mountAt: number[] = []
@@ -58,7 +54,7 @@ export function createColumns(mounts: readonly Resource[]): GrowingColumns {
     typeAt,
     mounts,
     types,
-    add: (added) => {
+    add: (added: readonly Resource[]) => {
       for (const resource of added) {
         resources.push(resource)
         texts.push(textOf(resource))
@@ -143,19 +139,7 @@ export function natural(entries: readonly Resource[]): readonly Resource[] {
 }
 
 /** All resources of a view that have been loaded so far. */
-export interface Listed {
-  /** The listed resources. A new object for each list; it grows during the first load. */
-  readonly columns: Columns
-  readonly state: 'idle' | 'loading' | 'loaded' | 'failed'
-  readonly error: unknown
-  /** The addresses of mounts that did not answer. */
-  readonly unavailable: readonly string[]
-  /** Loads the list, if it is not loaded or has failed: it continues where it stopped. */
-  load(): void
-  /** Loads the list again. The former one is shown until the new one is complete. Resolves at the end. */
-  reload(): Promise<void>
-  stop(): void
-}
+export type Listed = ReturnType<typeof createListed>
 
 interface ListedOptions {
   onChange(): void
@@ -167,10 +151,10 @@ interface ListedOptions {
 /** Number of resources added at once. */
 const piece = 1000
 
-export function createListed(view: View, options: ListedOptions): Listed {
+export function createListed(view: View, options: ListedOptions) {
   const { onChange, onPage = () => {}, breathe = async () => {} } = options
   let columns = createColumns([])
-  let state: Listed['state'] = 'idle'
+  let state: 'idle' | 'loading' | 'loaded' | 'failed' = 'idle'
   let error: unknown
   let unavailable: readonly string[] = []
   let running: AbortController | undefined
@@ -232,7 +216,8 @@ export function createListed(view: View, options: ListedOptions): Listed {
   }
 
   return {
-    get columns() {
+    /** The listed resources. A new object for each list; it grows during the first load. */
+    get columns(): Columns {
       return columns
     },
     get state() {
@@ -241,12 +226,15 @@ export function createListed(view: View, options: ListedOptions): Listed {
     get error() {
       return error
     },
+    /** The addresses of mounts that did not answer. */
     get unavailable() {
       return unavailable
     },
+    /** Loads the list, if it is not loaded or has failed: it continues where it stopped. */
     load: () => {
       if (state === 'idle' || state === 'failed') void run(false)
     },
+    /** Loads the list again. The former one is shown until the new one is complete. Resolves at the end. */
     reload: async () => {
       if (state !== 'idle') await run(true)
     },

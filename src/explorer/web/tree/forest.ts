@@ -18,27 +18,7 @@ import { natural } from './columns.ts'
 import { rowsOf, type TreeRow } from './keys.ts'
 
 /** The tree of a view: its mounts, and the loaded directories below them. Directories are loaded page by page. */
-export interface Forest {
-  /** Shown rows, in order: mounts, and the children of open directories. A new array after each change. */
-  readonly rows: readonly TreeRow[]
-  readonly state: 'loading' | 'loaded' | 'failed'
-  readonly error: unknown
-  readonly mounts: readonly Resource[]
-  /** Evaluates again which mounts can be opened. */
-  reconsider(): void
-  /** Loads the mounts. Known mounts stay unchanged. */
-  start(): Promise<void>
-  open(uri: string): void
-  close(uri: string): void
-  /** Loads the next page of a directory, or retries a failed one. */
-  more(uri: string): void
-  /** Retries everything that could not be loaded. */
-  retry(): void
-  /** Loads all open directories again, in place. Resolves to the new and changed resources. */
-  refresh(): Promise<readonly string[]>
-  /** Opens all directories above a resource. Resolves to the URI of its row, if it is in the tree. */
-  reveal(uri: string, signal: AbortSignal): Promise<string | undefined>
-}
+export type Forest = ReturnType<typeof createForest>
 
 interface ForestOptions {
   onChange(): void
@@ -60,8 +40,8 @@ const maxLookedInto = 20
 export function createForest(
   view: View,
   { onChange, onPage = () => {}, isDrawer = () => true, ...options }: ForestOptions,
-): Forest {
-  let state: Forest['state'] = 'loading'
+) {
+  let state: 'loading' | 'loaded' | 'failed' = 'loading'
   let error: unknown
   let rows: readonly TreeRow[] | undefined
   /** The resources of mounts that hold nothing else. */
@@ -128,7 +108,8 @@ export function createForest(
   }
 
   return {
-    get rows() {
+    /** Shown rows, in order: mounts, and the children of open directories. A new array after each change. */
+    get rows(): readonly TreeRow[] {
       rows ??= rowsOf(loads.tree, isDirectory, loads.isLoading)
       return rows
     },
@@ -141,38 +122,49 @@ export function createForest(
     get mounts() {
       return loads.tree.roots ?? []
     },
+    /** Evaluates again which mounts can be opened. */
     reconsider: tell,
+    /** Loads the mounts. Known mounts stay unchanged. */
     start,
     open,
-    close: (uri) => {
+    close: (uri: string) => {
       if (!folderAt(loads.tree, uri).isOpen) return
       loads.tree = withFolder(loads.tree, uri, { isOpen: false })
       tell()
     },
+    /** Loads the next page of a directory, or retries a failed one. */
     more,
+    /** Retries everything that could not be loaded. */
     retry: () => {
       if (state === 'failed') void start()
       for (const [uri, { failure }] of loads.tree.folders) if (failure !== undefined) more(uri)
     },
+    /** Loads all open directories again, in place. Resolves to the new and changed resources. */
     refresh: async () => {
       await start()
       const changed = await loads.reloadAll()
       tell()
       return changed
     },
-    reveal: async (uri, signal) => {
-      let way = wayTo(loads.tree, uri, isDirectory)
-      while (way.lacks !== undefined) {
-        await loads.load(way.lacks)
-        signal.throwIfAborted()
-        if (folderAt(loads.tree, way.lacks).failure !== undefined) return undefined
-        way = wayTo(loads.tree, uri, isDirectory)
-      }
-      if (way.found === undefined) return undefined
+    /** Opens all directories above a resource. Resolves to the URI of its row, if it is in the tree. */
+    reveal: async (uri: string, signal: AbortSignal) => {
+      const way = await loadWay(loads, uri, isDirectory, signal)
+      if (way?.found === undefined) return undefined
       loads.tree = way.folders.reduce(withOpen, loads.tree)
       tell()
       return way.found.uri
     },
+  }
+}
+
+/** Loads the directories on the way to a resource. Resolves to the way; undefined if a directory cannot be loaded. */
+async function loadWay(loads: Loads, uri: string, isDirectory: Parameters<typeof wayTo>[2], signal: AbortSignal) {
+  for (;;) {
+    const way = wayTo(loads.tree, uri, isDirectory)
+    if (way.lacks === undefined) return way
+    await loads.load(way.lacks)
+    signal.throwIfAborted()
+    if (folderAt(loads.tree, way.lacks).failure !== undefined) return undefined
   }
 }
 
@@ -192,7 +184,7 @@ interface Loads {
 function createLoads(view: View, onPage: (resources: readonly Resource[]) => void, tell: () => void): Loads {
   const loading = new Map<string, Promise<unknown>>()
   const pageOf = async (uri: string, cursor: string | undefined): Promise<Page<Resource>> => {
-    const page = await view.directory({ uri, ...(cursor === undefined || cursor === '' ? {} : { cursor }) })
+    const page = await view.directory({ uri, ...(cursor ? { cursor } : {}) })
     onPage(page.items)
     return page
   }
@@ -269,8 +261,5 @@ async function singleOf(view: View, mount: Resource): Promise<Resource | undefin
   const mimeType = content?.mimeType ?? item.mimeType
   if (mimeType === directoryMimeType) return undefined
   const { title = item.title } = mount
-  return {
-    ...item,
-    ...defined({ mimeType, title }),
-  }
+  return { ...item, ...defined({ mimeType, title }) }
 }

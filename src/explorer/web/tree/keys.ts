@@ -68,13 +68,6 @@ export function createTypeAhead() {
   }
 }
 
-/** Picks the rows from where Shift was first held to the current row. For a folder, everything below it. */
-interface Range {
-  /** @param resourceAt Returns the pickable resource of a row, if any. */
-  extend(resourceAt: (index: number) => Resource | undefined, from: number, to: number): void
-  end(): void
-}
-
 /** Maximum number of rows picked at once. */
 const most = 2000
 
@@ -84,7 +77,8 @@ interface Taken {
   uris: readonly string[]
 }
 
-export function createRange(): Range {
+/** Picks the rows from where Shift was first held to the current row. For a folder, everything below it. */
+export function createRange() {
   let anchor: number | undefined
   /** URIs picked by this range: they are unpicked when the range shrinks. */
   let own = new Set<string>()
@@ -111,7 +105,8 @@ export function createRange(): Range {
   }
 
   return {
-    extend: (resourceAt, from, to) => {
+    /** @param resourceAt Returns the pickable resource of a row, if any. */
+    extend: (resourceAt: (index: number) => Resource | undefined, from: number, to: number) => {
       anchor ??= from
       const wanted = new Map<string, Resource>()
       for (let index = Math.min(anchor, to); index <= Math.max(anchor, to) && wanted.size < most; index++) {

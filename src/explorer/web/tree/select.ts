@@ -24,13 +24,9 @@ export interface Selection {
 export const facets = ['mount', 'mime', 'audience', 'minPriority', 'since'] as const
 export type Facet = (typeof facets)[number]
 /** The change of the place that removes all facets. */
-export const noFacets = {
-  mount: undefined,
-  mime: undefined,
-  audience: undefined,
-  minPriority: undefined,
-  since: undefined,
-}
+export const noFacets: { readonly [One in Facet]?: undefined } = Object.fromEntries(
+  facets.map((one) => [one, undefined]),
+)
 
 /** Number of rows for each value of a facet, with all other facets unchanged. */
 type Counts = Readonly<Record<Facet, ReadonlyMap<string, number>>>
@@ -159,23 +155,17 @@ export function foundTree(columns: Columns, rows: Uint32Array, closed: ReadonlyS
   /** The directories above the last row, from its mount down. */
   let path: Open[] = []
 
-  const enter = (key: string, resource: Resource) => {
-    const above = path.at(-1)
-    const siblings = above?.children ?? mountsShown
+  /** Adds a row to the last directory. Returns whether it is hidden, because the reader has closed one above it. */
+  const addRow = (key: string, resource: Resource, isDirectory: boolean): boolean => {
+    const { children: siblings, isClosed: isHidden } = path.at(-1) ?? { children: mountsShown, isClosed: false }
+    const position = ++siblings.count
+    const isOpen = isDirectory && !closed.has(key)
     const level = path.length + 1
-    const isHidden = above?.isClosed === true
-    siblings.count++
-    if (!isHidden)
-      tree.push({
-        kind: 'node',
-        key,
-        resource,
-        level,
-        position: siblings.count,
-        siblings,
-        isDirectory: true,
-        isOpen: !closed.has(key),
-      })
+    if (!isHidden) tree.push({ kind: 'node', key, resource, level, position, siblings, isDirectory, isOpen })
+    return isHidden
+  }
+  const enter = (key: string, resource: Resource) => {
+    const isHidden = addRow(key, resource, true)
     path.push({ key, children: { count: 0 }, isClosed: isHidden || closed.has(key) })
   }
 
@@ -193,20 +183,7 @@ export function foundTree(columns: Columns, rows: Uint32Array, closed: ReadonlyS
       const key = uri.slice(0, end)
       enter(key, { uri: key, name: lastSegment(key), mimeType: directoryMimeType })
     }
-    const above = path.at(-1)
-    const siblings = above?.children ?? mountsShown
-    siblings.count++
-    if (above?.isClosed === true) continue
-    tree.push({
-      kind: 'node',
-      key: uri,
-      resource,
-      level: path.length + 1,
-      position: siblings.count,
-      siblings,
-      isDirectory: false,
-      isOpen: false,
-    })
+    addRow(uri, resource, false)
   }
   return tree
 }

@@ -5,19 +5,7 @@ import type { Principal } from '../../../core/provider.ts'
 import type { Caller, LinkFor } from '../../auth/caller.ts'
 
 /** Signed links to contents that are too large for an answer. */
-export interface ContentLinks {
-  /** Creates links for a caller. `base`: the URL at which the caller reaches the server, without a final slash. */
-  linkFor(caller: Caller, base: string): LinkFor
-  /** Returns the target of a link; undefined when it is forged or expired, or its caller's credentials have ended. */
-  open(path: string): LinkTarget | undefined
-  /** Revokes every link of authenticated callers. */
-  close(): void
-}
-
-export interface LinkTarget {
-  readonly uri: string
-  readonly principal: Principal
-}
+export type ContentLinks = ReturnType<typeof createContentLinks>
 
 export interface ContentLinkOptions {
   /** How long a link is valid, in milliseconds. Default 300,000 (5 minutes). */
@@ -57,7 +45,7 @@ export function createContentLinks(
   { lifetimeMs = 300_000, secret = randomBytes(32), earlierSecrets = [] }: ContentLinkOptions,
   maxLength: number,
   now: () => number = Date.now,
-): ContentLinks {
+) {
   const seal = createCursorSeal(secret, earlierSecrets)
   /** By credential; the map is in the order of the last link. */
   const grants = new Map<string, Grant>()
@@ -94,21 +82,26 @@ export function createContentLinks(
   }
 
   return {
-    linkFor: (caller, base) => (uri) => {
-      const expires = Math.ceil((now() + lifetimeMs) / stepMs) * stepMs
-      const { id, roles, scopes } = caller.principal
-      const grant = caller.credential === undefined ? undefined : grantOf(caller, caller.credential, expires)
-      const path = `${contentPath}${seal.seal(scope, JSON.stringify({ uri, expires, id, roles, scopes, grant }))}`
-      if (path.length > maxLength) return undefined
-      return { href: `${base}${path}`, expires: new Date(expires).toISOString() }
-    },
-    open: (path) => {
+    /** Creates links for a caller. `base`: the URL at which the caller reaches the server, without a final slash. */
+    linkFor:
+      (caller: Caller, base: string): LinkFor =>
+      (uri) => {
+        const expires = Math.ceil((now() + lifetimeMs) / stepMs) * stepMs
+        const { id, roles, scopes } = caller.principal
+        const grant = caller.credential === undefined ? undefined : grantOf(caller, caller.credential, expires)
+        const path = `${contentPath}${seal.seal(scope, JSON.stringify({ uri, expires, id, roles, scopes, grant }))}`
+        if (path.length > maxLength) return undefined
+        return { href: `${base}${path}`, expires: new Date(expires).toISOString() }
+      },
+    /** Returns the target of a link; undefined when it is forged or expired, or its caller's credentials have ended. */
+    open: (path: string): { readonly uri: string; readonly principal: Principal } | undefined => {
       const target = openSealed(path.slice(contentPath.length))
       if (target === undefined || target.expires <= now()) return undefined
       if (target.grant !== undefined && !granted.has(target.grant)) return undefined
       const { uri, id, roles, scopes } = target
       return { uri, principal: { id, roles, scopes } }
     },
+    /** Revokes every link of authenticated callers. */
     close: () => {
       for (const credential of [...grants.keys()]) revoke(credential)
     },

@@ -14,20 +14,15 @@ import type { ServeOptions } from '../../serve.ts'
 import type { Audit } from '../../telemetry/audit.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { nothingHere, statusOf } from '../other-routes.ts'
-import { refuse, replyJson, taken } from '../reply.ts'
+import { refuse, refuseMethod, replyJson, taken } from '../reply.ts'
 import { type ContentLinks, contentPath } from './links.ts'
 
-/** A range of bytes: from `start`, up to but not including `end`. */
-interface Span {
-  readonly start: number
-  readonly end: number
-}
-
 /**
- * Parses the header `Range` (RFC 9110, section 14.2) for a body of `length` bytes. Undefined when there is none that is understood:
- * another unit, a malformed header, or several ranges; then the whole is sent. `unsatisfiable`: it begins after the end.
+ * Parses the header `Range` (RFC 9110, section 14.2) for a body of `length` bytes: from `start`, up to but not including `end`. Undefined when
+ * there is none that is understood: another unit, a malformed header, or several ranges; then the whole is sent. `unsatisfiable`: it begins
+ * after the end.
  */
-function rangeOf(header: string | undefined, length: number): Span | 'unsatisfiable' | undefined {
+function rangeOf(header: string | undefined, length: number) {
   const [, first, last] = /^bytes=(\d{0,15})-(\d{0,15})$/i.exec(header?.trim() ?? '') ?? []
   if (first === undefined || last === undefined || (first === '' && last === '')) return undefined
   if (first === '')
@@ -66,8 +61,7 @@ export function createContentServer(
   { view, scrubber, audit, log, opening }: ContentServerOptions,
 ): Answer {
   return async (request, response) => {
-    if (request.method !== 'GET' && request.method !== 'HEAD')
-      return refuse(response, 405, 'The method is not allowed here.', { Allow: 'GET, HEAD' })
+    if (request.method !== 'GET' && request.method !== 'HEAD') return refuseMethod(response, 'GET, HEAD')
     const target = links.open(request.url ?? contentPath)
     if (target === undefined) {
       onRefused({ outcome: 'no-link', status: 404, address: addresses.of(request.socket) })
@@ -103,7 +97,7 @@ export function createContentServer(
     const record = createRecord(audit, principal, uri)
     try {
       const body = await openBody(read, uri, { inOneMemory: true })
-      record('ok', await send({ request, response, uri, scrubber }, body))
+      record('ok', await send(request, response, uri, body, scrubber))
     } catch (error) {
       record(gone.signal.aborted ? 'cancelled' : isResourceError(error) ? error.kind : 'internal', 0)
       if (response.headersSent) return void response.destroy()
@@ -128,13 +122,6 @@ class Refused extends Error {
   }
 }
 
-interface Sending {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  readonly uri: string
-  readonly scrubber: Scrubber | undefined
-}
-
 /** Headers of every content. A browser saves it, or shows it inside of a page; it never runs as a page of this origin. */
 const safeHeaders = {
   'X-Content-Type-Options': 'nosniff',
@@ -145,7 +132,13 @@ const safeHeaders = {
 }
 
 /** Sends a body, and resolves to the number of bytes sent. The client takes it at its own pace. */
-async function send({ request, response, uri, scrubber }: Sending, body: Body): Promise<number> {
+async function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  uri: string,
+  body: Body,
+  scrubber: Scrubber | undefined,
+): Promise<number> {
   const { etag, mimeType } = body
   const length = isExact(body, scrubber) ? body.length : undefined
   const tag = etag === undefined ? {} : { ETag: etag }
@@ -196,7 +189,7 @@ async function write(
     written += piece.length
     // Redaction has changed its length, or the source is of another size than it said.
     if (promised !== undefined && written > promised) break
-    if (response.destroyed) throw clientGone()
+    if (response.destroyed) throw new ResourceError('unavailable', 'The client is gone.')
     if (piece.length > 0) await flushed(response, piece)
   }
   if (promised !== undefined && written !== promised)
@@ -225,8 +218,6 @@ async function* resumed(
   yield first.value
   yield* rest
 }
-
-const clientGone = () => new ResourceError('unavailable', 'The client is gone.')
 
 async function* clean(
   pieces: AsyncIterable<Uint8Array>,

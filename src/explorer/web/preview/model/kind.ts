@@ -94,7 +94,8 @@ function shapeOfText(uri: string, type: string | undefined, mimeType: string | u
   const byType = type === undefined ? undefined : (kinds[type] ?? (type.endsWith('+json') ? 'json' : undefined))
   const kind = byType ?? (isPlain ? (type === undefined || ending !== 'md' ? safe[ending] : undefined) : undefined)
   if (kind === 'json') {
-    const format = formatOf(mimeType)
+    // The hikidashi format in a JSON media type: `application/json;format=hikidashi.SearchFound`.
+    const format = /;\s*format=hikidashi\.([A-Za-z]{1,64})\s*$/.exec(mimeType ?? '')?.[1]
     return { kind, language: 'json', ...defined({ format }) }
   }
   if (kind === 'markdown' || kind === 'diff') return { kind, language: kind }
@@ -110,7 +111,7 @@ function shapeOfText(uri: string, type: string | undefined, mimeType: string | u
 function shapeOfBytes(type: string | undefined, bytes: Uint8Array): Shape {
   const image = imageTypeOf(bytes)
   if (image !== undefined) return { kind: 'image', mediaType: image }
-  if (startsWith(bytes.subarray(0, 1024), '%PDF-')) return { kind: 'pdf' }
+  if (latin(bytes.subarray(0, 1024)).includes('%PDF-')) return { kind: 'pdf' }
   if (type === 'image/svg+xml') return { kind: 'drawing', language: 'xml' }
   if (type?.startsWith('audio/')) return { kind: 'audio', mediaType: type }
   if (type?.startsWith('video/')) return { kind: 'video', mediaType: type }
@@ -128,10 +129,6 @@ export function imageTypeOf(bytes: Uint8Array): string | undefined {
   if (head.startsWith('BM') && bytes.length > 26) return 'image/bmp'
   if (head.startsWith('\0\0\x01\0') && bytes.length > 22) return 'image/x-icon'
   return undefined
-}
-
-function startsWith(bytes: Uint8Array, text: string): boolean {
-  return latin(bytes).includes(text)
 }
 
 function latin(bytes: Uint8Array): string {
@@ -279,9 +276,4 @@ export function languageOfFence(info: string): string | undefined {
   if (name === 'shell' || name === 'console' || name === 'shellscript') return 'bash'
   if (name === 'toml') return 'ini'
   return languages.includes(name) ? name : byEnding.get(name)
-}
-
-/** The hikidashi format in a JSON media type: `application/json;format=hikidashi.SearchFound`. */
-function formatOf(mimeType: string | undefined): string | undefined {
-  return /;\s*format=hikidashi\.([A-Za-z]{1,64})\s*$/.exec(mimeType ?? '')?.[1]
 }

@@ -11,19 +11,13 @@ export interface Box {
   readonly lines: readonly { readonly name: string; readonly isKey: boolean }[]
 }
 
-interface Drawing {
-  readonly boxes: ReadonlyMap<string, Box>
-  readonly width: number
-  readonly height: number
-}
-
 const [width, head, line, gapX, gapY, most, across] = [200, 28, 18, 90, 24, 8, 1600]
 
 /**
  * Places the tables of a diagram. Tables that refer to each other form a group. Within a group a table stands to the left of the tables that
  * it refers to. The groups stand in rows: the largest first, and tables without relations last.
  */
-export function layoutOf({ tables, links }: Overview): Drawing {
+export function layoutOf({ tables, links }: Overview) {
   const byId = new Map(tables.map((table) => [table.id, table]))
   const beside = new Map<string, Set<string>>(tables.map(({ id }) => [id, new Set()]))
   for (const { from, to } of links) {

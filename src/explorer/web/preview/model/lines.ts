@@ -76,23 +76,15 @@ export function matchesIn(lines: readonly string[], query: string): readonly Mat
 }
 
 /**
- * The lines of a text that are new in comparison with the text before: indexes from 0. `removed` tells whether any line was
- * removed.
- */
-interface Difference {
-  readonly changed: ReadonlySet<number>
-  readonly removed: number
-}
-
-/**
  * Maximum number of compared lines in the middle. With more, all of them count as changed: a coarse mark suffices for the reader.
  */
 const most = 2000
 
 /**
- * Compares two texts line by line: removes their common beginning and end, and finds the longest common subsequence of the rest.
+ * The lines of a text that are new in comparison with the text before: indexes from 0. Removes the common beginning and end of both texts,
+ * and finds the longest common subsequence of the rest.
  */
-export function differenceOf(before: readonly string[], after: readonly string[]): Difference {
+export function newLinesIn(before: readonly string[], after: readonly string[]): ReadonlySet<number> {
   let head = 0
   const shorter = Math.min(before.length, after.length)
   while (head < shorter && before[head] === after[head]) head++
@@ -103,7 +95,7 @@ export function differenceOf(before: readonly string[], after: readonly string[]
   const kept = old.length > most || fresh.length > most ? new Set<number>() : commonIn(old, fresh)
   const changed = new Set<number>()
   for (const index of fresh.keys()) if (!kept.has(index)) changed.add(head + index)
-  return { changed, removed: old.length - kept.size }
+  return changed
 }
 
 /** The indexes in `fresh` of a longest common subsequence. */

@@ -94,19 +94,15 @@ const maxFootnotes = 2000
  */
 const maxLookAhead = 2000
 
-/** Footnotes of one document, while it is rendered. */
-interface Footnotes {
-  readonly extension: MarkedExtension
-  /** Removes the footnotes of the previous document. */
-  reset(text: string): void
-}
-
 /** A definition begins at the start of a line. Its further lines are indented or follow directly. */
 const definition =
   /^ {0,3}\[\^([^\]\s]{1,80})\]:[ \t]*([^\n]*(?:\n(?![ \t]*(?:\n|$)| {0,3}\[\^)[^\n]+|\n+(?: {4}|\t)[^\n]+)*)(?:\n+|$)/
 
-/** Footnotes as GitHub has them: `[^1]` in the text and `[^1]: …` anywhere. Numbers follow the order of the definitions. */
-function createFootnotes(): Footnotes {
+/**
+ * Footnotes as GitHub has them, of one document while it is rendered: `[^1]` in the text and `[^1]: …` anywhere. Numbers follow the order of
+ * the definitions.
+ */
+function createFootnotes() {
   const numbers = new Map<string, number>()
   let marked = new Set<string>()
 
@@ -154,7 +150,8 @@ function createFootnotes(): Footnotes {
 
   return {
     extension: { extensions: [mark, note] },
-    reset: (text) => {
+    /** Removes the footnotes of the previous document. */
+    reset: (text: string) => {
       numbers.clear()
       marked = new Set()
       for (const [, label = ''] of text.matchAll(/^ {0,3}\[\^([^\]\s]{1,80})\]:/gm)) {

@@ -29,7 +29,7 @@ export function resolveReference(base: string, reference: string): Target | unde
     ...tail,
   })
   if (to.authority !== undefined) return at(to.authority, withoutDots(to.path), to.query)
-  if (to.path === '') return at(from.authority, from.path, to.query ?? withoutPart(from.query))
+  if (to.path === '') return at(from.authority, from.path, to.query ?? queryWithout(from.query, ['lines', 'bytes']))
   if (to.path.startsWith('/')) return at(from.authority, withoutDots(to.path), to.query)
   if (from.authority === undefined && !from.path.includes('/')) return undefined
   const folder = from.path.slice(0, from.path.lastIndexOf('/') + 1)
@@ -74,28 +74,22 @@ function escaped(text: string): string {
   )
 }
 
-function withoutPart(query: string | undefined): string | undefined {
-  return query === undefined ? undefined : queryWithout(query, ['lines', 'bytes'])
-}
-
-function queryWithout(query: string, names: readonly string[]): string | undefined {
-  const kept = query.split('&').filter((pair) => pair !== '' && !names.includes(pair.split('=')[0] ?? ''))
-  return kept.length === 0 ? undefined : kept.join('&')
+function queryWithout(query: string | undefined, names: readonly string[], ...added: readonly string[]) {
+  const kept = (query ?? '').split('&').filter((pair) => pair !== '' && !names.includes(pair.split('=')[0] ?? ''))
+  return kept.length + added.length === 0 ? undefined : [...kept, ...added].join('&')
 }
 
 /** Returns the URI of another part of a resource, or of the whole resource. `query` selects the part: `lines=1-200`. */
 export function withPart(uri: string, query: string | undefined): string {
   const { uri: bare, rest } = splitQuery(uri)
-  const kept = rest === undefined ? undefined : queryWithout(rest, ['lines', 'bytes', 'tail'])
-  const pairs = [...(kept === undefined ? [] : [kept]), ...(query === undefined ? [] : [query])]
-  return pairs.length === 0 ? bare : `${bare}?${pairs.join('&')}`
+  const asked = queryWithout(rest, ['lines', 'bytes', 'tail'], ...(query === undefined ? [] : [query]))
+  return asked === undefined ? bare : `${bare}?${asked}`
 }
 
 /** Returns the URI with one more parameter, which replaces a parameter with the same name. */
 export function withParameter(uri: string, name: string, value: string): string {
   const { uri: bare, rest } = splitQuery(uri)
-  const kept = rest === undefined ? undefined : queryWithout(rest, [name])
-  return `${bare}?${[...(kept === undefined ? [] : [kept]), `${name}=${encodeURIComponent(value)}`].join('&')}`
+  return `${bare}?${queryWithout(rest, [name], `${name}=${encodeURIComponent(value)}`)}`
 }
 
 export function parameterOf(uri: string, name: string): string | undefined {
