@@ -109,12 +109,14 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
 
   const shown = rememberVerdicts(visible)
 
+  const followed = symlinks === 'beneath'
+
   const find = async (
     parent: Position,
     name: string,
     directory: boolean,
-    follows: boolean,
     signal: AbortSignal,
+    follows = followed,
   ): Promise<Position> => {
     const step = directory ? `${name}/` : name
     const { device, allows, trail } = parent
@@ -154,8 +156,6 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
     }
   }
 
-  const followed = symlinks === 'beneath'
-
   const walkAlone = async (
     path: string,
     { signal, allows }: Caller,
@@ -171,7 +171,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
       const parent = position
       try {
         if (index > maxDepth) throw notFound('too deep')
-        position = await find(parent, segment, directory || index < segments.length - 1, links, signal)
+        position = await find(parent, segment, directory || index < segments.length - 1, signal, links)
         if (route !== undefined) addTo(route, position)
       } finally {
         parent.place.close()
@@ -180,13 +180,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
     return position
   }
 
-  const enter: Walk['enter'] = (parent, name, directory, signal) => find(parent, name, directory, followed, signal)
-
-  return {
-    root,
-    enter,
-    to: joining({ root, enter, to: walkAlone }),
-  }
+  return { root, enter: find, to: joining({ root, enter: find, to: walkAlone }) }
 }
 
 /** Walks of one arrival at the same time open each directory on their way once. The given walks open all of them. */
