@@ -77,7 +77,7 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
   const { timeoutMs = workerLimits.documents.deadlineMs, memoryMb = workerLimits.documents.memoryMb } = options
   const limits = { characters: maxCharacters, unpacked: maxBytes * unpackedPerByte }
   const file = join(import.meta.dirname, '../readings', `worker${extname(import.meta.filename)}`)
-  const host = createHost<ReadingJob, ReadingAnswer>({ file, deadlineMs: timeoutMs, memoryMb })
+  const host = createHost<ReadingJob, ReadingAnswer>(file, { deadlineMs: timeoutMs, memoryMb })
   const kept = createRecent<Content & { readonly text: string }>(keptCharacters, ({ text }) => text.length)
   const hopeless = createRecent<{ readonly error: ResourceError; readonly until: number }>(1000)
   let waiting = 0

@@ -54,22 +54,19 @@ export function finish<T>(work: () => Soon<T>, end: () => void): Soon<T> {
  * Returns a function that does some work when it is first called. All calls share its result (single-flight); after a failure, the next
  * call does it again.
  */
-export function doneOnce<T>(work: () => Promise<T>): Once<T> {
+export function doneOnce<T>(work: () => Promise<T>) {
   let result: Promise<T> | undefined
-  const once = () => {
+  const once = (): Promise<T> => {
     result ??= work().catch((error: unknown) => {
       result = undefined
       throw error
     })
     return result
   }
-  return Object.assign(once, { begun: () => result })
-}
-
-interface Once<T> {
-  (): Promise<T>
-  /** Returns the work that is done or runs; undefined before the first call, and after a failure. */
-  begun(): Promise<T> | undefined
+  return Object.assign(once, {
+    /** Returns the work that is done or runs; undefined before the first call, and after a failure. */
+    begun: () => result,
+  })
 }
 
 /** Key of the form of a method that returns a value in the place of a promise if the value is there. */

@@ -52,15 +52,10 @@ export function indexAfter(names: readonly string[], path: string): number {
 }
 
 /** A binary heap: the value that precedes all others is removed first. */
-interface Heap<T> {
-  push(value: T): void
-  pop(): T | undefined
-}
-
-export function createHeap<T>(precedes: (a: T, b: T) => boolean): Heap<T> {
+export function createHeap<T>(precedes: (a: T, b: T) => boolean) {
   const values: T[] = []
   return {
-    push: (value) => {
+    push: (value: T): void => {
       let index = values.length
       values.push(value)
       while (index > 0) {
@@ -72,7 +67,7 @@ export function createHeap<T>(precedes: (a: T, b: T) => boolean): Heap<T> {
       }
       values[index] = value
     },
-    pop: () => {
+    pop: (): T | undefined => {
       const [first] = values
       const last = values.pop()
       if (last === undefined || values.length === 0) return first

@@ -202,7 +202,7 @@ const limits = { characters: 8_000_000, unpacked: 256 * 2 ** 20 }
 /** Splits workbooks into their sheets, in the worker thread that reads documents. */
 function createSheets() {
   const file = join(import.meta.dirname, '../../readings', `worker${extname(import.meta.filename)}`)
-  const host = createHost<ReadingJob, ReadingAnswer>({ file, ...workerLimits.documents })
+  const host = createHost<ReadingJob, ReadingAnswer>(file, workerLimits.documents)
   return {
     /** Returns the sheets of a workbook, each as CSV. Throws `invalid` and `too-large`, as readings of documents do. */
     read: async (bytes: Uint8Array, signal: AbortSignal): Promise<readonly SheetText[]> => {

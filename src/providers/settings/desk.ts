@@ -38,7 +38,7 @@ export interface Desk {
 export function createDesk(options: DeskOptions): Desk {
   const { source, policy, limits, without, deadlineMs } = options
   const file = options.file ?? join(import.meta.dirname, `worker${extname(import.meta.filename)}`)
-  const host = createHost<Ask, Reply>({ file, deadlineMs, memoryMb: workerLimits.settings.memoryMb })
+  const host = createHost<Ask, Reply>(file, { ...workerLimits.settings, deadlineMs })
   const harmless = createHarmless()
   return {
     ask: async (path, format, want, context) => {
