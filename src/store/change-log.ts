@@ -20,8 +20,6 @@ export interface ChangeLogOptions {
   readonly leaseMs?: number
 }
 
-type Hear = (changes: readonly Change[]) => void
-
 /**
  * A log of changes in the store, by which processes notify each other. Only the table is reliable: a notification of the store
  * merely causes a read. The store serializes the writes to a collection, so rows become visible in the order of their revisions,
@@ -31,7 +29,7 @@ export function createChangeLog(options: ChangeLogOptions): SharedChanges {
   const { store, log = () => {}, keepMs = 120_000, beatMs = 15_000, leaseMs = 6000 } = options
   const rows = store.collection(collection)
   const origin = randomUUID()
-  const followers = new Map<string, Set<Hear>>()
+  const followers = new Map<string, Set<(changes: readonly Change[]) => void>>()
   const closing = new AbortController()
   const outgoing = createOutgoing({ rows, origin, log, signal: closing.signal })
   /** Whether the log could not be opened. */
@@ -165,19 +163,8 @@ function createOutgoing({ rows, origin, log, signal }: Omit<ReaderOptions, 'keep
       if (changes.length === 0) return true
       const written = add(source, changes)
       if (!isWriting) void write()
-      return withinPatience(written)
+      return Promise.race([written.then(() => true), sleep(patienceMs).then(() => false)])
     },
-    close: async (): Promise<void> => void (await withinPatience(last)),
+    close: (): Promise<void> => Promise.race([last, sleep(patienceMs)]),
   }
-}
-
-function withinPatience(done: Promise<void>): Promise<boolean> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(false), patienceMs)
-    timer.unref()
-    void done.then(() => {
-      clearTimeout(timer)
-      resolve(true)
-    })
-  })
 }

@@ -141,13 +141,6 @@ function createWatching(changes: Remote<SqliteOperations>['changes']) {
   }
 }
 
-/** The worker thread that has a store's file open. SQLite blocks its caller: it waits for the disk, and for other processes. */
-interface Thread {
-  ask(name: Question['name'], values: readonly unknown[]): Promise<unknown>
-  /** Ends it, after all requests are answered. */
-  close(): Promise<void>
-}
-
 /** Time-out of a request, in milliseconds. A request that has not begun by then is dropped. */
 const waitMs = 10_000
 /** Maximum number of waiting requests. */
@@ -159,7 +152,8 @@ interface Waiting {
   readonly fail: (error: ResourceError) => void
 }
 
-function createThread(file: string, warn: (message: string) => void): Thread {
+/** The worker thread that has a store's file open. SQLite blocks its caller: it waits for the disk, and for other processes. */
+function createThread(file: string, warn: (message: string) => void) {
   const waiting = new Map<number, Waiting>()
   let worker: Worker | undefined
   /** Requests of this turn, which go to the worker as one message: a message takes longer than most requests. */
@@ -220,7 +214,7 @@ function createThread(file: string, warn: (message: string) => void): Thread {
     })
   }
 
-  const ask: Thread['ask'] = (name, values) =>
+  const ask = (name: Question['name'], values: readonly unknown[]): Promise<unknown> =>
     new Promise((resolve, reject) => {
       if (waiting.size >= mostWaiting) return reject(failure('busy'))
       worker ??= start()
@@ -245,10 +239,11 @@ function createThread(file: string, warn: (message: string) => void): Thread {
     })
 
   return {
-    ask: async (name, values) => {
+    ask: async (name: Question['name'], values: readonly unknown[]) => {
       if (closing !== undefined) throw failure('gone', 'closed')
       return ask(name, values)
     },
+    /** Ends it, after all requests are answered. */
     close: () => {
       closing ??= (async () => {
         if (worker === undefined) return

@@ -5,9 +5,6 @@ import { createPositions } from '../lines.ts'
 import { ChangedError, chunksOf, inOneVersion, isTextPart } from '../part.ts'
 import { type Cleaner, markedFacts, type ReadPiece } from './cleaner.ts'
 
-/** Reads a part of the redacted text, counted in its bytes. Resolves to undefined if the resource can only be read as a whole. */
-type RangeReader = (request: ReadRequest, range: ByteRange, context: Context) => Promise<Content | undefined>
-
 /** Maximum number of bytes of the source that are scanned for one part. */
 const maxWay = 64 * 1024 * 1024
 /** Maximum size of a part, in bytes. */
@@ -20,7 +17,7 @@ class WholeOnlyError extends Error {}
  * Reads parts of texts without reading all of them: the text before a part is scanned once, and the positions of its windows are
  * cached for the version.
  */
-export function createRangeReader(provider: Provider, cleaner: Cleaner): RangeReader {
+export function createRangeReader(provider: Provider, cleaner: Cleaner) {
   const checkpoints = createPositions(0)
 
   const read = async (request: ReadRequest, range: ByteRange, context: Context): Promise<Content> => {
@@ -41,7 +38,8 @@ export function createRangeReader(provider: Provider, cleaner: Cleaner): RangeRe
     throw new ResourceError('internal', 'a text ended without its last part')
   }
 
-  return (request, range, context) =>
+  /** Reads a part of the redacted text, counted in its bytes. Resolves to undefined if the resource can only be read as a whole. */
+  return (request: ReadRequest, range: ByteRange, context: Context): Promise<Content | undefined> =>
     inOneVersion(async () => {
       try {
         return await read(request, range, context)
