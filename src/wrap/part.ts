@@ -1,5 +1,5 @@
 import { contentLength } from '../core/entry.ts'
-import { invalid, isResourceError, ResourceError } from '../core/errors.ts'
+import { invalid, isResourceError, ResourceError, unavailable } from '../core/errors.ts'
 import { isText, wholeCharacters } from '../core/kit/utf8.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Content, ContentFacts, Context, Params, Provider, ReadRequest } from '../core/provider.ts'
@@ -263,5 +263,5 @@ export async function inOneVersion<T>(
       if (!isChange(error)) throw error
     }
   }
-  throw new ResourceError('unavailable', 'A resource changes faster than it can be read as one version.')
+  throw unavailable('A resource changes faster than it can be read as one version.')
 }

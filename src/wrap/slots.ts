@@ -1,5 +1,5 @@
 import { type createOverdue, LateAbort, type Timed, WithLateSignal } from '../core/call.ts'
-import { ResourceError } from '../core/errors.ts'
+import { type ResourceError, unavailable } from '../core/errors.ts'
 import type { Soon } from '../core/kit/chain.ts'
 import type { Context } from '../core/provider.ts'
 
@@ -114,7 +114,7 @@ export function createAsked(context: Context, overdue: ReturnType<typeof createO
     reject(own.reason)
   }
   const timed: Timed = {
-    onOver: () => end(new ResourceError('unavailable', `The source took longer than ${overdue.timeoutMs} ms.`)),
+    onOver: () => end(unavailable(`The source took longer than ${overdue.timeoutMs} ms.`)),
   }
   const onAbort = () => end(context.signal.reason)
   let follows = false

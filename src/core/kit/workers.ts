@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { ResourceError } from '../errors.ts'
+import { unavailable } from '../errors.ts'
 
 /** Resource limits of one child process. The child sets them itself before it begins to work. */
 export interface ChildLimits {
@@ -217,8 +217,7 @@ export function createHost<Job, Result>(file: string, { deadlineMs, memoryMb }: 
     run: (job: Job, signal: AbortSignal): Promise<Outcome<Result>> =>
       new Promise((resolve, reject) => {
         signal.throwIfAborted()
-        if (waiting.length >= maxWaiting)
-          throw new ResourceError('unavailable', 'Too much is waiting to be looked through.')
+        if (waiting.length >= maxWaiting) throw unavailable('Too much is waiting to be looked through.')
         const task: Task<Job, Result> = {
           job,
           settle: (outcome) => {

@@ -1,5 +1,5 @@
 import { MessageChannel } from 'node:worker_threads'
-import { notFound, ResourceError } from '../../core/errors.ts'
+import { notFound, ResourceError, unavailable } from '../../core/errors.ts'
 import { promising } from '../../core/kit/chain.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
@@ -99,7 +99,7 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
   const { confirm, ...watching } = watch ? createWatch(places, watched, log, closing.signal) : { confirm: undefined }
   const check = (signal: AbortSignal): void => {
     signal.throwIfAborted()
-    if (closing.signal.aborted) throw new ResourceError('unavailable', 'The files provider is closed.')
+    if (closing.signal.aborted) throw unavailable('The files provider is closed.')
   }
   const lister = createLister({
     ...{ walk, names, permit, rules, headings: createHeadings(places), pool, check, keptMs: reconcile },

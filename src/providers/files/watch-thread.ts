@@ -1,5 +1,5 @@
 import { type MessagePort, Worker } from 'node:worker_threads'
-import { type ErrorKind, ResourceError } from '../../core/errors.ts'
+import { type ErrorKind, type ResourceError, unavailable } from '../../core/errors.ts'
 import { withResolvers } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
@@ -219,7 +219,7 @@ function startWorker(): Worker {
 }
 
 export function threadEnded(cause: unknown): ResourceError {
-  return new ResourceError('unavailable', 'The thread that watches files has ended.', {}, { cause })
+  return unavailable('The thread that watches files has ended.', {}, cause)
 }
 
 function createWorker(): Worker {

@@ -1,6 +1,6 @@
 import { readlinkSync } from 'node:fs'
 import { type MessagePort, parentPort } from 'node:worker_threads'
-import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { isResourceError, ResourceError, unavailable } from '../../core/errors.ts'
 import { createEvent } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
@@ -202,7 +202,7 @@ export async function watchFiles(
 /** Converts a failure for the caller of `watch`. */
 function outward(error: unknown): ResourceError {
   if (!isResourceError(error)) return new ResourceError('internal', 'A watch failed.', {}, { cause: error })
-  return error.kind === 'unavailable' ? error : new ResourceError('unavailable', error.message, {}, { cause: error })
+  return error.kind === 'unavailable' ? error : unavailable(error.message, {}, error)
 }
 
 interface RootWatchOptions {

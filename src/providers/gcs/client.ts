@@ -1,7 +1,7 @@
 import { Agent as HttpAgent, get as httpGet, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, get as httpsGet } from 'node:https'
 import { Storage } from '@google-cloud/storage'
-import { errorCodeOf, invalid, notFound, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, invalid, notFound, ResourceError, unavailable } from '../../core/errors.ts'
 import { sleep } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
@@ -127,9 +127,6 @@ function isPassingError(error: unknown): boolean {
 const attempts = 3
 const [firstWait, longestWait] = [200, 2000]
 
-const unavailable = (message: string, cause?: unknown) =>
-  new ResourceError('unavailable', message, {}, cause === undefined ? undefined : { cause })
-
 /** Converts an error of the connection to one for the caller. */
 export function translate(error: unknown): unknown {
   if (error instanceof ObjectFault || error instanceof ResourceError) return error
@@ -140,7 +137,7 @@ export function translate(error: unknown): unknown {
         'METADATA_SERVER_DETECTION=assume-present.',
     )
   const code = errorCodeOf(error)
-  return unavailable(wayFault(code) ?? silent, new Error(code ?? 'unknown'))
+  return unavailable(wayFault(code) ?? silent, {}, new Error(code ?? 'unknown'))
 }
 
 /**
@@ -170,5 +167,5 @@ export function refusal(status: number, reason: string | undefined, about: 'list
   if (status === 429 || status === 503) return unavailable('The store asks for fewer requests. Try again later.')
   if (status >= 300 && status < 400)
     return unavailable('The endpoint leads elsewhere. Nothing is followed there: correct "endpoint".')
-  return unavailable(silent, new Error(`status ${status}`))
+  return unavailable(silent, {}, new Error(`status ${status}`))
 }

@@ -1,5 +1,5 @@
 import { drive_v3 } from '@googleapis/drive'
-import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { isResourceError, ResourceError, unavailable } from '../../core/errors.ts'
 import { followFor, sleep } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 import { untilAbort } from '../files/access.ts'
@@ -119,7 +119,7 @@ export function createClient(options: ClientOptions) {
         drive.changes.getStartPageToken({ supportsAllDrives: true, ...defined({ driveId }) }, options),
       )
       if (typeof startPageToken === 'string') return startPageToken
-      throw new ResourceError('unavailable', 'Google did not say from where on changes are told.')
+      throw unavailable('Google did not say from where on changes are told.')
     },
     /** Returns a page of changes. Throws {@link ExpiredError} when Google no longer knows the token. */
     changes: async (
@@ -251,8 +251,8 @@ function createRequests({ credentials, endpoint, timeoutMs }: ClientOptions) {
     } catch (error) {
       signal.throwIfAborted()
       if (isResourceError(error) || error instanceof ExpiredError) throw error
-      if (closing.signal.aborted) throw new ResourceError('unavailable', 'The provider is closed.')
-      if (own.aborted) throw new ResourceError('unavailable', tooLate(timeoutMs))
+      if (closing.signal.aborted) throw unavailable('The provider is closed.')
+      if (own.aborted) throw unavailable(tooLate(timeoutMs))
       throw new ResourceError('internal', 'asking Google failed', {}, { cause: error })
     } finally {
       release()
@@ -275,8 +275,7 @@ interface Opened {
 type Outcome<T> = { readonly value: T } | { readonly fault: Fault }
 
 function pageOf<T>(items: readonly T[] | undefined, next: string | null | undefined): Page<T> {
-  if (items !== undefined && !Array.isArray(items))
-    throw new ResourceError('unavailable', 'Google answered something else than a list.')
+  if (items !== undefined && !Array.isArray(items)) throw unavailable('Google answered something else than a list.')
   return { items: items ?? [], ...(typeof next === 'string' && next !== '' ? { next } : {}) }
 }
 

@@ -3,7 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { auth } from '@googleapis/drive'
-import { errorCodeOf, invalid, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, invalid, unavailable } from '../../core/errors.ts'
 import { followFor, withResolvers } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 import { mayAskMachine } from '../objects/endpoint.ts'
@@ -32,8 +32,7 @@ export async function authorize(credentials: Credentials, transport: Transport):
       const { id, secret } = credentials.client
       const token = await readRefreshToken(credentials.tokenFile)
       if (token.clientId !== id)
-        throw new ResourceError(
-          'unavailable',
+        throw unavailable(
           'The permission to read Drive was given to another client than "clientId". Run: hikidashi auth gdrive.',
         )
       const client = createOAuth({ id, secret }, transport)
@@ -58,8 +57,7 @@ export async function authorize(credentials: Credentials, transport: Transport):
         const found: AuthorizationLike = await google.getClient()
         return found as Authorization
       } catch {
-        throw new ResourceError(
-          'unavailable',
+        throw unavailable(
           'There are no credentials. Name "clientId" and run: hikidashi auth gdrive; or name the "key" of a service account, or set ' +
             'GOOGLE_APPLICATION_CREDENTIALS.',
         )
@@ -122,7 +120,7 @@ const again = 'Run: hikidashi auth gdrive'
  * @throws ResourceError `unavailable`; the message names the file, and says what to do.
  */
 async function readRefreshToken(file: string): Promise<RefreshToken> {
-  const refuse = (why: string) => new ResourceError('unavailable', `The file ${file} ${why}`)
+  const refuse = (why: string) => unavailable(`The file ${file} ${why}`)
   let handle: FileHandle
   try {
     handle = await open(file, 'r')
@@ -214,7 +212,7 @@ export async function askGrant(options: GrantOptions): Promise<RefreshToken> {
   }
 }
 
-const refused = (message: string) => new ResourceError('unavailable', message)
+const refused = (message: string) => unavailable(message)
 
 interface Callback {
   /** Redirect URI of the browser. */

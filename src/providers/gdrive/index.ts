@@ -1,4 +1,4 @@
-import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { isResourceError, notFound, unavailable } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
@@ -61,7 +61,7 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
 
   const signalOf = ({ signal }: Pick<Context, 'signal'>): AbortSignal => {
     signal.throwIfAborted()
-    if (closing.signal.aborted) throw new ResourceError('unavailable', 'The provider is closed.')
+    if (closing.signal.aborted) throw unavailable('The provider is closed.')
     return AbortSignal.any([signal, closing.signal])
   }
 

@@ -1,4 +1,4 @@
-import { invalid, notFound, ResourceError } from '../../core/errors.ts'
+import { invalid, notFound, type ResourceError, tooLarge, unavailable } from '../../core/errors.ts'
 import { followFor } from '../../core/kit/abort.ts'
 import { defined, jsonIn } from '../../core/kit/object.ts'
 import { traceContext } from '../../core/trace.ts'
@@ -181,8 +181,6 @@ export function isExpired({ status = 0, reason }: Fault): boolean {
   return [400, 404, 410].includes(status) && reason !== 'invalid_grant'
 }
 
-const unavailable = (message: string) => new ResourceError('unavailable', message)
-
 /** Subject of a request: a file, which may be gone; or the mounted folder or drive, which must exist. */
 export type About = 'file' | 'drive'
 
@@ -199,8 +197,7 @@ export function errorOf(fault: Fault, about: About): ResourceError {
     )
   if (status === 401) return unavailable('Google does not know the credentials. Run: hikidashi auth gdrive.')
   if (reason === 'exportSizeLimitExceeded')
-    return new ResourceError(
-      'too-large',
+    return tooLarge(
       `Google exports at most ${exportLimit} bytes of a document, and this one is larger. Split it, or open its link.`,
       { reason: 'export-limit', limit: exportLimit },
     )

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
-import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { isResourceError, type ResourceError, unavailable } from '../../core/errors.ts'
 import { endProcess } from './launch.ts'
 import { isOutOfMemory, tooMuchMemory } from './launch-failures.ts'
 
@@ -80,7 +80,7 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
   }
 
   const giveUp = () => {
-    waiting.shift()?.reject(new ResourceError('unavailable', `git cat-file did not answer within ${timeoutMs} ms.`))
+    waiting.shift()?.reject(unavailable(`git cat-file did not answer within ${timeoutMs} ms.`))
     restart()
   }
 
@@ -161,7 +161,7 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
   }
 }
 
-const closedError = () => new ResourceError('unavailable', 'The git provider is closed.')
+const closedError = () => unavailable('The git provider is closed.')
 
 /** Returns the error of the request over which a process died, unless a new process may still answer it. */
 function faultOf(head: Request | undefined, complaint: string): ResourceError | undefined {
@@ -174,7 +174,7 @@ const damagedReason = 'damaged-object'
 
 /** Returns the error for an object whose bytes do not match its id. */
 export function damaged(message: string): ResourceError {
-  return new ResourceError('unavailable', `${message} It is damaged: see git fsck.`, { reason: damagedReason })
+  return unavailable(`${message} It is damaged: see git fsck.`, { reason: damagedReason })
 }
 
 export function isDamaged(error: unknown): boolean {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { invalid, ResourceError } from '../../core/errors.ts'
+import { invalid, tooLarge } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { isText } from '../../core/kit/utf8.ts'
 import type { Content } from '../../core/provider.ts'
@@ -181,11 +181,7 @@ const maxOutput = 64 * 1024 * 1024
 /** Checks that a file can be blamed: text, and not too large. Returns its encoding. */
 export function requireBlamable(bytes: Uint8Array | undefined, size: number): string {
   if (bytes === undefined || size > maxFile)
-    throw new ResourceError('too-large', `The file has ${size} bytes, and files of at most ${maxFile} are blamed.`, {
-      reason: 'too-large',
-      size,
-      limit: maxFile,
-    })
+    throw tooLarge(`The file has ${size} bytes, and files of at most ${maxFile} are blamed.`, { size, limit: maxFile })
   if (isText(bytes)) return 'utf-8'
   const encoding = detectEncoding(bytes)
   // git splits lines by bytes, which fails for UTF-16.

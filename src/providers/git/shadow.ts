@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { errorCodeOf, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, unavailable } from '../../core/errors.ts'
 import { lookAt } from './folder.ts'
 import { createLentObjects, type LentObjects } from './lent-objects.ts'
 import type { ObjectFormat } from './objects.ts'
@@ -62,7 +62,7 @@ export async function createShadow(): Promise<Shadow> {
     lent,
     create: async ({ format, largeBytes }) => {
       // Work that still runs after the close must not create a folder that nothing removes.
-      if (removed) throw new ResourceError('unavailable', 'The git provider is closed.')
+      if (removed) throw unavailable('The git provider is closed.')
       await mkdir(folder, { recursive: true, mode: 0o700 })
       lent.reset()
       const config = configOf(format, [`bigFileThreshold = ${Math.max(largeBytes, leastLarge)}`])

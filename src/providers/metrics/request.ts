@@ -1,5 +1,12 @@
 import { createServiceGuard, type ServiceNetwork, sendGuarded } from '../../core/address-guard.ts'
-import { type ErrorReason, invalid, isResourceError, ResourceError } from '../../core/errors.ts'
+import {
+  type ErrorReason,
+  invalid,
+  isResourceError,
+  type ResourceError,
+  tooLarge,
+  unavailable,
+} from '../../core/errors.ts'
 import { httpUrlBelow, parseHttpUrl } from '../../core/http-url.ts'
 import { followFor } from '../../core/kit/abort.ts'
 import { reasonOf, unpackedBody } from '../http/client.ts'
@@ -94,19 +101,13 @@ function authorizationOf(credentials: Credentials): string {
 }
 
 function unreachable(why: string, cause: unknown): ResourceError {
-  return new ResourceError(
-    'unavailable',
-    `Prometheus does not answer: ${why}. Look whether it runs, and whether "url" is right.`,
-    {},
-    { cause },
-  )
+  return unavailable(`Prometheus does not answer: ${why}. Look whether it runs, and whether "url" is right.`, {}, cause)
 }
 
 function tooLong(limit: number): ResourceError {
-  return new ResourceError(
-    'too-large',
+  return tooLarge(
     `The answer would be longer than ${limit} bytes: ask for a shorter range, a larger step or fewer series.`,
-    { reason: 'too-large', limit },
+    { limit },
   )
 }
 
@@ -149,10 +150,6 @@ export function noAnswer(): ResourceError {
   )
 }
 
-function unavailable(message: string): ResourceError {
-  return new ResourceError('unavailable', message)
-}
-
 function badQuery(said: string): ResourceError {
   if (/invalid expression type/.test(said))
     return invalid(
@@ -189,7 +186,7 @@ function failedQuery(said: string): ResourceError {
 
 function tooMuch(what: string, reason: ErrorReason): ResourceError {
   const advice = 'ask for a shorter range, a larger step or fewer series'
-  return new ResourceError('too-large', `The query ${what}: ${advice}.`, { reason })
+  return tooLarge(`The query ${what}: ${advice}.`, { reason })
 }
 
 /** Cleans a text to one bounded line of printable characters. */

@@ -1,4 +1,4 @@
-import { ResourceError } from '../../core/errors.ts'
+import { type ResourceError, unavailable } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
 import { afterSubtree, baseName, comparePaths } from '../../core/path.ts'
@@ -190,8 +190,7 @@ function cutKey(key: string): string {
 }
 
 function outOfOrder(): ResourceError {
-  return new ResourceError(
-    'unavailable',
+  return unavailable(
     'The store does not list its keys in the order of their bytes, or stops moving on: it cannot be served. Name another endpoint.',
   )
 }

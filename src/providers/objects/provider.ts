@@ -1,4 +1,4 @@
-import { invalid, notFound, ResourceError } from '../../core/errors.ts'
+import { invalid, notFound, type ResourceError, unavailable } from '../../core/errors.ts'
 import { followFor } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 import { isPath } from '../../core/path.ts'
@@ -38,7 +38,7 @@ export function createObjects(store: ObjectStore, options: ObjectsOptions): Prov
 
   const signalOf = ({ signal }: Context): AbortSignal => {
     signal.throwIfAborted()
-    if (closing.signal.aborted) throw new ResourceError('unavailable', 'The provider is closed.')
+    if (closing.signal.aborted) throw unavailable('The provider is closed.')
     return AbortSignal.any([signal, closing.signal])
   }
 
@@ -119,7 +119,7 @@ async function once<T>(ms: number, signal: AbortSignal, work: (signal: AbortSign
     return await watch.run(work)
   } catch (error) {
     // Only an answer with content may throw these symbols.
-    throw error instanceof ObjectFault ? new ResourceError('unavailable', silent) : error
+    throw error instanceof ObjectFault ? unavailable(silent) : error
   } finally {
     watch.end()
   }
@@ -141,8 +141,7 @@ function createWatch(ms: number, signal: AbortSignal) {
 }
 
 function tooLate(ms: number): ResourceError {
-  return new ResourceError(
-    'unavailable',
+  return unavailable(
     `The store did not answer within ${ms} ms. Look at whether it can be reached from here, or raise "timeout".`,
   )
 }

@@ -6,6 +6,7 @@ import {
   isResourceError,
   notFound,
   ResourceError,
+  unavailable,
 } from '../../core/errors.ts'
 import { untilAborted } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
@@ -82,12 +83,12 @@ export function createSession(connect: (signal: AbortSignal) => Promise<RemoteVi
 
   const open = async (signal: AbortSignal): Promise<RemoteView> => {
     signal.throwIfAborted()
-    if (closing.signal.aborted) throw new ResourceError('unavailable', 'The mount is closed.')
+    if (closing.signal.aborted) throw unavailable('The mount is closed.')
     if (current === undefined) {
       const wait = notBefore - performance.now()
       if (wait > 0) {
         const retryAfter = Math.ceil(wait / 1000)
-        throw new ResourceError('unavailable', 'The server failed a moment ago: it is left alone.', { retryAfter })
+        throw unavailable('The server failed a moment ago: it is left alone.', { retryAfter })
       }
       const opening = begin()
       current = opening
@@ -179,5 +180,5 @@ export function readFaultOf(error: unknown, hasParams: boolean): ResourceError {
 export function listFaultOf(error: unknown): ResourceError {
   if (isResourceError(error, 'unavailable')) return faultOf(error)
   const message = error instanceof Error ? error.message : String(error)
-  return new ResourceError('unavailable', `The server cannot be listed: ${message}`, {}, { cause: error })
+  return unavailable(`The server cannot be listed: ${message}`, {}, error)
 }

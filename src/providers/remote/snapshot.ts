@@ -1,5 +1,5 @@
 import type { RemoteView } from '../../client/index.ts'
-import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { isResourceError, ResourceError, unavailable } from '../../core/errors.ts'
 import { foreignOf, pathOfForeign } from '../../core/foreign.ts'
 import { followFor, untilAborted } from '../../core/kit/abort.ts'
 import { pagesOf } from '../../core/kit/groups.ts'
@@ -241,7 +241,7 @@ export function createKept<T>({ fetch, refresh, patience }: KeptOptions<T>): Kep
       signal.throwIfAborted()
       if (isResourceError(error) || !own.signal.aborted) throw error
       if (last !== undefined) return last.value
-      throw new ResourceError('unavailable', 'The server is still being listed.', { retryAfter: 2 })
+      throw unavailable('The server is still being listed.', { retryAfter: 2 })
     } finally {
       own.release()
     }

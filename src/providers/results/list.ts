@@ -1,4 +1,4 @@
-import { ResourceError } from '../../core/errors.ts'
+import { unavailable } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { defined } from '../../core/kit/object.ts'
 import { comparePaths } from '../../core/path.ts'
@@ -184,7 +184,7 @@ export function createTags(rows: Collection, records: Collection): Tags {
         )) !== undefined
       if (isNoted) return noted.set(tag, Math.max(kept, until))
     }
-    throw new ResourceError('unavailable', 'A tag is written by too many at once.', { reason: 'busy' })
+    throw unavailable('A tag is written by too many at once.', { reason: 'busy' })
   }
 
   return {

@@ -1,4 +1,4 @@
-import { invalid, ResourceError } from '../../core/errors.ts'
+import { invalid, type ResourceError, unavailable } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Scrubber } from '../../core/scrub.ts'
@@ -137,7 +137,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
       evictSoon()
       return storedOf(analysis, known === undefined ? 'created' : 'replaced')
     }
-    throw new ResourceError('unavailable', 'A result is written by too many at once.', { reason: 'busy' })
+    throw unavailable('A result is written by too many at once.', { reason: 'busy' })
   }
 
   return {

@@ -1,5 +1,5 @@
 import { extname, join } from 'node:path'
-import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
+import { invalid, isResourceError, ResourceError, tooLarge } from '../../core/errors.ts'
 import { createHost, workerLimits } from '../../core/kit/workers.ts'
 import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../../core/provider.ts'
 import type { Layer } from '../../secrets/find.ts'
@@ -78,10 +78,7 @@ async function readText(source: Provider, path: string, maxBytes: number, contex
   const size = content.size ?? 0
   if (!('text' in content) || contents.length > 1) throw invalid(noText, 'settings', { line: 1, column: 1 })
   if (Math.max(size, Buffer.byteLength(content.text)) <= maxBytes) return content
-  throw new ResourceError('too-large', `A file of settings is read up to ${maxBytes} bytes, and this one has more.`, {
-    reason: 'too-large',
-    limit: maxBytes,
-  })
+  throw tooLarge(`A file of settings is read up to ${maxBytes} bytes, and this one has more.`, { limit: maxBytes })
 }
 
 function faulty(
@@ -92,12 +89,12 @@ function faulty(
   const { line, column } = positionOf(text, offset)
   const message = `The file cannot be read as ${format}. Line ${line}, column ${column}: ${what}`
   if (limit === undefined) return invalid(message, 'settings', { line, column })
-  return new ResourceError('too-large', message, { reason: 'settings', line, column, limit })
+  return tooLarge(message, { reason: 'settings', line, column, limit })
 }
 
 function unreadable(outcome: { readonly failure: string } | { readonly result: unknown }): ResourceError {
   if ('failure' in outcome && outcome.failure === 'late')
-    return new ResourceError('too-large', 'Reading this file takes longer than there is time for: it is too complex.', {
+    return tooLarge('Reading this file takes longer than there is time for: it is too complex.', {
       reason: 'settings',
     })
   return new ResourceError('internal', 'a file of settings could not be read')

@@ -1,4 +1,4 @@
-import { invalid, ResourceError } from '../../core/errors.ts'
+import { invalid, ResourceError, tooLarge } from '../../core/errors.ts'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
 import type { ByteRange, Content, ContentFacts, Context, Provider, ReadRequest } from '../../core/provider.ts'
 import { createPositions } from '../lines.ts'
@@ -92,10 +92,7 @@ function createPart({ start, end = Number.POSITIVE_INFINITY }: ByteRange, from: 
       at += bytes.length
       length += piece.length
       if (length > maxPart)
-        throw new ResourceError('too-large', `The range is longer than ${maxPart} bytes: ask for less of it.`, {
-          reason: 'too-large',
-          limit: maxPart,
-        })
+        throw tooLarge(`The range is longer than ${maxPart} bytes: ask for less of it.`, { limit: maxPart })
     },
     end: () => at,
     full: () => at >= end,
@@ -118,8 +115,7 @@ function createPart({ start, end = Number.POSITIVE_INFINITY }: ByteRange, from: 
 }
 
 function tooFar(place: number): ResourceError {
-  return new ResourceError(
-    'too-large',
+  return tooLarge(
     `The range begins further behind than is looked through for secrets at once. Ask for a part at ${place} first.`,
     { reason: 'too-far', place },
   )
