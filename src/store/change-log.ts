@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { sleep, withResolvers } from '../core/kit/abort.ts'
+import { doneOnce } from '../core/kit/chain.ts'
 import type { Log } from '../core/log.ts'
 import type { Change } from '../core/provider.ts'
 import type { SharedChanges } from '../core/shared.ts'
@@ -34,7 +35,6 @@ export function createChangeLog(options: ChangeLogOptions): SharedChanges {
   const outgoing = createOutgoing({ rows, origin, log, signal: closing.signal })
   /** Whether the log could not be opened. */
   let unopened = false
-  let started: Promise<void> | undefined
 
   const tell = (source: string, changes: readonly Change[]) => {
     for (const hear of followers.get(source) ?? []) hear(changes)
@@ -45,9 +45,12 @@ export function createChangeLog(options: ChangeLogOptions): SharedChanges {
 
   const reader = createReader({ rows, origin, keepMs, log, signal: closing.signal, tell, tellAll })
 
-  const start = async (): Promise<void> => {
+  const begin = doneOnce(async (): Promise<void> => {
     const { signal } = closing
-    const news = await store.watch(collection, signal)
+    const news = await store.watch(collection, signal).catch((error: unknown) => {
+      unopened = true
+      throw error
+    })
     unopened = false
     const readUntilDone = () => untilDone(reader.read, signal)
     const followNews = async () => {
@@ -67,15 +70,7 @@ export function createChangeLog(options: ChangeLogOptions): SharedChanges {
     followNews().catch(fail)
     beat().catch(fail)
     await first
-  }
-  const begin = (): Promise<void> => {
-    started ??= start().catch((error: unknown) => {
-      started = undefined
-      unopened = true
-      throw error
-    })
-    return started
-  }
+  })
 
   return {
     publish: outgoing.publish,

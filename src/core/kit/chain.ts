@@ -66,6 +66,10 @@ export function doneOnce<T>(work: () => Promise<T>) {
   return Object.assign(once, {
     /** Returns the work that is done or runs; undefined before the first call, and after a failure. */
     begun: () => result,
+    /** Makes the next call do the work again. */
+    forget: () => {
+      result = undefined
+    },
   })
 }
 

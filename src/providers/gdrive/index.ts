@@ -1,3 +1,4 @@
+import { completionOf } from '../../core/completion.ts'
 import { isResourceError, notFound, unavailable } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
@@ -193,11 +194,6 @@ function entryOf({ path, name, file }: Placed): Entry {
 function directoryOf({ titles }: Tree, path: string): Entry {
   const title = titleOf(titles.get(path) ?? '')
   return { path, ...defined({ title }), mimeType: directoryMimeType }
-}
-
-function completionOf(values: readonly string[], begun: string): Completion {
-  const found = values.filter((value) => value.startsWith(begun))
-  return { values: found.slice(0, 100), total: found.length, hasMore: found.length > 100 }
 }
 
 /** Maximum delay until listeners are notified of a change, in milliseconds. */

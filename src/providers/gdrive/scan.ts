@@ -1,4 +1,5 @@
 import { ResourceError, unavailable } from '../../core/errors.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { Corpus, DriveClient } from './client.ts'
 import {
   createReaders,
@@ -132,17 +133,12 @@ function deadEnd(error: unknown): undefined {
   throw error
 }
 
-interface Query {
-  readonly q: string
-  readonly corpus: Corpus
-}
-
-function queriesFor(folders: readonly Folder[]): readonly Query[] {
+function queriesFor(folders: readonly Folder[]) {
   const drives = new Set(folders.map(({ corpus }) => corpus.driveId))
   return [...drives].flatMap((driveId) => {
     const group = folders.filter(({ corpus }) => corpus.driveId === driveId)
-    const corpus = driveId === undefined ? {} : { driveId }
-    const queries: Query[] = []
+    const corpus: Corpus = defined({ driveId })
+    const queries: { readonly q: string; readonly corpus: Corpus }[] = []
     for (let at = 0; at < group.length; at += perQuery) {
       const parents = group.slice(at, at + perQuery).map(({ id }) => `${quoted(id)} in parents`)
       queries.push({ q: `(${parents.join(' or ')}) and trashed = false`, corpus })

@@ -116,18 +116,12 @@ export const exportLimit = 10 * 1024 * 1024
 export function faultOf(error: unknown): Fault {
   const response = memberOf(error, 'response')
   const status = memberOf(response, 'status')
-  if (typeof status !== 'number') {
-    const code = codeOf(error)
-    return code === undefined ? {} : { code }
-  }
+  if (typeof status !== 'number') return defined({ code: codeOf(error) })
   const reason = reasonIn(dataOf(memberOf(response, 'data')))
   const headers = memberOf(response, 'headers')
   const wait = headers instanceof Headers ? headers.get('retry-after') : memberOf(headers, 'retry-after')
   const retryAfter = typeof wait === 'string' ? waitOf(wait) : undefined
-  return {
-    status,
-    ...defined({ reason, retryAfter }),
-  }
+  return { status, ...defined({ reason, retryAfter }) }
 }
 
 /** Parses `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3). Returns milliseconds. */

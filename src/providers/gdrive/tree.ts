@@ -27,12 +27,6 @@ export interface Tree {
 /** Maximum depth of a folder in Drive. */
 const maxDepth = 100
 
-interface Link {
-  readonly path: string
-  readonly depth: number
-  readonly file: DriveFile
-}
-
 /**
  * Builds the tree of the files by their folders. Each folder has one path, so that shortcuts cause neither cycles nor duplicates: a shortcut
  * to a folder stands for it only if the folder has no path of its own.
@@ -57,7 +51,7 @@ export async function buildTree(
   const folders = new Map<string, string>()
   const titles = new Map<string, string>()
   const ids = new Set<string>()
-  const links: Link[] = []
+  const links: { readonly path: string; readonly depth: number; readonly file: DriveFile }[] = []
   const waiting: { readonly id: string; readonly path: string; readonly name: string; readonly depth: number }[] = []
 
   const place = (file: DriveFile, path: string, depth: number): void => {
