@@ -51,6 +51,24 @@ export function indexAfter(names: readonly string[], path: string): number {
   return firstIndex(0, names.length, (index) => comparePaths(names[index] ?? '', path) > 0)
 }
 
+/** Yields the paths at which two lists differ that are in path order: those of added, removed and changed items. */
+export function* changedPaths<T>(
+  before: readonly T[],
+  now: readonly T[],
+  pathOf: (item: T) => string,
+  isSame: (a: T, b: T) => boolean,
+): Generator<string> {
+  for (let i = 0, j = 0; i < before.length || j < now.length; ) {
+    const [old, fresh] = [before[i], now[j]]
+    const order = old === undefined ? 1 : fresh === undefined ? -1 : comparePaths(pathOf(old), pathOf(fresh))
+    const isKept = order === 0 && old !== undefined && fresh !== undefined && isSame(old, fresh)
+    const item = order > 0 ? fresh : old
+    if (item !== undefined && !isKept) yield pathOf(item)
+    if (order <= 0) i++
+    if (order >= 0) j++
+  }
+}
+
 /** A binary heap: the value that precedes all others is removed first. */
 export function createHeap<T>(precedes: (a: T, b: T) => boolean) {
   const values: T[] = []

@@ -19,15 +19,7 @@ interface ClientOptions {
 /** Maximum number of connections: the default concurrency of a mount. */
 const sockets = 32
 
-export interface GcsClient {
-  readonly storage: Storage
-  /**
-   * Sends a GET request to the JSON API, with retries. Returns an answer of any status, also a redirect, which is not followed. The caller
-   * must release an answer that it does not read.
-   */
-  send(path: string, params: Params, signal: AbortSignal, headers?: Headers): Promise<IncomingMessage>
-  close(): void
-}
+export type GcsClient = ReturnType<typeof createClient>
 
 type Params = Readonly<Record<string, string | number | undefined>>
 type Headers = Readonly<Record<string, string>>
@@ -39,7 +31,7 @@ class NoCredentialsError extends Error {}
  * Uses the official client for credentials, signed links and checksums only, and sends the requests here: the client's own methods cannot be
  * aborted, follow redirects anywhere, and buffer answers of any size. See docs/decisions.
  */
-export function createClient(options: ClientOptions): GcsClient {
+export function createClient(options: ClientOptions) {
   const { endpoint, keyFile, anonymous, timeoutMs } = options
   const url = endpoint?.url ?? 'https://storage.googleapis.com'
   const secure = endpoint?.secure ?? true
@@ -89,7 +81,16 @@ export function createClient(options: ClientOptions): GcsClient {
 
   return {
     storage,
-    send: async (path, params, signal, headers = {}) => {
+    /**
+     * Sends a GET request to the JSON API, with retries. Returns an answer of any status, also a redirect, which is not followed. The caller
+     * must release an answer that it does not read.
+     */
+    send: async (
+      path: string,
+      params: Params,
+      signal: AbortSignal,
+      headers: Headers = {},
+    ): Promise<IncomingMessage> => {
       const query = Object.entries(params).flatMap(([name, value]) =>
         value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
       )

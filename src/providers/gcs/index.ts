@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { CRC32C } from '@google-cloud/storage'
 import { invalid, type ResourceError, unavailable } from '../../core/errors.ts'
-import { defined, requireKeys } from '../../core/kit/object.ts'
+import { defined, jsonIn, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { ByteRange, Provider } from '../../core/provider.ts'
 import { type BucketOptions, completeOptions, createObjects } from '../objects/provider.ts'
@@ -255,11 +255,9 @@ async function jsonOf(answer: IncomingMessage, signal: AbortSignal, limit: numbe
     throw error instanceof ObjectFault ? notGcs('half an answer') : error
   })
   if (bytes.length > limit) throw notGcs('more than there can be')
-  try {
-    return JSON.parse(bytes.toString())
-  } catch {
-    throw notGcs('no JSON')
-  }
+  const value = jsonIn(bytes.toString())
+  if (value === undefined) throw notGcs('no JSON')
+  return value
 }
 
 /** Returns the store's reason for a refusal, if it is a single word. */

@@ -208,10 +208,10 @@ function createWatch(snapshot: Snapshot, interval: number) {
     // The changes during a loss of the feed are unknown.
     if (now.losses !== before.losses) return yield {}
     if (now.tree === before.tree) return
-    for (const change of differences(before.tree, now.tree)) {
-      const placed = placedAt(before.tree, change.path)
-      if (placed !== undefined) former.set(change.path, { placed, until: performance.now() + telling })
-      yield change
+    for (const path of differences(before.tree, now.tree)) {
+      const placed = placedAt(before.tree, path)
+      if (placed !== undefined) former.set(path, { placed, until: performance.now() + telling })
+      yield { path, listed: true }
     }
   }
   const looking = createLooking({ interval, look: (signal) => snapshot.fresh(signal), changesOf })

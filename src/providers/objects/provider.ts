@@ -6,7 +6,7 @@ import type { Context, Entry, Provider, Template } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { untilAbort } from '../files/access.ts'
 import { type Endpoint, parseEndpoint, silent } from './endpoint.ts'
-import { createLister, createRemainders, entryOf } from './list.ts'
+import { createLister, entryOf } from './list.ts'
 import { createReader } from './read.ts'
 import { createOddKeys, ObjectFault, type ObjectStore } from './store.ts'
 
@@ -32,7 +32,7 @@ export function createObjects(store: ObjectStore, options: ObjectsOptions): Prov
   const { prefix, maxBytes, linkSeconds, timeoutMs, log } = options
   const odd = createOddKeys(prefix, log)
   const asked = timed(store, timeoutMs)
-  const list = createLister({ store: asked, prefix, odd, remainders: createRemainders() })
+  const list = createLister(asked, prefix, odd)
   const readObject = createReader(asked, maxBytes, linkSeconds)
   const closing = new AbortController()
 

@@ -12,14 +12,6 @@ import type { SideList } from './tools.ts'
 /** Maximum number of subscribed resources per directory, at a server that has no directories. */
 const maxInDirectory = 1000
 
-/** The changes that are notified: of the listing, and of the followed paths. */
-interface Following {
-  watch(signal: AbortSignal): Promise<AsyncIterable<Change>>
-  follow(path: string): Promise<boolean>
-  unfollow(path: string): void
-  degraded(): Degradation | undefined
-}
-
 interface FollowingOptions {
   readonly open: (signal: AbortSignal) => Promise<RemoteView>
   readonly listing: Kept<Snapshot>
@@ -103,7 +95,8 @@ function createFollowed({ listing, isSpelled }: Pick<FollowingOptions, 'listing'
   return { follow, unfollow, pathsOf, paths: (): readonly string[] => [...followed.keys()] }
 }
 
-export function createFollowing(options: FollowingOptions): Following {
+/** The changes that are notified: of the listing, and of the followed paths. */
+export function createFollowing(options: FollowingOptions) {
   const { open, listing, sideLists, refresh, onListed, log } = options
   const followed = createFollowed(options)
   let running: Run | undefined
@@ -111,7 +104,7 @@ export function createFollowing(options: FollowingOptions): Following {
 
   const follow = (path: string): Promise<boolean> => followed.follow(path, running)
 
-  const watch: Following['watch'] = async (signal) => {
+  const watch = async (signal: AbortSignal): Promise<AsyncIterable<Change>> => {
     const view = await open(signal)
     const ending = new AbortController()
     const end = () => ending.abort()
@@ -122,7 +115,7 @@ export function createFollowing(options: FollowingOptions): Following {
       try {
         const { before, now } = await listing.renew(ending.signal)
         if (before === undefined) pending.add({})
-        else for (const change of differences(before, now)) pending.add(change)
+        else for (const path of differences(before, now)) pending.add({ path, listed: true })
         // New entries in a directory must be reported too.
         const directories = followed.paths().filter((path) => entryAt(now, path) === undefined)
         await Promise.all(directories.map(follow))
@@ -215,7 +208,8 @@ export function createFollowing(options: FollowingOptions): Following {
   }
 
   const unfollow = (path: string): void => followed.unfollow(path, running)
-  return { watch, follow, unfollow, degraded: () => (running !== undefined && !hears ? 'limited' : undefined) }
+  const degraded = (): Degradation | undefined => (running !== undefined && !hears ? 'limited' : undefined)
+  return { watch, follow, unfollow, degraded }
 }
 
 /** Returns a function that runs the work, and once more when it is called meanwhile. */
