@@ -3,29 +3,7 @@ import { isResourceError, type ResourceError, unavailable } from '../../core/err
 import { endProcess } from './launch.ts'
 import { isOutOfMemory, tooMuchMemory } from './launch-failures.ts'
 
-/** A long-lived `git cat-file` process that answers a queue of requests. */
-export interface Batch {
-  /** Returns how long the first request of the queue has waited for its answer, in milliseconds; 0 when the queue is empty. */
-  readonly delay: () => number
-  /**
-   * Requests an object by its id, or by `id^{type}`. Returns undefined when it does not exist.
-   *
-   * @param limit Maximum size in bytes of contents to return; those of a larger object are left out.
-   * @throws ResourceError `unavailable` when git dies over this request twice or times out; `too-large` when git needs more memory for the
-   * object than it may use.
-   */
-  ask(name: string, limit: number): Promise<Found | undefined>
-  /** Ends the process; the next request starts a new one. Waiting requests are sent again. */
-  restart(): void
-  close(): void
-}
-
-interface BatchOptions {
-  /** `--batch` returns contents, `--batch-check` only metadata. */
-  readonly mode: '--batch' | '--batch-check'
-  readonly start: (args: readonly string[]) => ChildProcess
-  readonly timeoutMs: number
-}
+export type Batch = ReturnType<typeof createBatch>
 
 interface Request {
   readonly name: string
@@ -43,7 +21,16 @@ const drains = 4 * 1024 * 1024
 /** Time without a request after which the process is ended, in milliseconds: it holds packs open, even deleted ones. */
 const idleMs = 60_000
 
-export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
+/**
+ * A long-lived `git cat-file` process that answers a queue of requests.
+ *
+ * @param mode `--batch` returns contents, `--batch-check` only metadata.
+ */
+export function createBatch(
+  mode: '--batch' | '--batch-check',
+  start: (args: readonly string[]) => ChildProcess,
+  timeoutMs: number,
+) {
   const waiting: Request[] = []
   let child: ChildProcess | undefined
   let timer: NodeJS.Timeout | undefined
@@ -132,7 +119,7 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
     else watch()
   }
 
-  const restart = () => {
+  const restart = (): void => {
     const ended = child
     child = undefined
     if (ended !== undefined) endProcess(ended)
@@ -141,8 +128,16 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
   }
 
   return {
+    /** Returns how long the first request of the queue has waited for its answer, in milliseconds; 0 when the queue is empty. */
     delay: () => (waiting.length === 0 ? 0 : performance.now() - headSince),
-    ask: (name, limit) =>
+    /**
+     * Requests an object by its id, or by `id^{type}`. Returns undefined when it does not exist.
+     *
+     * @param limit Maximum size in bytes of contents to return; those of a larger object are left out.
+     * @throws ResourceError `unavailable` when git dies over this request twice or times out; `too-large` when git needs more memory for the
+     * object than it may use.
+     */
+    ask: (name: string, limit: number): Promise<Found | undefined> =>
       new Promise((resolve, reject) => {
         if (closed) return reject(closedError())
         waiting.push({ name, limit, resolve, reject, deaths: 0 })
@@ -151,8 +146,9 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
         unsent += `${name}\n`
         if (waiting.length === 1) watch()
       }),
+    /** Ends the process; the next request starts a new one. Waiting requests are sent again. */
     restart,
-    close: () => {
+    close: (): void => {
       closed = true
       clearTimeout(timer)
       for (const { reject } of waiting.splice(0)) reject(closedError())

@@ -66,7 +66,7 @@ export async function createGit(
   const readBlob = createBlobReader(launcher, objects, settings.maxBytes)
   const { maxCommits, timeoutMs } = settings
   const budgetMs = tuning.dateBudgetMs ?? Math.min(dateBudget, timeoutMs)
-  const datesOf = createDates({ launcher, maxCommits, budgetMs, shallow })
+  const datesOf = createDates(launcher, maxCommits, budgetMs, shallow)
   const list = createLister({ refs, places, objects, datesOf, pages: pages.entries })
   const complete = createCompleter(launcher, commits, places, tuning.heard)
   const closing = new AbortController()
