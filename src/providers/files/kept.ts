@@ -81,20 +81,12 @@ export function createKept<T>(
     timer = answers.size === 0 ? undefined : setTimeout(sweep, maxAgeMs).unref()
   }
 
-  const isSame = ({ place, ignoreRules }: Step): boolean => {
-    const stats = place.statNow?.()
-    if (stats === undefined || !hasStamp(stats, place.stats)) return false
-    if (ignoreFile === undefined || ignoreRules === undefined) return true
-    const rules = lookNow(place, ignoreFile)
-    return rules !== undefined && rules.dev === ignoreRules.dev && hasStamp(rules, ignoreRules)
-  }
-
   const find = (path: string, arrival: Arrival | undefined): T | undefined => {
     const known = answers.get(path)
     if (known === undefined) return undefined
     if (arrival !== undefined && known.seenFor === arrival) return known.answer
     try {
-      if (known.until > clock.now() && known.steps.every(isSame)) {
+      if (known.until > clock.now() && areUnchanged(known.steps, ignoreFile)) {
         known.seenFor = arrival
         return known.answer
       }
@@ -179,4 +171,16 @@ export function createKept<T>(
       for (const path of answers.keys()) remove(path)
     },
   }
+}
+
+/** Whether no place on a way has changed, nor the ignore rules in it. */
+function areUnchanged(steps: readonly Step[], ignoreFile: string | undefined): boolean {
+  for (const { place, ignoreRules } of steps) {
+    const stats = place.statNow?.()
+    if (stats === undefined || !hasStamp(stats, place.stats)) return false
+    if (ignoreFile === undefined || ignoreRules === undefined) continue
+    const rules = lookNow(place, ignoreFile)
+    if (rules === undefined || rules.dev !== ignoreRules.dev || !hasStamp(rules, ignoreRules)) return false
+  }
+  return true
 }

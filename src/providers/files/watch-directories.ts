@@ -142,8 +142,7 @@ interface DirectoriesOptions {
 const maxHeard = 64
 
 /** The directories that are served, the known state of their files, and the notifications about them. */
-export function createDirectories(options: DirectoriesOptions) {
-  const { handles, schedule, pending, ledger, speaks, prompt, limit } = options
+export function createDirectories({ handles, schedule, pending, ledger, speaks, prompt, limit }: DirectoriesOptions) {
   const all = new Set<Directory>()
   /** The directories with a symbolic link to a path, by that path. */
   const linked = new Map<string, Set<Directory>>()

@@ -21,16 +21,11 @@ const drains = 4 * 1024 * 1024
 /** Time without a request after which the process is ended, in milliseconds: it holds packs open, even deleted ones. */
 const idleMs = 60_000
 
-/**
- * A long-lived `git cat-file` process that answers a queue of requests.
- *
- * @param mode `--batch` returns contents, `--batch-check` only metadata.
- */
-export function createBatch(
-  mode: '--batch' | '--batch-check',
-  start: (args: readonly string[]) => ChildProcess,
-  timeoutMs: number,
-) {
+/** `--batch` returns contents, `--batch-check` only metadata. */
+type Mode = '--batch' | '--batch-check'
+
+/** A long-lived `git cat-file` process that answers a queue of requests. */
+export function createBatch(mode: Mode, start: (args: readonly string[]) => ChildProcess, timeoutMs: number) {
   const waiting: Request[] = []
   let child: ChildProcess | undefined
   let timer: NodeJS.Timeout | undefined
@@ -50,9 +45,9 @@ export function createBatch(
     if (child === undefined) return
     const idle = waiting.length === 0
     const left = headSince + (idle ? idleMs : timeoutMs) - performance.now()
-    if (left > 0) arm(left)
-    else if (idle) restart()
-    else giveUp()
+    if (left > 0) return arm(left)
+    if (!idle) waiting.shift()?.reject(unavailable(`git cat-file did not answer within ${timeoutMs} ms.`))
+    restart()
   }
 
   /** One timer serves many answers: when it fires, `check` reads how long the current first request has waited. */
@@ -64,11 +59,6 @@ export function createBatch(
   const watch = () => {
     headSince = performance.now()
     if (timer === undefined && child !== undefined) arm(timeoutMs)
-  }
-
-  const giveUp = () => {
-    waiting.shift()?.reject(unavailable(`git cat-file did not answer within ${timeoutMs} ms.`))
-    restart()
   }
 
   const launch = () => {
@@ -110,13 +100,10 @@ export function createBatch(
 
   /** Ends a process that died or must die. Its open requests go to a new process. */
   const end = (ended: ChildProcess, complaint: string) => {
-    endProcess(ended)
-    if (child !== ended) return
-    child = undefined
+    if (child !== ended) return endProcess(ended)
     const fault = faultOf(waiting[0], complaint)
     if (fault !== undefined) waiting.shift()?.reject(fault)
-    if (waiting.length > 0 && !closed) launch()
-    else watch()
+    restart()
   }
 
   const restart = (): void => {
