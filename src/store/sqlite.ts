@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { isResourceError, ResourceError } from '../core/errors.ts'
+import { repeatedly } from '../core/kit/chain.ts'
 import { youngGenerationMb } from '../core/kit/workers.ts'
 import type { Log } from '../core/log.ts'
 import { createNews, type Engine, type Remote } from './engine.ts'
@@ -78,8 +79,6 @@ function createWatching(changes: Remote<SqliteOperations>['changes']) {
   /** The known revision of each collection. An unknown collection counts as changed entirely. */
   const known = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
-  let looking = false
-  let again = false
 
   const news = createNews(() => {
     const wanted = new Set(news.collections)
@@ -98,31 +97,20 @@ function createWatching(changes: Remote<SqliteOperations>['changes']) {
     known.set(collection, revision)
     news.tell(collection, keys)
   }
-  const lookOnce = async () => {
+  const lookAround = repeatedly(async () => {
     const wanted = Object.fromEntries(news.collections.map((name) => [name, known.get(name) ?? -1]))
     try {
       for (const changed of await changes(wanted)) take(changed)
     } catch {
       // The next check reports all changes in between.
     }
-  }
-  const lookUntilDone = async () => {
-    while (again) {
-      again = false
-      await lookOnce()
-    }
-    looking = false
-  }
-  /** Checks now; during a check, once more after it. */
+  })
   const look = () => {
-    if (news.collections.length === 0) return
-    again = true
-    if (looking) return
-    looking = true
-    void lookUntilDone()
+    if (news.collections.length > 0) void lookAround()
   }
 
   return {
+    /** Checks now; during a check, once more after it. */
     look,
     watch: async (collection: string, signal: AbortSignal) => {
       const heard = news.listen(collection, signal)

@@ -73,6 +73,22 @@ export function doneOnce<T>(work: () => Promise<T>) {
   })
 }
 
+/** Returns a function that does some work, and once more after it if it is called meanwhile, until the signal aborts. */
+export function repeatedly(work: () => Promise<void>, signal?: AbortSignal): () => Promise<void> {
+  let running = false
+  let again = false
+  return async () => {
+    again = true
+    if (running) return
+    running = true
+    while (again && signal?.aborted !== true) {
+      again = false
+      await work()
+    }
+    running = false
+  }
+}
+
 /** Key of the form of a method that returns a value in the place of a promise if the value is there. */
 const soonKey = Symbol('soon')
 

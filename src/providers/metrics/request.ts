@@ -35,20 +35,14 @@ export interface Ask {
   readonly signal: AbortSignal
 }
 
-/** Status of an answer, whose body was passed on in chunks. */
-interface Answered {
-  readonly status: number
-}
-
-type Client = (ask: Ask, take: (chunk: Uint8Array) => void) => Promise<Answered>
-
 /**
  * Creates an HTTP client of an API. It sends requests only to this address, as {@link createServiceGuard} allows: it follows no redirects, and
  * ignores proxies of the environment.
  *
- * Throws ResourceError `unavailable` when there is no answer, and `too-large` for one that is too long. No error holds any part of the answer.
+ * It passes the body of an answer on in chunks, and returns the status. Throws ResourceError `unavailable` when there is no answer, and
+ * `too-large` for one that is too long. No error holds any part of the answer.
  */
-export function createClient({ url, credentials, timeoutMs, maxBytes, ...network }: ClientOptions): Client {
+export function createClient({ url, credentials, timeoutMs, maxBytes, ...network }: ClientOptions) {
   const base = parseHttpUrl(apiAddress(url))
   const guard = createServiceGuard(base, network)
   const credentialHeaders = credentials === undefined ? {} : { Authorization: authorizationOf(credentials) }
@@ -81,7 +75,7 @@ export function createClient({ url, credentials, timeoutMs, maxBytes, ...network
     }
   }
 
-  return async (ask, take) => {
+  return async (ask: Ask, take: (chunk: Uint8Array) => void): Promise<{ readonly status: number }> => {
     const { signal, release } = followFor(ask.signal, timeoutMs)
     try {
       return await send({ ...ask, signal }, take)

@@ -2,6 +2,7 @@ import type { RemoteView } from '../../client/index.ts'
 import { isResourceError } from '../../core/errors.ts'
 import { foreignOf, pathOfForeign } from '../../core/foreign.ts'
 import { untilAborted } from '../../core/kit/abort.ts'
+import { repeatedly } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
 import { createPending } from '../files/watch-schedule.ts'
@@ -210,22 +211,6 @@ export function createFollowing(options: FollowingOptions) {
   const unfollow = (path: string): void => followed.unfollow(path, running)
   const degraded = (): Degradation | undefined => (running !== undefined && !hears ? 'limited' : undefined)
   return { watch, follow, unfollow, degraded }
-}
-
-/** Returns a function that runs the work, and once more when it is called meanwhile. */
-function repeatedly(work: () => Promise<void>, signal: AbortSignal): () => Promise<void> {
-  let running = false
-  let again = false
-  return async () => {
-    again = true
-    if (running) return
-    running = true
-    while (again && !signal.aborted) {
-      again = false
-      await work()
-    }
-    running = false
-  }
 }
 
 function* take<T>(items: Iterable<T>, most: number): Generator<T> {
