@@ -99,17 +99,11 @@ export const unitsInBytes = (bytes: Uint8Array): Units => ({
 })
 
 /** A search that can be continued in the next piece of input. */
-interface Scan {
-  find(units: Units, from: number, to: number): readonly Span[]
-  /** How many of the last units may be the beginning of a pattern. */
-  readonly pending: number
-}
-
-export function createScan(automaton: Automaton): Scan {
+export function createScan(automaton: Automaton) {
   const { begins, depth, longest } = automaton
   let state = 0
   return {
-    find: (units, from, to) => {
+    find: (units: Units, from: number, to: number): readonly Span[] => {
       const found: Span[] = []
       for (let at = from; at < to; at++) {
         // At the root no pattern has begun: skip units that no pattern begins with.
@@ -120,6 +114,7 @@ export function createScan(automaton: Automaton): Scan {
       }
       return found
     },
+    /** How many of the last units may be the beginning of a pattern. */
     get pending() {
       return depth[state] ?? 0
     },

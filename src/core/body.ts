@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { isResourceError, ResourceError } from './errors.ts'
+import { isResourceError, ResourceError, tooLarge, unavailable } from './errors.ts'
 import { metaKeys } from './meta.ts'
 import type { ReadOptions, ReadResult, ResourceContent } from './view.ts'
 
@@ -63,9 +63,7 @@ export async function openBody(
   return isTruncated ? openParts(read, uri, options, truncated) : wholeBody(content)
 }
 
-const truncated = new ResourceError('too-large', 'The resource is too large to be read at once.', {
-  reason: 'too-large',
-})
+const truncated = tooLarge('The resource is too large to be read at once.')
 
 function onlyContent({ contents }: ReadResult): ResourceContent {
   const [content] = contents
@@ -141,7 +139,7 @@ async function openParts(
     isHeld = !inOneMemory
     for (;;) {
       if (piece.content.version !== first.content.version || piece.first !== at)
-        throw new ResourceError('unavailable', 'The resource changed while it was read.')
+        throw unavailable('The resource changed while it was read.')
       yield piece.bytes
       at = piece.last + 1
       if (piece.next === undefined || at >= (end ?? Number.POSITIVE_INFINITY)) return

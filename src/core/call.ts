@@ -139,15 +139,7 @@ export interface Timed {
 }
 
 /** The requests in flight. Ends those that take longer than a time-out, with one timer for all of them. */
-export interface Overdue<T extends Timed> extends Iterable<T> {
-  readonly timeoutMs: number
-  /** Calls `onOver` of the request when the time is over, at most an eighth of it late, unless the request ends before. */
-  begin(request: T): void
-  /** Does nothing for a request that has not begun, or has ended. */
-  end(request: T): void
-}
-
-export function createOverdue<T extends Timed>(timeoutMs: number): Overdue<T> {
+export function createOverdue<T extends Timed>(timeoutMs: number) {
   /**
    * In no order. A `Set` makes a new table after some additions and removals, and each old one still points to its members and to the next
    * table. Once one of them is in the old generation of the heap, everything that was in any of them stays there until the next full garbage
@@ -184,13 +176,15 @@ export function createOverdue<T extends Timed>(timeoutMs: number): Overdue<T> {
 
   return {
     timeoutMs,
-    begin: (request) => {
+    /** Calls `onOver` of the request when the time is over, at most an eighth of it late, unless the request ends before. */
+    begin: (request: T): void => {
       request.begunSeconds = process.uptime()
       request.place = running.length
       running.push(request)
       if (timer === undefined) timer = setInterval(look, Math.max(1, Math.ceil(timeoutMs / 8)))
       else if (running.length === 1) timer.ref()
     },
+    /** Does nothing for a request that has not begun, or has ended. */
     end,
     [Symbol.iterator]: () => [...running].values(),
   }

@@ -167,19 +167,21 @@ function isBelow(path: string, directories: ReadonlySet<string>): boolean {
   return false
 }
 
+type ChangeBatch = ReturnType<typeof createBatch>
+
 /** The changes of some milliseconds, joined. */
-interface ChangeBatch {
+const createBatch = () => ({
   /** The paths that changed. */
-  readonly changed: ReadonlySet<string>
+  changed: new Set<string>(),
   /** Those of them that were added or removed. */
-  readonly listed: ReadonlySet<string>
+  listed: new Set<string>(),
   /** Whether every path of the mount may have changed, beyond those in `changed`. */
-  readonly everything: boolean
+  everything: false,
   /** The changed paths of each list besides the entries. */
-  readonly of: ReadonlyMap<ChangedKind, ReadonlySet<string>>
+  of: new Map<ChangedKind, Set<string>>(),
   /** Other paths of the same file, by the path that changed: several links may lead to one file. */
-  readonly aliases: ReadonlyMap<string, ReadonlySet<string>>
-}
+  aliases: new Map<string, ReadonlySet<string>>(),
+})
 
 /** Debounce: changes are passed on after this time without another one, in milliseconds. */
 const quietMs = 50
@@ -190,29 +192,22 @@ const maxPaths = 10_000
 
 /** Creates a collector that joins changes into batches. */
 export function createChangeCollector(take: (batch: ChangeBatch) => void) {
-  let changed = new Set<string>()
-  let aliases = new Map<string, ReadonlySet<string>>()
-  let listed = new Set<string>()
-  let everything = false
-  let kinds = new Map<ChangedKind, Set<string>>()
+  let batch = createBatch()
   let firstAt = 0
   let timer: NodeJS.Timeout | undefined
 
   const flush = (): void => {
     timer = undefined
-    const batch = { changed, listed, everything, aliases, of: kinds }
-    changed = new Set()
-    listed = new Set()
-    aliases = new Map()
-    everything = false
-    kinds = new Map()
-    take(batch)
+    const full = batch
+    batch = createBatch()
+    take(full)
   }
 
   return {
     collect: ({ path, listed: isListed, of, aliases: others = [] }: Change) => {
+      const { changed, listed, of: kinds, aliases } = batch
       if (of !== undefined) kinds.set(of, (kinds.get(of) ?? new Set()).add(path ?? ''))
-      else if (path === undefined || changed.size >= maxPaths) everything = true
+      else if (path === undefined || changed.size >= maxPaths) batch.everything = true
       else {
         // A change without aliases is visible to everyone who may see the path.
         if (others.length === 0) aliases.delete(path)

@@ -12,7 +12,6 @@ import {
   createQuota,
   createThrottle,
   defaultLimits,
-  type Quota,
   systemClock,
 } from './subscription-limits.ts'
 import { type ParsedUri, parseUri } from './uri.ts'
@@ -32,18 +31,12 @@ interface Adding {
   looks: number
 }
 
-/** A path of a mount, and the watch that reports its changes. */
-interface Followed {
-  readonly watch: MountWatch
-  readonly path: string
-}
-
 /** The parts that all subscriptions of a catalog share. */
 interface SubscriptionParts {
   readonly state: CatalogState
   readonly route: Route
   readonly watches: ReadonlyMap<Mounted, MountWatch>
-  readonly quota: Quota
+  readonly quota: ReturnType<typeof createQuota>
   /** Minimum time between two notifications that a list has changed, in milliseconds. */
   readonly listIntervalMs: number
   readonly clock: Clock
@@ -60,14 +53,12 @@ function openSubscription(
   principal: Principal,
 ): Subscription {
   const share = quota.open(principal.id)
-  /** The path that each URI listens to, by the URI as the client spelled it. */
-  const told = new Map<string, Followed>()
-  const listeners = new Map<MountWatch, Listener>()
+  /** The path that each URI listens to, and the watch that reports its changes, by the URI as the client spelled it. */
+  const told = new Map<string, { readonly watch: MountWatch; readonly path: string }>()
   let closed = false
   const lists = createThrottle(listIntervalMs, () => listener({ uris: [], listed: true }), clock)
-  const throttled = { principal, listener, intervalMs: listIntervalMs, clock }
-  const prompts = createKindListeners('prompts', throttled)
-  const tools = createKindListeners('tools', throttled)
+  const prompts = createKindListeners('prompts', principal, listener, listIntervalMs, clock)
+  const tools = createKindListeners('tools', principal, listener, listIntervalMs, clock)
   /** Passes on changed URIs at once, and a changed list only as often as the throttle allows. */
   const tell = ({ listed, ...change }: ViewChange): void => {
     if (closed) return
@@ -75,24 +66,17 @@ function openSubscription(
     if (now || change.uris.length > 0) listener({ ...change, listed: now })
   }
 
-  const listenerOf = (watch: MountWatch): Listener => {
-    let known = listeners.get(watch)
-    if (known === undefined) {
-      known = { principal, notify: tell }
-      listeners.set(watch, known)
-    }
-    return known
-  }
+  const own: Listener = { principal, notify: tell }
 
   /** Adds a URI that has been counted towards the limits. Undefined when it cannot be listened to. */
   const addOne = async (uri: string, adding: Adding): Promise<'added' | 'known' | undefined> => {
     const found = placeOf(uri, route)
     const watch = found && watches.get(found.mount)
     if (found === undefined || watch === undefined) return undefined
-    if (!(await isFollowed(found.mount, { watch, path: found.path }, adding, () => closed))) return undefined
+    if (!(await isFollowed(found.mount, watch, found.path, adding, () => closed))) return undefined
     if (told.has(uri)) return 'known'
     told.set(uri, { watch, path: found.path })
-    watch.add(listenerOf(watch), found.path, uri)
+    watch.add(own, found.path, uri)
     return 'added'
   }
 
@@ -104,10 +88,23 @@ function openSubscription(
     return [...told].flatMap(([spelled, one]) => (one.watch === watch && one.path === place.path ? [spelled] : []))
   }
 
+  /** Listens to the lists of mounts. Resolves to whether at least one mount reports changes of its list. */
   const hear =
     (mounts: Iterable<readonly [Mounted, MountWatch]>, whoHears: (watch: MountWatch) => Listener) =>
-    (options?: CallOptions) =>
-      hearLists(mounts, whoHears, { state, principal, signal: options?.signal, isClosed: () => closed })
+    async (options?: CallOptions): Promise<boolean> => {
+      const { signal = new AbortController().signal } = options ?? {}
+      const context = { principal, signal: new AbortController().signal }
+      let heard = false
+      for (const [mount, watch] of mounts) {
+        // A mount without visible entries counts too, since some may appear: the rules alone decide here.
+        if (mount.isHidden(principal)) continue
+        await watch.arm(signal)
+        if (closed || signal.aborted) return false
+        watch.addList(whoHears(watch), () => isVisible(mount, state, context).catch(() => true))
+        heard = true
+      }
+      return heard
+    }
 
   return {
     get uris() {
@@ -132,7 +129,7 @@ function openSubscription(
       }
       return honoured
     },
-    addList: hear(watches, listenerOf),
+    addList: hear(watches, () => own),
     addPrompts: hear(
       [...watches].filter(([{ provider }]) => provider.prompts !== undefined),
       prompts.of,
@@ -147,7 +144,7 @@ function openSubscription(
         if (entry === undefined) continue
         told.delete(spelled)
         share.release(1)
-        entry.watch.remove(listenerOf(entry.watch), entry.path, spelled)
+        entry.watch.remove(own, entry.path, spelled)
       }
     },
     close: () => {
@@ -156,40 +153,13 @@ function openSubscription(
       lists.close()
       prompts.close()
       tools.close()
-      for (const [uri, { watch, path }] of told) watch.remove(listenerOf(watch), path, uri)
-      for (const [watch, known] of listeners) watch.removeList(known)
+      for (const [uri, { watch, path }] of told) watch.remove(own, path, uri)
+      for (const watch of watches.values()) watch.removeList(own)
       share.release(told.size)
       told.clear()
       share.close()
     },
   }
-}
-
-interface Hearing {
-  readonly state: CatalogState
-  readonly principal: Principal
-  readonly signal: AbortSignal | undefined
-  /** Whether the subscription has ended meanwhile. */
-  readonly isClosed: () => boolean
-}
-
-/** Listens to the lists of mounts. Resolves to whether at least one mount reports changes of its list. */
-async function hearLists(
-  mounts: Iterable<readonly [Mounted, MountWatch]>,
-  whoHears: (watch: MountWatch) => Listener,
-  { state, principal, isClosed, signal = new AbortController().signal }: Hearing,
-): Promise<boolean> {
-  const context = { principal, signal: new AbortController().signal }
-  let heard = false
-  for (const [mount, watch] of mounts) {
-    // A mount without visible entries counts too, since some may appear: the rules alone decide here.
-    if (mount.isHidden(principal)) continue
-    await watch.arm(signal)
-    if (isClosed() || signal.aborted) return false
-    watch.addList(whoHears(watch), () => isVisible(mount, state, context).catch(() => true))
-    heard = true
-  }
-  return heard
 }
 
 /**
@@ -198,7 +168,8 @@ async function hearLists(
  */
 async function isFollowed(
   mount: Mounted,
-  { watch, path }: Followed,
+  watch: MountWatch,
+  path: string,
   adding: Adding,
   isClosed: () => boolean,
 ): Promise<boolean> {

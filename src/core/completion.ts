@@ -8,6 +8,12 @@ import type { ViewCompletionRequest } from './view.ts'
 /** Maximum number of values of one completion (MCP specification, server/utilities/completion). */
 export const maxCompletions = 100
 
+/** Returns those of some values that begin with the typed text, as many as one completion has. */
+export function completionOf(values: readonly string[], typed = ''): Completion {
+  const fitting = values.filter((value) => value.startsWith(typed))
+  return { values: fitting.slice(0, maxCompletions), total: fitting.length, hasMore: fitting.length > maxCompletions }
+}
+
 /** Placeholder for the value to be completed, to find its position in the template. */
 const marker = 'hikidashi0marker'
 
@@ -147,15 +153,11 @@ function pathOf(
   return { path: decodeURIComponent(before(given)), whole: true }
 }
 
-/** Position of a variable in the path after the variables before it are expanded. */
-interface Place {
-  /** The path before it, decoded. */
-  readonly head: string
-  /** Whether its value may contain `/`. */
-  readonly spans: boolean
-}
-
-function placeOf(template: MountTemplate, name: string, filled: ReadonlyMap<string, string>): Place | undefined {
+/**
+ * Finds the position of a variable in the path after the variables before it are expanded: `head` is the path before it, decoded; `spans`,
+ * whether its value may contain `/`.
+ */
+function placeOf(template: MountTemplate, name: string, filled: ReadonlyMap<string, string>) {
   const expand = (value: string) => template.compiled.expand({ ...Object.fromEntries(filled), [name]: value })
   const expanded = expand(marker)
   const at = expanded.indexOf(marker)
@@ -196,7 +198,7 @@ async function completeFromTree(
     if (values.length === maxCompletions) return { values, hasMore: true }
     take(child.path)
   }
-  return { values, total: values.length, hasMore: false }
+  return completionOf(values)
 }
 
 async function exists(mount: Mounted, path: string, context: Context): Promise<boolean> {

@@ -1,14 +1,5 @@
 import { invalid } from './errors.ts'
 
-/** The content of a `data:` URI. */
-interface Data {
-  /** Type and subtype, in lower case. */
-  readonly mimeType: string
-  /** Parameters, by their names in lower case. */
-  readonly parameters: ReadonlyMap<string, string>
-  readonly bytes: Buffer
-}
-
 /** Whether a URI has the scheme `data`, in any case (RFC 3986, section 3.1). */
 export function isDataUri(text: string): boolean {
   return /^data:/i.test(text)
@@ -35,9 +26,10 @@ export function canonicalDataUri(text: string): string {
  * Parses a `data:` URI (RFC 2397): `data:[<type>][;name=value]*[;base64],<data>`. Without a type it is `text/plain` in US-ASCII.
  * In base64, white space is skipped, and the final `=` may be missing.
  *
+ * @returns The content: type and subtype in lower case, and the parameters by their names in lower case.
  * @throws ResourceError `invalid` (reason `data-uri`).
  */
-export function parseDataUri(text: string): Data {
+export function parseDataUri(text: string) {
   if (!isDataUri(text)) throw invalid('It does not begin with data:.', 'data-uri')
   const canonical = canonicalDataUri(text)
   const comma = canonical.indexOf(',')

@@ -217,6 +217,16 @@ export function isLater(error: unknown): boolean {
   return isResourceError(error, 'too-large') && error.detail.reason === 'later'
 }
 
+/** Returns the error of a source that does not answer at the moment. The message and the detail go only to the log. */
+export function unavailable(message: string, detail: ErrorDetail = {}, cause?: unknown): ResourceError {
+  return new ResourceError('unavailable', message, detail, cause === undefined ? {} : { cause })
+}
+
+/** Returns the error of a content above a limit. Its reason is `too-large`, unless the detail has another. */
+export function tooLarge(message: string, detail: ErrorDetail = {}): ResourceError {
+  return new ResourceError('too-large', message, { reason: 'too-large', ...detail })
+}
+
 /** Returns the error of a malformed request. */
 export function invalid(message: string, reason: ErrorReason, detail: ErrorDetail = {}): ResourceError {
   return new ResourceError('invalid', message, { reason, ...detail })

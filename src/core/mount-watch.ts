@@ -1,5 +1,5 @@
 import { createChangeCollector, createChangeListeners, keyOf, type Listener } from './change-listeners.ts'
-import { sleep } from './kit/abort.ts'
+import { followFor, sleep, untilAborted, withResolvers } from './kit/abort.ts'
 import type { Log } from './log.ts'
 import type { Mounted } from './mount.ts'
 import type { Change, Degradation, Provider } from './provider.ts'
@@ -103,10 +103,7 @@ async function restart(provider: Provider, signal: AbortSignal, overdue: () => v
 
 function startRun(mount: Mounted, log: Log, events: WatchEvents): Run {
   const controller = new AbortController()
-  let settle = (_armed: boolean): void => {}
-  const armed = new Promise<boolean>((resolve) => {
-    settle = resolve
-  })
+  const { promise: armed, resolve: settle } = withResolvers<boolean>()
   const end = () => {
     controller.abort()
     return run.ended
@@ -275,17 +272,8 @@ export function createMountWatch(mount: Mounted, log: Log): MountWatch | undefin
 
 /** Returns the result of a promise; false after a time-out, or when the signal aborts. */
 function settledWithin(ms: number, promise: Promise<boolean>, signal: AbortSignal): Promise<boolean> {
-  // Not with `AbortSignal.any`: a long-lived signal would remember each of them.
-  return new Promise((resolve) => {
-    const settle = (answer: boolean) => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', giveUp)
-      resolve(answer)
-    }
-    const giveUp = () => settle(false)
-    const timer = setTimeout(giveUp, ms)
-    timer.unref()
-    signal.addEventListener('abort', giveUp)
-    void promise.then(settle)
-  })
+  const own = followFor(signal, ms)
+  return untilAborted(promise, own.signal)
+    .catch(() => false)
+    .finally(own.release)
 }

@@ -1,6 +1,6 @@
 import type { Narrowing } from './access.ts'
 import type { Catalog } from './catalog.ts'
-import { invalid, ResourceError } from './errors.ts'
+import { invalid, unavailable } from './errors.ts'
 import { untilAborted } from './kit/abort.ts'
 import { promising, soonOf } from './kit/chain.ts'
 import type { Principal } from './provider.ts'
@@ -39,7 +39,7 @@ export function createOpening<T>(open: () => Promise<T>): Opening<T> {
     whenOpen: async (signal) =>
       untilAborted(
         start().catch((error: unknown) => {
-          throw new ResourceError('unavailable', 'the mounts could not be opened', {}, { cause: error })
+          throw unavailable('the mounts could not be opened', {}, error)
         }),
         signal,
       ),

@@ -44,13 +44,7 @@ export function createCursorSeal(secret: Uint8Array, earlier: readonly Uint8Arra
   }
 }
 
-interface Seal {
-  readonly seal: CursorSeal['seal']
-  /** Returns undefined for a cursor that was not sealed with this secret under this scope. */
-  readonly open: (scope: readonly string[], cursor: string) => string | undefined
-}
-
-function sealWith(secret: Uint8Array): Seal {
+function sealWith(secret: Uint8Array) {
   const derive = (use: string) => Buffer.from(hkdfSync('sha256', secret, 'hikidashi', `cursor ${use}`, 32))
   const macKey = derive('tag')
   const textKey = derive('text')
@@ -66,13 +60,14 @@ function sealWith(secret: Uint8Array): Seal {
   }
 
   return {
-    seal(scope, text) {
+    seal(scope: readonly string[], text: string): string {
       const plain = Buffer.from(text)
       const tag = tagOf(scope, plain)
       const cipher = createCipheriv('aes-256-ctr', textKey, tag)
       return Buffer.concat([tag, cipher.update(plain), cipher.final()]).toString('base64url')
     },
-    open(scope, cursor) {
+    /** Returns undefined for a cursor that was not sealed with this secret under this scope. */
+    open(scope: readonly string[], cursor: string): string | undefined {
       if (cursor.length > maxCursorLength) return undefined
       const bytes = Buffer.from(cursor, 'base64url')
       // Node skips characters outside base64url; only the canonical spelling is accepted.
@@ -126,27 +121,21 @@ export function pageLength(paging: Paging, page: number): number {
 }
 
 /** Collects one page, and reports when it is full. */
-interface PageBuilder<T> {
-  readonly items: readonly T[]
-  /** Adds an item. Returns false when the item did not fit: then the page is full. */
-  add(item: T, size: number): boolean
-  /** Counts an entry that was read. Returns false when enough were read for one page. */
-  look(): boolean
-}
-
-export function createPageBuilder<T>(paging: Paging, page: number): PageBuilder<T> {
+export function createPageBuilder<T>(paging: Paging, page: number) {
   const items: T[] = []
   const length = pageLength(paging, page)
   let bytes = 0
   let looked = 0
   return {
-    items,
-    add: (item, size) => {
+    items: items as readonly T[],
+    /** Adds an item. Returns false when the item did not fit: then the page is full. */
+    add: (item: T, size: number): boolean => {
       if (items.length > 0 && (items.length >= length || bytes + size > paging.bytes)) return false
       items.push(item)
       bytes += size
       return true
     },
+    /** Counts an entry that was read. Returns false when enough were read for one page. */
     look: () => ++looked <= paging.scan,
   }
 }
@@ -159,14 +148,6 @@ interface Ranked {
   readonly rank: Rank
   readonly mount: Mounted
   readonly entry: Entry
-}
-
-/** Limits of one selection. */
-interface SelectionBounds {
-  /** Maximum number of visible entries that are compared, of all mounts together. */
-  readonly visible: number
-  /** Maximum number of entries that are read of one mount, visible or not. */
-  readonly scan: number
 }
 
 /** Priority of an entry without one: the middle. */
@@ -191,13 +172,15 @@ function compareRanks(a: Rank, b: Rank): number {
  * many in memory. Each mount gets an equal share of the comparisons, and passes on the unused part of it. Mounts that are not
  * derived come last, so they get what all others leave.
  *
+ * @param bounds `visible`: maximum number of visible entries that are compared, of all mounts together. `scan`: maximum number of entries
+ * that are read of one mount, visible or not.
  * @param onUnavailable Called for a mount whose source does not answer. The selection continues with the others.
  */
 export async function selectEntries(
   mounts: readonly Mounted[],
   most: number,
   after: Rank | undefined,
-  bounds: SelectionBounds,
+  bounds: { readonly visible: number; readonly scan: number },
   context: Context,
   onUnavailable: (mount: Mounted, error: unknown) => void,
 ): Promise<readonly Ranked[]> {

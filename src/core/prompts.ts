@@ -1,5 +1,5 @@
 import type { Changes } from './changes.ts'
-import { maxCompletions } from './completion.ts'
+import { completionOf, maxCompletions } from './completion.ts'
 import { cleanText, cleanTexts, contentLength } from './entry.ts'
 import { invalid, isResourceError, type ResourceError } from './errors.ts'
 import { cursorScope } from './listing.ts'
@@ -233,7 +233,5 @@ function checkArguments(declared: readonly PromptArgument[], given: ReadonlyMap<
 
 /** Completes with the values that begin with the typed text, ignoring case. */
 function completeFrom(values: readonly string[], typed: string): Completion {
-  const begun = values.filter((value) => value.toLowerCase().startsWith(typed.toLowerCase()))
-  const shown = begun.slice(0, maxCompletions)
-  return { values: shown, total: begun.length, hasMore: begun.length > shown.length }
+  return completionOf(values.filter((value) => value.toLowerCase().startsWith(typed.toLowerCase())))
 }

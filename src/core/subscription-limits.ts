@@ -30,21 +30,7 @@ export const defaultLimits: ChangeLimits = {
 }
 
 /** Counts subscriptions and their URIs towards the limits. */
-export interface Quota {
-  /** @throws ResourceError `invalid` for one subscription too many. */
-  open(principal: string): Share
-}
-
-/** The share of one subscription. */
-interface Share {
-  /** @throws ResourceError `invalid` when there is no room for so many more URIs. */
-  take(uris: number): void
-  release(uris: number): void
-  /** Ends the subscription, whose URIs were released. */
-  close(): void
-}
-
-export function createQuota(most: ChangeLimits): Quota {
+export function createQuota(most: ChangeLimits) {
   const shares = new Map<string, { uris: number; subscriptions: number }>()
   let total = 0
   let totalSubscriptions = 0
@@ -54,7 +40,12 @@ export function createQuota(most: ChangeLimits): Quota {
     invalid(`There may be no more than ${limit} ${what}.`, 'too-many-subscriptions', { limit, of })
 
   return {
-    open: (principal) => {
+    /**
+     * Returns the share of one subscription.
+     *
+     * @throws ResourceError `invalid` for one subscription too many.
+     */
+    open: (principal: string) => {
       const share = shares.get(principal) ?? { uris: 0, subscriptions: 0 }
       if (share.subscriptions >= most.subscriptions)
         throw refuse('subscriptions of one client', most.subscriptions, 'client')
@@ -70,14 +61,16 @@ export function createQuota(most: ChangeLimits): Quota {
         total += change
       }
       return {
-        take: (uris) => {
+        /** @throws ResourceError `invalid` when there is no room for so many more URIs. */
+        take: (uris: number): void => {
           if (own + uris > most.perSubscription)
             throw refuse('URIs in one subscription', most.perSubscription, 'subscription')
           if (share.uris + uris > most.perPrincipal) throw refuse('URIs of one client', most.perPrincipal, 'client')
           if (total + uris > most.total) throw refuse('URIs in all', most.total, 'all')
           count(uris)
         },
-        release: (uris) => count(-uris),
+        release: (uris: number) => count(-uris),
+        /** Ends the subscription, whose URIs were released. */
         close: () => {
           share.subscriptions--
           totalSubscriptions--
@@ -105,22 +98,15 @@ export const systemClock: Clock = {
   },
 }
 
-/** Limits how often an action happens. */
-interface Throttle {
-  /** Whether the caller may act now. When false, `act` is called once at the end of the interval. */
-  admit(): boolean
-  /** Cancels a waiting action. */
-  close(): void
-}
-
 /**
  * Creates a throttle: at most one action in `intervalMs`. The first is admitted at once. Those within the interval are replaced
  * by one call of `act` at its end, so an action always follows the last event.
  */
-export function createThrottle(intervalMs: number, act: () => void, clock: Clock = systemClock): Throttle {
+export function createThrottle(intervalMs: number, act: () => void, clock: Clock) {
   let last = Number.NEGATIVE_INFINITY
   let cancel: (() => void) | undefined
   return {
+    /** Whether the caller may act now. When false, `act` is called once at the end of the interval. */
     admit: () => {
       if (cancel !== undefined) return false
       const wait = last + intervalMs - clock.now()
@@ -135,6 +121,7 @@ export function createThrottle(intervalMs: number, act: () => void, clock: Clock
       })
       return false
     },
+    /** Cancels a waiting action. */
     close: () => {
       cancel?.()
       cancel = undefined
@@ -145,14 +132,11 @@ export function createThrottle(intervalMs: number, act: () => void, clock: Clock
 /** The listeners of one subscription for changes of prompts, or of tools. They notify about changed lists only as often as the throttle allows. */
 export function createKindListeners(
   kind: ChangedKind,
-  options: {
-    readonly principal: Principal
-    readonly listener: ChangeListener
-    readonly intervalMs: number
-    readonly clock: Clock
-  },
+  principal: Principal,
+  listener: ChangeListener,
+  intervalMs: number,
+  clock: Clock,
 ) {
-  const { principal, listener, intervalMs, clock } = options
   const own = new Map<MountWatch, Listener>()
   let closed = false
   const tell = () => listener({ uris: [], listed: false, [kind]: true })

@@ -24,11 +24,6 @@ interface Paragraph {
   depth?: number
 }
 
-interface Table {
-  row: string[]
-  cell: string[]
-}
-
 /** Reads a Word document (ECMA-376, part 1, section 17). */
 export async function readDocx(bytes: Uint8Array, form: Form, limits: ReadingLimits): Promise<Reading> {
   const zip = await openZip(bytes, limits.unpacked)
@@ -51,14 +46,14 @@ export async function readDocx(bytes: Uint8Array, form: Form, limits: ReadingLim
 interface Surroundings {
   readonly writer: Writer
   readonly styles: ReadonlyMap<string, Style>
-  readonly numbering: Numbering
+  readonly numbering: Awaited<ReturnType<typeof readNumbering>>
   readonly links: ReadonlyMap<string, string>
 }
 
 async function readBody(zip: Zip, part: string, { writer, styles, numbering, links }: Surroundings): Promise<void> {
   // Text boxes have paragraphs inside of a paragraph, and cells have tables inside.
   const paragraphs: Paragraph[] = []
-  const tables: Table[] = []
+  const tables: { row: string[]; cell: string[] }[] = []
   const anchors: { readonly before: string; readonly target: string | undefined }[] = []
   let inText = false
   let runs = 0
@@ -205,14 +200,8 @@ async function readStyles(zip: Zip, part: string | undefined): Promise<ReadonlyM
   return styles
 }
 
-/** Counts the items of the lists of a Word document. */
-interface Numbering {
-  /** The number of the next item at a depth of a list; `undefined` where its items have bullets. */
-  next(list: string, depth: number): number | undefined
-}
-
-/** Reads how the lists of a document are numbered (ECMA-376, part 1, section 17.9). */
-async function readNumbering(zip: Zip, part: string | undefined): Promise<Numbering> {
+/** Reads how the lists of a document are numbered (ECMA-376, part 1, section 17.9), and counts their items. */
+async function readNumbering(zip: Zip, part: string | undefined) {
   /** Number formats per depth, by definition; below, the definition of each list. */
   const formats = new Map<string, string[]>()
   const definitions = new Map<string, string>()
@@ -237,7 +226,8 @@ async function readNumbering(zip: Zip, part: string | undefined): Promise<Number
   }
   const counts = new Map<string, number[]>()
   return {
-    next: (list, depth) => {
+    /** The number of the next item at a depth of a list; `undefined` where its items have bullets. */
+    next: (list: string, depth: number): number | undefined => {
       const format = formats.get(definitions.get(list) ?? '')?.[depth]
       if (format === undefined || format === 'bullet' || format === 'none') return undefined
       const count = counts.get(list) ?? []

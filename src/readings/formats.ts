@@ -1,4 +1,4 @@
-import { type ErrorReason, ResourceError } from '../core/errors.ts'
+import { type ErrorReason, ResourceError, tooLarge } from '../core/errors.ts'
 
 /** Documents that have a reading as text. */
 export type Format = 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'html'
@@ -91,5 +91,5 @@ export function unreadable(message: string, reason: 'damaged' | 'encrypted' | 'n
 }
 
 export function tooMuch(message: string): ResourceError {
-  return new ResourceError('too-large', message, { reason: 'too-large' })
+  return tooLarge(message)
 }

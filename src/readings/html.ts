@@ -62,18 +62,6 @@ export function readHtml(bytes: Uint8Array, form: Form, limits: ReadingLimits): 
 
 type Attributes = Readonly<Record<string, string>>
 
-/** A piece of a line that is a link, strong, emphasised or code. */
-interface Span {
-  readonly name: string
-  readonly before: string
-  readonly write: (text: string) => string
-}
-
-/** An open list: the number of its next item; undefined for bullets. */
-interface List {
-  number: number | undefined
-}
-
 /** The line that is being read, with its open inline elements. */
 function createLine(writer: Writer) {
   let inline = ''
@@ -84,8 +72,8 @@ function createLine(writer: Writer) {
   let spaced = true
   /** Number of open code elements. */
   let codes = 0
-  /** Open inline elements: the text before each, and how each is written once it ends. */
-  const spans: Span[] = []
+  /** Open inline elements (links, strong, emphasised or code): the text before each, and how each is written once it ends. */
+  const spans: { readonly name: string; readonly before: string; readonly write: (text: string) => string }[] = []
 
   const append = (text: string) => {
     if (text === '') return
@@ -142,9 +130,9 @@ function createLine(writer: Writer) {
   }
 }
 
-/** The open lists, from the outermost on. */
+/** The open lists, from the outermost on, each with the number of its next item; undefined for bullets. */
 function createLists(writer: Writer) {
-  const lists: List[] = []
+  const lists: { number: number | undefined }[] = []
   let itemOpen = false
   return {
     isOpen: () => lists.length > 0,

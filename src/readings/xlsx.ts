@@ -146,13 +146,12 @@ function shownValue(text: string, type: string, kind: NumberKind, { strings, sin
   return type === 'n' ? formatNumber(text, kind, since1904) : text
 }
 
-/** Writer of the sheets of a workbook, each as CSV. */
-type SheetWriter = Pick<Writer, 'plain' | 'heading' | 'row' | 'end'> & {
-  readonly sheets: readonly SheetText[]
-}
-
-/** @param limit In characters. Beyond it every method throws ResourceError `too-large`. */
-function createSheetWriter(limit: number): SheetWriter {
+/**
+ * Writer of the sheets of a workbook, each as CSV.
+ *
+ * @param limit In characters. Beyond it every method throws ResourceError `too-large`.
+ */
+function createSheetWriter(limit: number) {
   const sheets: { readonly name: string; text: string }[] = []
   let length = 0
   const add = (text: string) => {
@@ -162,13 +161,13 @@ function createSheetWriter(limit: number): SheetWriter {
     if (sheet !== undefined) sheet.text += text
   }
   return {
-    sheets,
-    plain: (text) => text,
-    heading: (_, name) => {
+    sheets: sheets as readonly SheetText[],
+    plain: (text: string) => text,
+    heading: (_: number, name: string): void => {
       length += name.length
       sheets.push({ name, text: '' })
     },
-    row: (cells) => add(`${cells.map(fieldOf).join(',')}\n`),
+    row: (cells: readonly string[]) => add(`${cells.map(fieldOf).join(',')}\n`),
     // Between two tables of a sheet is an empty line.
     end: () => {
       if (sheets.at(-1)?.text !== '') add('\n')

@@ -20,12 +20,6 @@ interface Column {
   readonly counts: boolean
 }
 
-interface Header {
-  readonly delimiter: string
-  readonly cells: number
-  readonly columns: readonly Column[]
-}
-
 /**
  * Returns the cells below columns with the name of a secret, in a table with commas, semicolons, tabs or bars between its cells
  * (CSV as in RFC 4180, tables of Markdown). Also returns secrets of AWS next to their ids, with or without a header line.
@@ -66,7 +60,7 @@ function secretCell(text: string, cell: Span | undefined, { kind, counts }: Colu
 }
 
 /** Parses a header line of a table; `undefined` when no column has the name of a secret. */
-function headerOf(line: string, isTable: boolean): Header | undefined {
+function headerOf(line: string, isTable: boolean) {
   if (line.length > maxHeader || !secretName.test(line)) return undefined
   for (const delimiter of ['\t', '|', ';', ',']) {
     if (!line.includes(delimiter)) continue
@@ -88,11 +82,7 @@ function headerOf(line: string, isTable: boolean): Header | undefined {
 const maxCell = 4096
 
 /** Returns the cells of a record without their quotes and outer white space, and the start of the next record. */
-function recordAt(
-  text: string,
-  from: number,
-  delimiter: string,
-): { readonly cells: readonly Span[]; readonly next: number } {
+function recordAt(text: string, from: number, delimiter: string) {
   const cells: Span[] = []
   for (let at = from; ; ) {
     while (text[at] === ' ') at++
@@ -151,13 +141,9 @@ const svgPath = /^m[mzlhvcsqtae\d.-]*$/i
 /** The deepest pair of braces that is looked at on its own; deeper ones count as a part of it. */
 const maxDepth = 1000
 
-interface Member extends Span {
-  readonly name: string
-}
-
 /** Members found so far in one pair of braces. */
 interface Frame {
-  readonly members: Member[]
+  readonly members: (Span & { readonly name: string })[]
   readonly kinds: number[]
   /** Whether it has a list `oth`, or is an item of one. */
   hasOthers: boolean
@@ -203,7 +189,7 @@ export function findJwkSecrets(text: string): readonly Span[] {
   return found
 }
 
-function privateMembers(text: string, frame: Frame, hasBraces: boolean): readonly Member[] {
+function privateMembers(text: string, frame: Frame, hasBraces: boolean): readonly Span[] {
   let next = 0
   return frame.members.filter(({ name, start, end, key = start }) => {
     if (/^[rt]$/.test(name) && !frame.isOther && !(frame.hasOthers && !hasBraces)) return false

@@ -25,10 +25,11 @@ interface RedactorOptions {
 }
 
 export function createRedactor(options: RedactorOptions = {}): Redactor {
-  const { memoryMb } = workerLimits.redaction
-  const { deadlineMs = workerLimits.redaction.deadlineMs } = options
   const { file = join(import.meta.dirname, `worker${extname(import.meta.filename)}`) } = options
-  const host = createHost<Job, Answer>({ file, deadlineMs, memoryMb })
+  const host = createHost<Job, Answer>(file, {
+    ...workerLimits.redaction,
+    ...defined({ deadlineMs: options.deadlineMs }),
+  })
   const run = async (job: Job, signal: AbortSignal): Promise<Answer | Failure> => {
     const outcome = await host.run(job, signal)
     return 'failure' in outcome ? outcome.failure : outcome.result

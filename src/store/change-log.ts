@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { sleep, withResolvers } from '../core/kit/abort.ts'
+import { doneOnce } from '../core/kit/chain.ts'
 import type { Log } from '../core/log.ts'
 import type { Change } from '../core/provider.ts'
 import type { SharedChanges } from '../core/shared.ts'
@@ -20,8 +21,6 @@ export interface ChangeLogOptions {
   readonly leaseMs?: number
 }
 
-type Hear = (changes: readonly Change[]) => void
-
 /**
  * A log of changes in the store, by which processes notify each other. Only the table is reliable: a notification of the store
  * merely causes a read. The store serializes the writes to a collection, so rows become visible in the order of their revisions,
@@ -31,12 +30,11 @@ export function createChangeLog(options: ChangeLogOptions): SharedChanges {
   const { store, log = () => {}, keepMs = 120_000, beatMs = 15_000, leaseMs = 6000 } = options
   const rows = store.collection(collection)
   const origin = randomUUID()
-  const followers = new Map<string, Set<Hear>>()
+  const followers = new Map<string, Set<(changes: readonly Change[]) => void>>()
   const closing = new AbortController()
   const outgoing = createOutgoing({ rows, origin, log, signal: closing.signal })
   /** Whether the log could not be opened. */
   let unopened = false
-  let started: Promise<void> | undefined
 
   const tell = (source: string, changes: readonly Change[]) => {
     for (const hear of followers.get(source) ?? []) hear(changes)
@@ -47,9 +45,12 @@ export function createChangeLog(options: ChangeLogOptions): SharedChanges {
 
   const reader = createReader({ rows, origin, keepMs, log, signal: closing.signal, tell, tellAll })
 
-  const start = async (): Promise<void> => {
+  const begin = doneOnce(async (): Promise<void> => {
     const { signal } = closing
-    const news = await store.watch(collection, signal)
+    const news = await store.watch(collection, signal).catch((error: unknown) => {
+      unopened = true
+      throw error
+    })
     unopened = false
     const readUntilDone = () => untilDone(reader.read, signal)
     const followNews = async () => {
@@ -69,15 +70,7 @@ export function createChangeLog(options: ChangeLogOptions): SharedChanges {
     followNews().catch(fail)
     beat().catch(fail)
     await first
-  }
-  const begin = (): Promise<void> => {
-    started ??= start().catch((error: unknown) => {
-      started = undefined
-      unopened = true
-      throw error
-    })
-    return started
-  }
+  })
 
   return {
     publish: outgoing.publish,
@@ -165,19 +158,8 @@ function createOutgoing({ rows, origin, log, signal }: Omit<ReaderOptions, 'keep
       if (changes.length === 0) return true
       const written = add(source, changes)
       if (!isWriting) void write()
-      return withinPatience(written)
+      return Promise.race([written.then(() => true), sleep(patienceMs).then(() => false)])
     },
-    close: async (): Promise<void> => void (await withinPatience(last)),
+    close: (): Promise<void> => Promise.race([last, sleep(patienceMs)]),
   }
-}
-
-function withinPatience(done: Promise<void>): Promise<boolean> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(false), patienceMs)
-    timer.unref()
-    void done.then(() => {
-      clearTimeout(timer)
-      resolve(true)
-    })
-  })
 }

@@ -81,14 +81,8 @@ export interface Dialect {
   readonly now: string
 }
 
-/** A statement, with its values. */
-interface Sql {
-  readonly sql: string
-  readonly values: readonly (string | number)[]
-}
-
-/** Returns the statement of `list`. */
-export function listSql(dialect: Dialect, collection: string, query: RowQuery): Sql {
+/** Returns the statement of `list`, with its values. */
+export function listSql(dialect: Dialect, collection: string, query: RowQuery) {
   const values: (string | number)[] = []
   const value = (given: string | number) => dialect.parameter(values.push(given))
   const { prefix = '', after, term, newest = false, before } = query

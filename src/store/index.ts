@@ -161,13 +161,11 @@ function collectionOf(engine: Engine, name: string, open: () => void): Collectio
   }
 }
 
-type Leasing = Pick<Engine, 'takeLease' | 'renewLease' | 'dropLease'>
-
 /**
  * Takes a lease and renews it at a third of its time. The time since the last successful renewal is measured by a monotonic
  * clock, from the start of the request: this process gives the lease up before the store frees it.
  */
-async function holdLease(engine: Leasing, name: string, ttlMs: number): Promise<Lease | undefined> {
+async function holdLease(engine: Engine, name: string, ttlMs: number): Promise<Lease | undefined> {
   const holder = randomUUID()
   let renewed = performance.now()
   if (!(await engine.takeLease(name, holder, ttlMs))) return undefined

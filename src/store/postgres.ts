@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isResourceError } from '../core/errors.ts'
+import { doneOnce } from '../core/kit/chain.ts'
 import type { Log } from '../core/log.ts'
 import { type Dialect, type Engine, listSql, type Operations, type Remote } from './engine.ts'
 import type { PostgresStore } from './index.ts'
@@ -22,22 +23,14 @@ export async function openPostgres(options: PostgresStore['postgres'], log: Log)
       connected ? 'The store tells of changes again.' : 'The store tells of no changes.',
     ),
   )
-  let ready: Promise<void> | undefined
-
-  const prepare = () => {
-    ready ??= migrate(schema, server.ask, server.within).catch((error: unknown) => {
-      ready = undefined
-      throw error
-    })
-    return ready
-  }
+  const prepare = doneOnce(() => migrate(schema, server.ask, server.within))
   const ask: Ask = async (sql, values) => {
     try {
       await prepare()
       return await server.ask(sql, values)
     } catch (error) {
       // They are prepared again at the next use.
-      if (isMissing(error)) ready = undefined
+      if (isMissing(error)) prepare.forget()
       throw failureOf(error)
     }
   }

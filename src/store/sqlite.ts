@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { isResourceError, ResourceError } from '../core/errors.ts'
+import { repeatedly } from '../core/kit/chain.ts'
 import { youngGenerationMb } from '../core/kit/workers.ts'
 import type { Log } from '../core/log.ts'
 import { createNews, type Engine, type Remote } from './engine.ts'
@@ -78,8 +79,6 @@ function createWatching(changes: Remote<SqliteOperations>['changes']) {
   /** The known revision of each collection. An unknown collection counts as changed entirely. */
   const known = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
-  let looking = false
-  let again = false
 
   const news = createNews(() => {
     const wanted = new Set(news.collections)
@@ -98,31 +97,20 @@ function createWatching(changes: Remote<SqliteOperations>['changes']) {
     known.set(collection, revision)
     news.tell(collection, keys)
   }
-  const lookOnce = async () => {
+  const lookAround = repeatedly(async () => {
     const wanted = Object.fromEntries(news.collections.map((name) => [name, known.get(name) ?? -1]))
     try {
       for (const changed of await changes(wanted)) take(changed)
     } catch {
       // The next check reports all changes in between.
     }
-  }
-  const lookUntilDone = async () => {
-    while (again) {
-      again = false
-      await lookOnce()
-    }
-    looking = false
-  }
-  /** Checks now; during a check, once more after it. */
+  })
   const look = () => {
-    if (news.collections.length === 0) return
-    again = true
-    if (looking) return
-    looking = true
-    void lookUntilDone()
+    if (news.collections.length > 0) void lookAround()
   }
 
   return {
+    /** Checks now; during a check, once more after it. */
     look,
     watch: async (collection: string, signal: AbortSignal) => {
       const heard = news.listen(collection, signal)
@@ -141,13 +129,6 @@ function createWatching(changes: Remote<SqliteOperations>['changes']) {
   }
 }
 
-/** The worker thread that has a store's file open. SQLite blocks its caller: it waits for the disk, and for other processes. */
-interface Thread {
-  ask(name: Question['name'], values: readonly unknown[]): Promise<unknown>
-  /** Ends it, after all requests are answered. */
-  close(): Promise<void>
-}
-
 /** Time-out of a request, in milliseconds. A request that has not begun by then is dropped. */
 const waitMs = 10_000
 /** Maximum number of waiting requests. */
@@ -159,7 +140,8 @@ interface Waiting {
   readonly fail: (error: ResourceError) => void
 }
 
-function createThread(file: string, warn: (message: string) => void): Thread {
+/** The worker thread that has a store's file open. SQLite blocks its caller: it waits for the disk, and for other processes. */
+function createThread(file: string, warn: (message: string) => void) {
   const waiting = new Map<number, Waiting>()
   let worker: Worker | undefined
   /** Requests of this turn, which go to the worker as one message: a message takes longer than most requests. */
@@ -220,7 +202,7 @@ function createThread(file: string, warn: (message: string) => void): Thread {
     })
   }
 
-  const ask: Thread['ask'] = (name, values) =>
+  const ask = (name: Question['name'], values: readonly unknown[]): Promise<unknown> =>
     new Promise((resolve, reject) => {
       if (waiting.size >= mostWaiting) return reject(failure('busy'))
       worker ??= start()
@@ -245,10 +227,11 @@ function createThread(file: string, warn: (message: string) => void): Thread {
     })
 
   return {
-    ask: async (name, values) => {
+    ask: async (name: Question['name'], values: readonly unknown[]) => {
       if (closing !== undefined) throw failure('gone', 'closed')
       return ask(name, values)
     },
+    /** Ends it, after all requests are answered. */
     close: () => {
       closing ??= (async () => {
         if (worker === undefined) return

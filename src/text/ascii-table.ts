@@ -8,29 +8,12 @@ const maxProbes = 32
 /**
  * Numbers short ASCII texts, such as words, from 0: a hash table with open addressing. A text is compared letter by letter in its place,
  * so no string is made of one that is known.
- */
-export interface AsciiTable {
-  /**
-   * The number of a part of a text that is ASCII. A part that is not known is added. -1: it is not known, and too long, or there is no
-   * room for it.
-   *
-   * @param hash FNV-1a of the part, as a signed number.
-   */
-  numberOf(text: string, start: number, end: number, hash: number): number
-  isFull(): boolean
-  clear(): void
-}
-
-/**
+ *
  * @param maxTexts At most 65,535.
  * @param maxUnits Maximum length of a text.
  * @param onAdd Is called with each text that is added, and its number.
  */
-export function createAsciiTable(
-  maxTexts: number,
-  maxUnits: number,
-  onAdd: (text: string, number: number) => void,
-): AsciiTable {
+export function createAsciiTable(maxTexts: number, maxUnits: number, onAdd: (text: string, number: number) => void) {
   const mask = 2 ** Math.ceil(Math.log2(2 * maxTexts)) - 1
   /** The number of the text in a slot, plus 1; 0: the slot is free. */
   const slots = new Uint16Array(mask + 1)
@@ -54,7 +37,13 @@ export function createAsciiTable(
   }
 
   return {
-    numberOf: (text, start, end, hash) => {
+    /**
+     * The number of a part of a text that is ASCII. A part that is not known is added. -1: it is not known, and too long, or there is no
+     * room for it.
+     *
+     * @param hash FNV-1a of the part, as a signed number.
+     */
+    numberOf: (text: string, start: number, end: number, hash: number): number => {
       if (end - start > maxUnits) return -1
       for (let probe = 0; probe < maxProbes; probe++) {
         const slot = (hash + probe) & mask

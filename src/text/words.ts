@@ -97,11 +97,11 @@ function makeRoom(): void {
   generation++
 }
 
-/** Counts terms in texts, or in parts of them that begin and end between two words, one after the other. */
-type CountTerms = (text: string, start?: number, end?: number) => TermCounts
-
-/** In one of some thousand millions of cases two terms have the same hash; they are then counted as one. */
-export function createTermCount(terms: readonly string[]): CountTerms {
+/**
+ * Counts terms in texts, or in parts of them that begin and end between two words, one after the other. In one of some thousand millions of
+ * cases two terms have the same hash; they are then counted as one.
+ */
+export function createTermCount(terms: readonly string[]) {
   const places = new Map(terms.map((term, place) => [hashOf(term), place] as const))
   /** For each cached word: 0, it was not looked at yet; 1, it has none of the terms; 2, it has some of them. */
   const states = new Uint8Array(cached.words)
@@ -129,7 +129,7 @@ export function createTermCount(terms: readonly string[]): CountTerms {
       length++
     }
   }
-  return (text, start = 0, end = text.length) => {
+  return (text: string, start = 0, end = text.length): TermCounts => {
     makeRoom()
     if (ofGeneration !== generation) {
       states.fill(0)

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { isResourceError, ResourceError } from '../core/errors.ts'
+import { isResourceError, type ResourceError, tooLarge } from '../core/errors.ts'
 import { chain, promising, soonOf } from '../core/kit/chain.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
@@ -83,7 +83,7 @@ export function decoded(provider: Provider, options: DecodedOptions = {}): Provi
     const key = keyOf(part, request, context)
     const kept = key === undefined ? undefined : texts.get(key)
     if (kept !== undefined) return kept
-    const { bytes, facts } = await readWhole(provider, request, maxBytes, tooLarge(maxBytes), context)
+    const { bytes, facts } = await readWhole(provider, request, maxBytes, tooLargeFor(maxBytes), context)
     const whole = await decodeWhole({ ...facts, bytes }, request, context)
     if (!('text' in whole)) return undefined
     const found = keyOf(whole, request, context)
@@ -190,13 +190,12 @@ function repairPart(
   return { ...facts, range: { start: start + from + mark, end: start + to }, text }
 }
 
-function tooLarge(limit: number): (size: number | undefined) => ResourceError {
+function tooLargeFor(limit: number): (size: number | undefined) => ResourceError {
   return (size) =>
-    new ResourceError(
-      'too-large',
+    tooLarge(
       `This text is in another encoding than UTF-8, and at most ${limit} bytes of such a text are decoded. ` +
         'Ask for its end with ?tail=200, or convert it to UTF-8.',
-      { reason: 'too-large', limit, ...defined({ size }) },
+      { limit, ...defined({ size }) },
     )
 }
 

@@ -1,4 +1,4 @@
-import { isResourceError, notFound, ResourceError } from '../core/errors.ts'
+import { isResourceError, notFound, unavailable } from '../core/errors.ts'
 import { untilAborted } from '../core/kit/abort.ts'
 import { promising, soonOf } from '../core/kit/chain.ts'
 import type { Log } from '../core/log.ts'
@@ -78,14 +78,13 @@ export function deferred<P extends Provider>(open: () => Promise<P>, options: De
   /** Opens the source, unless this is in progress. After a failure it is not tried again until the pause is over. */
   const attempt = async (): Promise<P> => {
     if (opening === undefined) {
-      if (closed) throw new ResourceError('unavailable', 'The source is closed.')
+      if (closed) throw unavailable('The source is closed.')
       const waitMs = failure === undefined ? 0 : failure.until - now()
-      if (waitMs > 0)
-        throw new ResourceError('unavailable', 'The source cannot be opened.', { retryAfter: Math.ceil(waitMs / 1000) })
+      if (waitMs > 0) throw unavailable('The source cannot be opened.', { retryAfter: Math.ceil(waitMs / 1000) })
       opening = begin()
     }
     return opening.catch((error: unknown) => {
-      throw new ResourceError('unavailable', 'The source cannot be opened.', {}, { cause: error })
+      throw unavailable('The source cannot be opened.', {}, error)
     })
   }
   const whenOpen = async (signal: AbortSignal): Promise<P> => opened ?? untilAborted(attempt(), signal)

@@ -1,3 +1,4 @@
+import { completionOf } from '../core/completion.ts'
 import { defined } from '../core/kit/object.ts'
 import type { Completion, CompletionRequest, Content, Provider, Template } from '../core/provider.ts'
 import { formatOf, formsOf } from '../readings/formats.ts'
@@ -65,8 +66,7 @@ function isOwn(template: string): boolean {
 function completeForm({ argument, arguments: filled }: CompletionRequest): Completion | undefined {
   if (argument.name !== 'as') return argument.name === 'path' ? undefined : { values: [] }
   const format = formatOf(filled.get('path') ?? '', undefined)
-  const values = formsOf(format ?? 'html').filter((form) => form.startsWith(argument.value))
-  return { values, total: values.length, hasMore: false }
+  return completionOf(formsOf(format ?? 'html'), argument.value)
 }
 
 const part: Template = {

@@ -1,5 +1,5 @@
 import { createOverdue, type Timed, WithLateSignal } from '../core/call.ts'
-import { type ErrorKind, isResourceError, ResourceError } from '../core/errors.ts'
+import { type ErrorKind, isResourceError, unavailable } from '../core/errors.ts'
 import { followAbort } from '../core/kit/abort.ts'
 import { attempt, chain, finish, promising, type Soon, soonOf } from '../core/kit/chain.ts'
 import { groupsOf, inGroups } from '../core/kit/groups.ts'
@@ -209,7 +209,7 @@ function limitedVerbs(provider: Provider, askSoon: AskSoon, askLong: Ask): Parti
 }
 
 const refused = (message: string, wait: number) =>
-  new ResourceError('unavailable', message, { retryAfter: Math.max(1, Math.ceil(wait / 1000)) })
+  unavailable(message, { retryAfter: Math.max(1, Math.ceil(wait / 1000)) })
 
 /** Creates the function that records each answer of a source, or the error instead. */
 function createLearner(breaker: ReturnType<typeof createBreaker>, options: LimitedOptions) {
@@ -235,7 +235,7 @@ function createStopwatch(timeout: number, own: AbortController) {
   let give: (error: unknown) => void = () => {}
   const look = () => {
     if (begun === undefined || performance.now() - begun < timeout) return
-    own.abort(new ResourceError('unavailable', `The source took longer than ${timeout} ms.`))
+    own.abort(unavailable(`The source took longer than ${timeout} ms.`))
   }
   const gone = () => give(signal.reason)
   signal.addEventListener('abort', gone)

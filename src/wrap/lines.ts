@@ -19,8 +19,6 @@ import {
 const chunkBytes = 256 * 1024
 const newline = 0x0a
 
-type LineReader = (part: PartQuery, request: ReadRequest, context: Context) => Promise<Content>
-
 /** Bytes of the requested lines gathered so far. */
 interface Gathered {
   readonly pieces: Buffer[]
@@ -36,10 +34,10 @@ interface Gathered {
  *
  * @param limit How many bytes of lines are answered. A line longer than this is cut, and its rest is the next part, in bytes.
  */
-export function createLineReader(provider: Provider, limit: number): LineReader {
+export function createLineReader(provider: Provider, limit: number) {
   const marks = createPositions(1)
 
-  return async (part, request, context) => {
+  return async (part: PartQuery, request: ReadRequest, context: Context): Promise<Content> => {
     const key = JSON.stringify([context.principal.id, request.path, [...request.params]])
     const mark = marks.before(key, part.first)
     const scan: Scan = { line: mark.index, at: mark.at, begins: mark.at, start: undefined, full: false, ended: false }

@@ -1,4 +1,5 @@
-import { invalid, isResourceError, ResourceError } from '../core/errors.ts'
+import { contentLength } from '../core/entry.ts'
+import { invalid, isResourceError, ResourceError, unavailable } from '../core/errors.ts'
 import { isText, wholeCharacters } from '../core/kit/utf8.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Content, ContentFacts, Context, Params, Provider, ReadRequest } from '../core/provider.ts'
@@ -196,15 +197,8 @@ type Payload = 'text' | 'bytes' | 'stream' | 'length'
 
 /** Returns the members of the whole content. */
 function wholeFactsOf(content: Content): ContentFacts {
-  const { range: _, ...facts } = factsOf(content)
-  const size = content.size ?? sizeOf(content)
-  return size === undefined ? facts : { ...facts, size }
-}
-
-function sizeOf(content: Content): number | undefined {
-  if (content.range !== undefined) return undefined
-  if ('text' in content) return Buffer.byteLength(content.text)
-  return 'bytes' in content ? content.bytes.length : content.length
+  const { range, ...facts } = factsOf(content)
+  return { ...facts, ...(range === undefined && { size: content.size ?? contentLength(content) }) }
 }
 
 /** Whether bytes of a resource are text, judged by its type and the bytes. They may begin or end within a character. */
@@ -215,17 +209,11 @@ export function isTextPart(bytes: Uint8Array, { mimeType = '' }: ContentFacts): 
   return isText(bytes.subarray(from, to))
 }
 
-/** A resource as one buffer; a text in UTF-8. */
-interface Whole {
-  readonly bytes: Buffer
-  readonly facts: ContentFacts
-}
-
 /** Number of bytes read at a time. */
 const chunkBytes = 8 * 1024 * 1024
 
 /**
- * Reads a whole resource in one version, even if it is larger than one answer of its provider.
+ * Reads a whole resource as one buffer (a text in UTF-8) in one version, even if it is larger than one answer of its provider.
  *
  * @param tooLarge The error for a resource of more than `limit` bytes; `size` if it is known.
  * @throws ResourceError `unavailable` if it changes all the time.
@@ -236,8 +224,8 @@ export async function readWhole(
   limit: number,
   tooLarge: (size: number | undefined) => ResourceError,
   context: Context,
-): Promise<Whole> {
-  const once = async (): Promise<Whole> => {
+) {
+  const once = async () => {
     const pieces: Buffer[] = []
     let length = 0
     let facts: ContentFacts = {}
@@ -275,5 +263,5 @@ export async function inOneVersion<T>(
       if (!isChange(error)) throw error
     }
   }
-  throw new ResourceError('unavailable', 'A resource changes faster than it can be read as one version.')
+  throw unavailable('A resource changes faster than it can be read as one version.')
 }

@@ -1,4 +1,4 @@
-import { isResourceError, ResourceError } from '../core/errors.ts'
+import { isResourceError, unavailable } from '../core/errors.ts'
 import { sleep } from '../core/kit/abort.ts'
 import { defined } from '../core/kit/object.ts'
 import type { Change, Degradation, Entry, Provider } from '../core/provider.ts'
@@ -32,8 +32,7 @@ export function polled(provider: Provider, options: PolledOptions = {}): Provide
     const seen = new Map<string, string>()
     for await (const entry of entries(signal)) {
       signal.throwIfAborted()
-      if (seen.size >= limit)
-        throw new ResourceError('unavailable', `There are more than ${limit} entries, too many to compare.`)
+      if (seen.size >= limit) throw unavailable(`There are more than ${limit} entries, too many to compare.`)
       seen.set(entry.path, stampOf(entry))
     }
     return seen

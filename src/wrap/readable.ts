@@ -1,5 +1,5 @@
 import { extname, join } from 'node:path'
-import { invalid, ResourceError } from '../core/errors.ts'
+import { invalid, ResourceError, tooLarge, unavailable } from '../core/errors.ts'
 import { chain, promising, soonOf } from '../core/kit/chain.ts'
 import { createRecent } from '../core/kit/lru.ts'
 import { defined } from '../core/kit/object.ts'
@@ -77,13 +77,13 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
   const { timeoutMs = workerLimits.documents.deadlineMs, memoryMb = workerLimits.documents.memoryMb } = options
   const limits = { characters: maxCharacters, unpacked: maxBytes * unpackedPerByte }
   const file = join(import.meta.dirname, '../readings', `worker${extname(import.meta.filename)}`)
-  const host = createHost<ReadingJob, ReadingAnswer>({ file, deadlineMs: timeoutMs, memoryMb })
+  const host = createHost<ReadingJob, ReadingAnswer>(file, { deadlineMs: timeoutMs, memoryMb })
   const kept = createRecent<Content & { readonly text: string }>(keptCharacters, ({ text }) => text.length)
   const hopeless = createRecent<{ readonly error: ResourceError; readonly until: number }>(1000)
   let waiting = 0
 
   const run = async (job: ReadingJob, { signal }: Context): Promise<Outcome<ReadingAnswer>> => {
-    if (waiting >= maxWaiting) throw new ResourceError('unavailable', 'Too many documents are waiting to be read.')
+    if (waiting >= maxWaiting) throw unavailable('Too many documents are waiting to be read.')
     waiting++
     try {
       return await host.run(job, signal)
@@ -107,7 +107,7 @@ export function readable(provider: Provider, options: ReadableOptions = {}): Pro
     const failed = known === undefined ? undefined : hopeless.get(known)
     if (failed !== undefined && performance.now() < failed.until) throw failed.error
     if (!formsOf(format).includes(form)) throw invalid('A PDF can be read as text only. Write ?as=text.', 'as')
-    const { bytes, facts } = await readWhole(provider, request, maxBytes, tooLarge(maxBytes), context)
+    const { bytes, facts } = await readWhole(provider, request, maxBytes, tooLargeFor(maxBytes), context)
     const key = keyOf(facts.version)
     const outcome = await run({ format, form, bytes, limits }, context)
     if ('failure' in outcome) {
@@ -178,8 +178,8 @@ function withForms(content: Content, path: string): Content {
 
 function failureOf(failure: Failure, timeoutMs: number): ResourceError {
   return failure === 'late'
-    ? new ResourceError('too-large', `The document takes longer than ${timeoutMs} ms to read.`, { reason: 'time' })
-    : new ResourceError('too-large', 'The document takes more memory than there is to read it, or is damaged.', {
+    ? tooLarge(`The document takes longer than ${timeoutMs} ms to read.`, { reason: 'time' })
+    : tooLarge('The document takes more memory than there is to read it, or is damaged.', {
         reason: 'memory',
       })
 }
@@ -204,10 +204,9 @@ function contentOf(
   }
 }
 
-function tooLarge(limit: number): (size: number | undefined) => ResourceError {
+function tooLargeFor(limit: number): (size: number | undefined) => ResourceError {
   return (size) =>
-    new ResourceError('too-large', `The document has more than ${limit} bytes, the most that is read as text.`, {
-      reason: 'too-large',
+    tooLarge(`The document has more than ${limit} bytes, the most that is read as text.`, {
       limit,
       ...defined({ size }),
     })

@@ -1,4 +1,4 @@
-import { createEvent, sleep } from '../core/kit/abort.ts'
+import { createEvent, followAbort, sleep, untilAborted } from '../core/kit/abort.ts'
 import { doneOnce } from '../core/kit/chain.ts'
 import type { Change, Provider } from '../core/provider.ts'
 import type { SharedChanges, SharedLease } from '../core/shared.ts'
@@ -71,13 +71,8 @@ interface Watching extends SharedOptions {
   readonly signal: AbortSignal
 }
 
-/** A running watch. */
-interface Armed {
-  readonly ended: Promise<void>
-}
-
 /** Watches the source, and notifies the other replicas. Resolves when the watch has begun. */
-async function watchAlways(watch: Watch, watching: Watching): Promise<Armed> {
+async function watchAlways(watch: Watch, watching: Watching) {
   const { changes, source, queue, signal, isCopied } = watching
   const own = await watch(signal)
   let seen: Change[] = []
@@ -100,7 +95,7 @@ async function watchAlways(watch: Watch, watching: Watching): Promise<Armed> {
 }
 
 /** Watches the source while this replica has the lease, or while the store cannot give one. Resolves like {@link watchAlways}. */
-async function watchInTurn(watch: Watch, watching: Watching): Promise<Armed> {
+async function watchInTurn(watch: Watch, watching: Watching) {
   const { changes, source, queue, signal } = watching
   let lease: SharedLease | undefined
   let own: AbortController | undefined
@@ -161,17 +156,10 @@ async function watchInTurn(watch: Watch, watching: Watching): Promise<Armed> {
 }
 
 /** Resolves when one of two signals aborts. */
-function untilOver(one: AbortSignal, other: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      one.removeEventListener('abort', done)
-      other.removeEventListener('abort', done)
-      resolve()
-    }
-    if (one.aborted || other.aborted) return resolve()
-    one.addEventListener('abort', done)
-    other.addEventListener('abort', done)
-  })
+async function untilOver(one: AbortSignal, other: AbortSignal): Promise<void> {
+  const either = followAbort(one, other)
+  await untilAborted(new Promise<void>(() => {}), either.signal).catch(() => {})
+  either.release()
 }
 
 /** Maximum number of waiting changes. Beyond it, everything counts as changed. */
@@ -234,22 +222,9 @@ function alwaysCurrent(provider: Provider, renew: () => void, { changes, source 
       await catchUp()
       yield* provider.list(query, context)
     },
-    read: async (request, context) => {
-      await catchUp()
-      return provider.read(request, context)
-    },
-    ...(stat && {
-      stat: async (path, context) => {
-        await catchUp()
-        return stat(path, context)
-      },
-    }),
-    ...(complete && {
-      complete: async (request, context) => {
-        await catchUp()
-        return complete(request, context)
-      },
-    }),
+    read: (request, context) => catchUp().then(() => provider.read(request, context)),
+    ...(stat && { stat: (path, context) => catchUp().then(() => stat(path, context)) }),
+    ...(complete && { complete: (request, context) => catchUp().then(() => complete(request, context)) }),
     close: async () => {
       const stop = await follow.begun()?.catch(() => undefined)
       stop?.()

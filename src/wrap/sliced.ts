@@ -164,15 +164,10 @@ function nextBytes({ last }: PartQuery, behind: number, count: number, size = Nu
   return formatPart('bytes', behind, Math.min(rest > 3 ? rest : count, size - behind))
 }
 
-interface Cut {
-  readonly from: number
-  readonly to: number
-}
-
 /**
  * The whole characters in a part of a text; if there are none, the character that contains the part. `start`: offset of the text.
  */
-function cutCharacters(text: Buffer, part: Cut, start: number): Cut {
+function cutCharacters(text: Buffer, part: { readonly from: number; readonly to: number }, start: number) {
   let { from, to } = part
   if (from === 0 && start === 0 && text[0] === 0xef && text[1] === 0xbb && text[2] === 0xbf)
     from = Math.min(3, text.length)

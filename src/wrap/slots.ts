@@ -1,5 +1,5 @@
-import { LateAbort, type Overdue, type Timed, WithLateSignal } from '../core/call.ts'
-import { ResourceError } from '../core/errors.ts'
+import { type createOverdue, LateAbort, type Timed, WithLateSignal } from '../core/call.ts'
+import { type ResourceError, unavailable } from '../core/errors.ts'
 import type { Soon } from '../core/kit/chain.ts'
 import type { Context } from '../core/provider.ts'
 
@@ -103,16 +103,7 @@ export function createSemaphore(concurrent: number, waiting: number) {
 }
 
 /** A request to the source, and its signal, which aborts with that of the caller and on time-out. */
-interface Asked {
-  /** Rejects on time-out, and when the caller aborts, whatever the work does. Neither can happen before the work returns. */
-  run<T>(work: (context: Context) => Soon<T>): Soon<T>
-  /** Follows the signal of the caller also if the answer was there at once. */
-  follow(): void
-  /** Ends the time-out, and stops following the signal of the caller. */
-  release(): void
-}
-
-export function createAsked(context: Context, overdue: Overdue<Timed>): Asked {
+export function createAsked(context: Context, overdue: ReturnType<typeof createOverdue<Timed>>) {
   const callers = WithLateSignal.abortOf(context)
   const own = new LateAbort()
   const { principal, most, bare, arrival, into, allows } = context
@@ -123,7 +114,7 @@ export function createAsked(context: Context, overdue: Overdue<Timed>): Asked {
     reject(own.reason)
   }
   const timed: Timed = {
-    onOver: () => end(new ResourceError('unavailable', `The source took longer than ${overdue.timeoutMs} ms.`)),
+    onOver: () => end(unavailable(`The source took longer than ${overdue.timeoutMs} ms.`)),
   }
   const onAbort = () => end(context.signal.reason)
   let follows = false
@@ -146,7 +137,8 @@ export function createAsked(context: Context, overdue: Overdue<Timed>): Asked {
       follow()
     })
   return {
-    run: (work) => {
+    /** Rejects on time-out, and when the caller aborts, whatever the work does. Neither can happen before the work returns. */
+    run: <T>(work: (context: Context) => Soon<T>): Soon<T> => {
       // The signal may have aborted just as a slot became free.
       const { aborted, reason } = callers ?? context.signal
       if (aborted) {
@@ -156,7 +148,9 @@ export function createAsked(context: Context, overdue: Overdue<Timed>): Asked {
       const answer = work(inner)
       return answer instanceof Promise ? whenAnswered(answer) : answer
     },
+    /** Follows the signal of the caller also if the answer was there at once. */
     follow,
+    /** Ends the time-out, and stops following the signal of the caller. */
     release: () => {
       overdue.end(timed)
       if (!follows) return

@@ -65,11 +65,6 @@ const search: Template = {
   free: ['q', 'limit'],
 }
 
-interface KeptFile {
-  readonly result: LongResult
-  readonly file: ResultFileFacts
-}
-
 export function createSpill(options: SpillOptions = {}): Spill {
   const { address, ...bounds } = { ...defaults, ...options }
   const { keptIn = (kept: LongResultBounds) => resultsInMemory(kept, options.now) } = options
@@ -77,7 +72,7 @@ export function createSpill(options: SpillOptions = {}): Spill {
   const results = keptIn(bounds)
   const { has } = results
 
-  const find = async (path: string, { id: owner }: Principal): Promise<KeptFile> => {
+  const find = async (path: string, { id: owner }: Principal) => {
     const [id, name] = partsOf(path) ?? []
     const result = id === undefined ? undefined : await results.get(owner, id)
     const file = result?.files.find((one) => one.name === name)

@@ -4,7 +4,7 @@ import type { Context, Principal, Provider } from '../core/provider.ts'
 import type { ResultFile } from '../core/shared.ts'
 import type { ProvidedTool, ToolLink, ToolOutcome, ToolPart, ToolRequest } from '../core/tool.ts'
 import { estimateTokens, lengthOfTokens, outlineOf } from '../text/excerpt.ts'
-import type { KeptResult, Spill } from './spill.ts'
+import type { Spill } from './spill.ts'
 
 export interface SpilledOptions {
   /** Keeps the long results. */
@@ -38,8 +38,6 @@ export function spilled(provider: Provider, { spill, maxTokens = 8000 }: Spilled
   }
 }
 
-type Bounds = Required<SpilledOptions>
-
 /** Returns the parts that the caller may see, because the rules of the mount are not applied to a kept result. */
 function visible(outcome: ToolOutcome, { allows = () => true }: Context): ToolOutcome {
   const isVisible = (part: ToolPart) => {
@@ -53,7 +51,7 @@ async function shorten(
   outcome: ToolOutcome,
   request: ToolRequest,
   principal: Principal,
-  bounds: Bounds,
+  bounds: Required<SpilledOptions>,
 ): Promise<ToolOutcome> {
   const { parts, structured, ...rest } = outcome
   const pieces = piecesOf(outcome, request)
@@ -79,14 +77,11 @@ async function shorten(
 const tooLarge = 'It is also too large to be kept: this is its beginning. Ask the tool for less.'
 const notKept = 'It could not be kept, since the store does not answer: this is its beginning.'
 
-interface Keeping {
-  readonly kept: KeptResult | undefined
-  /** A sentence for the caller. */
-  readonly told: string
-}
-
-/** Keeps the files of a result. The tool has already run, so a store that does not answer must not fail the call. */
-async function keep(spill: Spill, principal: Principal, files: readonly ResultFile[]): Promise<Keeping> {
+/**
+ * Keeps the files of a result. The tool has already run, so a store that does not answer must not fail the call. `told` is a sentence for the
+ * caller.
+ */
+async function keep(spill: Spill, principal: Principal, files: readonly ResultFile[]) {
   try {
     const kept = await spill.put(principal, files)
     if (kept === undefined) return { kept, told: tooLarge }

@@ -1,4 +1,4 @@
-import { isResourceError, ResourceError } from '../core/errors.ts'
+import { isResourceError, type ResourceError, tooLarge } from '../core/errors.ts'
 import { promising, soonOf } from '../core/kit/chain.ts'
 import { defined } from '../core/kit/object.ts'
 import { wholeCharacters } from '../core/kit/utf8.ts'
@@ -126,14 +126,7 @@ function answer(ending: Ending, count: number, to: number, unfinished: Pick<Tail
 }
 
 function lineTooLong(limit: number): ResourceError {
-  return new ResourceError(
-    'too-large',
-    `The last line alone has more than ${limit} bytes, too many to be read at once.`,
-    {
-      reason: 'too-large',
-      limit,
-    },
-  )
+  return tooLarge(`The last line alone has more than ${limit} bytes, too many to be read at once.`, { limit })
 }
 
 /** The last bytes of one version of a resource. */

@@ -87,17 +87,17 @@ export function createEvent() {
   }
 }
 
-/** Waits `ms` milliseconds, or until the signal aborts. Never rejects, and does not keep the process alive. */
-export function sleep(ms: number, signal: AbortSignal): Promise<void> {
+/** Waits `ms` milliseconds, or until the signal aborts, if there is one. Never rejects, and does not keep the process alive. */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    if (signal.aborted) return resolve()
+    if (signal?.aborted) return resolve()
     const done = () => {
       clearTimeout(timer)
-      signal.removeEventListener('abort', done)
+      signal?.removeEventListener('abort', done)
       resolve()
     }
     const timer = setTimeout(done, ms)
     timer.unref()
-    signal.addEventListener('abort', done)
+    signal?.addEventListener('abort', done)
   })
 }

@@ -54,22 +54,39 @@ export function finish<T>(work: () => Soon<T>, end: () => void): Soon<T> {
  * Returns a function that does some work when it is first called. All calls share its result (single-flight); after a failure, the next
  * call does it again.
  */
-export function doneOnce<T>(work: () => Promise<T>): Once<T> {
+export function doneOnce<T>(work: () => Promise<T>) {
   let result: Promise<T> | undefined
-  const once = () => {
+  const once = (): Promise<T> => {
     result ??= work().catch((error: unknown) => {
       result = undefined
       throw error
     })
     return result
   }
-  return Object.assign(once, { begun: () => result })
+  return Object.assign(once, {
+    /** Returns the work that is done or runs; undefined before the first call, and after a failure. */
+    begun: () => result,
+    /** Makes the next call do the work again. */
+    forget: () => {
+      result = undefined
+    },
+  })
 }
 
-interface Once<T> {
-  (): Promise<T>
-  /** Returns the work that is done or runs; undefined before the first call, and after a failure. */
-  begun(): Promise<T> | undefined
+/** Returns a function that does some work, and once more after it if it is called meanwhile, until the signal aborts. */
+export function repeatedly(work: () => Promise<void>, signal?: AbortSignal): () => Promise<void> {
+  let running = false
+  let again = false
+  return async () => {
+    again = true
+    if (running) return
+    running = true
+    while (again && signal?.aborted !== true) {
+      again = false
+      await work()
+    }
+    running = false
+  }
 }
 
 /** Key of the form of a method that returns a value in the place of a promise if the value is there. */

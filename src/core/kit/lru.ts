@@ -1,19 +1,15 @@
-/** An LRU cache: it removes the least recently used values when the total weight exceeds its limit. */
-interface Recent<V> {
-  get(key: string): V | undefined
-  set(key: string, value: V): void
-  delete(key: string): void
-  clear(): void
-}
-
-/** @param weigh Returns the weight of a value. Default 1. The newest value is kept, whatever its weight. */
-export function createRecent<V>(limit: number, weigh: (value: V) => number = () => 1): Recent<V> {
+/**
+ * An LRU cache: it removes the least recently used values when the total weight exceeds its limit.
+ *
+ * @param weigh Returns the weight of a value. Default 1. The newest value is kept, whatever its weight.
+ */
+export function createRecent<V>(limit: number, weigh: (value: V) => number = () => 1) {
   const values = new Map<string, V>()
   let weight = 0
   /** The most recently used key. It is not moved to the end again: each change of a map costs memory. */
   let latest: string | undefined
 
-  const remove = (key: string) => {
+  const remove = (key: string): void => {
     const value = values.get(key)
     if (value === undefined) return
     weight -= weigh(value)
@@ -21,7 +17,7 @@ export function createRecent<V>(limit: number, weigh: (value: V) => number = () 
   }
 
   return {
-    get: (key) => {
+    get: (key: string): V | undefined => {
       const value = values.get(key)
       if (value === undefined) return undefined
       if (key === latest) return value
@@ -31,7 +27,7 @@ export function createRecent<V>(limit: number, weigh: (value: V) => number = () 
       latest = key
       return value
     },
-    set: (key, value) => {
+    set: (key: string, value: V): void => {
       remove(key)
       values.set(key, value)
       latest = key
@@ -42,7 +38,7 @@ export function createRecent<V>(limit: number, weigh: (value: V) => number = () 
       }
     },
     delete: remove,
-    clear: () => {
+    clear: (): void => {
       values.clear()
       weight = 0
     },

@@ -51,16 +51,29 @@ export function indexAfter(names: readonly string[], path: string): number {
   return firstIndex(0, names.length, (index) => comparePaths(names[index] ?? '', path) > 0)
 }
 
-/** A binary heap: the value that precedes all others is removed first. */
-interface Heap<T> {
-  push(value: T): void
-  pop(): T | undefined
+/** Yields the paths at which two lists differ that are in path order: those of added, removed and changed items. */
+export function* changedPaths<T>(
+  before: readonly T[],
+  now: readonly T[],
+  pathOf: (item: T) => string,
+  isSame: (a: T, b: T) => boolean,
+): Generator<string> {
+  for (let i = 0, j = 0; i < before.length || j < now.length; ) {
+    const [old, fresh] = [before[i], now[j]]
+    const order = old === undefined ? 1 : fresh === undefined ? -1 : comparePaths(pathOf(old), pathOf(fresh))
+    const isKept = order === 0 && old !== undefined && fresh !== undefined && isSame(old, fresh)
+    const item = order > 0 ? fresh : old
+    if (item !== undefined && !isKept) yield pathOf(item)
+    if (order <= 0) i++
+    if (order >= 0) j++
+  }
 }
 
-export function createHeap<T>(precedes: (a: T, b: T) => boolean): Heap<T> {
+/** A binary heap: the value that precedes all others is removed first. */
+export function createHeap<T>(precedes: (a: T, b: T) => boolean) {
   const values: T[] = []
   return {
-    push: (value) => {
+    push: (value: T): void => {
       let index = values.length
       values.push(value)
       while (index > 0) {
@@ -72,7 +85,7 @@ export function createHeap<T>(precedes: (a: T, b: T) => boolean): Heap<T> {
       }
       values[index] = value
     },
-    pop: () => {
+    pop: (): T | undefined => {
       const [first] = values
       const last = values.pop()
       if (last === undefined || values.length === 0) return first

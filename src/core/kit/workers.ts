@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { ResourceError } from '../errors.ts'
+import { unavailable } from '../errors.ts'
 
 /** Resource limits of one child process. The child sets them itself before it begins to work. */
 export interface ChildLimits {
@@ -63,7 +63,10 @@ export const youngGenerationMb = 6
 interface WorkerLimits {
   /** Maximum memory of its JavaScript (the old generation of V8), in MiB. Beyond it, Node ends the thread. */
   readonly memoryMb: number
-  /** Time-out of one job, in milliseconds. Beyond it, the thread is ended. */
+  /**
+   * Time-out of one job, in milliseconds. Beyond it, the thread is ended. On a busy machine a job has up to four times as long: until this
+   * process has used this much CPU time.
+   */
   readonly deadlineMs: number
 }
 
@@ -85,12 +88,6 @@ export const workerLimits = {
 /** Memory of PDFium in the thread that reads documents, in bytes: V8 does not count WebAssembly towards the limit of a thread. */
 export const pdfiumMemoryBytes = 256 * mebibyte
 
-/** A command, as `spawn` takes it. */
-interface Command {
-  readonly program: string
-  readonly args: readonly string[]
-}
-
 /** POSIX counts `ulimit -f` in blocks of 512 bytes, and every shell counts `ulimit -d` in KiB. */
 const [blockBytes, kibibyte] = [512, 1024]
 
@@ -106,7 +103,7 @@ export function limitedCommand(
   program: string,
   args: readonly string[],
   { memoryBytes, cpuSeconds, fileBytes }: ChildLimits,
-): Command {
+) {
   const options = [
     `-d ${Math.ceil(memoryBytes / kibibyte)}`,
     // No core dump of a child that dies of its limits.
@@ -118,33 +115,10 @@ export function limitedCommand(
   return { program: shell, args: ['-c', script, 'sh', program, ...args] }
 }
 
-interface HostOptions {
-  /** The file that the worker runs. It posts `ready` once it is, and then one answer for each job, in order. */
-  readonly file: string
-  /**
-   * Time-out of one job, in milliseconds. On a busy machine a job has up to four times as long: until this process has used this
-   * much CPU time.
-   */
-  readonly deadlineMs: number
-  /** Maximum memory of the worker, in MiB. */
-  readonly memoryMb: number
-}
-
 /** Why a job has no result: it took too long, or the worker died of it. */
 export type Failure = 'late' | 'crashed'
 
 export type Outcome<Result> = { readonly result: Result } | { readonly failure: Failure }
-
-/** Runs jobs one after the other in a worker thread, so that none of them holds up this one. */
-export interface Host<Job, Result> {
-  /**
-   * @throws ResourceError `unavailable` when too many jobs are waiting. An abort of the signal rejects with its reason; the
-   * job itself is still finished if it has begun.
-   */
-  run(job: Job, signal: AbortSignal): Promise<Outcome<Result>>
-  /** Ends the worker. The next job starts another. */
-  close(): void
-}
 
 const maxWaiting = 1000
 /** Time after which an idle worker is ended, in milliseconds. */
@@ -158,7 +132,12 @@ interface Task<Job, Result> {
   readonly settle: (outcome: Outcome<Result>) => void
 }
 
-export function createHost<Job, Result>({ file, deadlineMs, memoryMb }: HostOptions): Host<Job, Result> {
+/**
+ * Runs jobs one after the other in a worker thread, so that none of them holds up this one.
+ *
+ * @param file The file that the worker runs. It posts `ready` once it is, and then one answer for each job, in order.
+ */
+export function createHost<Job, Result>(file: string, { deadlineMs, memoryMb }: WorkerLimits) {
   const waiting: Task<Job, Result>[] = []
   let worker: Worker | undefined
   let ready = false
@@ -233,11 +212,14 @@ export function createHost<Job, Result>({ file, deadlineMs, memoryMb }: HostOpti
   }
 
   return {
-    run: (job, signal) =>
+    /**
+     * @throws ResourceError `unavailable` when too many jobs are waiting. An abort of the signal rejects with its reason; the
+     * job itself is still finished if it has begun.
+     */
+    run: (job: Job, signal: AbortSignal): Promise<Outcome<Result>> =>
       new Promise((resolve, reject) => {
         signal.throwIfAborted()
-        if (waiting.length >= maxWaiting)
-          throw new ResourceError('unavailable', 'Too much is waiting to be looked through.')
+        if (waiting.length >= maxWaiting) throw unavailable('Too much is waiting to be looked through.')
         const task: Task<Job, Result> = {
           job,
           settle: (outcome) => {
@@ -254,7 +236,8 @@ export function createHost<Job, Result>({ file, deadlineMs, memoryMb }: HostOpti
         waiting.push(task)
         next()
       }),
-    close: () => {
+    /** Ends the worker. The next job starts another. */
+    close: (): void => {
       ready = false
       end('crashed')
     },

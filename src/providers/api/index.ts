@@ -1,4 +1,4 @@
-import { maxCompletions } from '../../core/completion.ts'
+import { completionOf } from '../../core/completion.ts'
 import { invalid, notFound } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { type HttpUrl, httpUrlBelow } from '../../core/http-url.ts'
@@ -128,7 +128,7 @@ export function api(options: ApiOptions): Provider {
       const route = routes.find(({ options: { template } }) => template === request.template)
       if (route === undefined) return undefined
       if (route.list === undefined || !route.inPath.includes(request.argument.name)) return { values: [] }
-      return completionOf(request, [...(await listed(signal)).values()])
+      return completeVariable(request, [...(await listed(signal)).values()])
     },
   }
   if (poll === undefined) return provider
@@ -152,13 +152,13 @@ function templateOf({ options }: Route): Template {
 }
 
 /** Returns the values of a variable in the listing that are consistent with the other arguments. */
-function completionOf({ template, argument, arguments: filled }: CompletionRequest, items: readonly Item[]) {
+function completeVariable({ template, argument, arguments: filled }: CompletionRequest, items: readonly Item[]) {
   const fits = ({ values, template: from }: Item) =>
     from === template &&
     values.get(argument.name)?.startsWith(argument.value) === true &&
     [...filled].every(([name, value]) => name === argument.name || (values.get(name) ?? value) === value)
   const found = [...new Set(items.filter(fits).map(({ values }) => values.get(argument.name) ?? ''))].sort(comparePaths)
-  return { values: found.slice(0, maxCompletions), total: found.length, hasMore: found.length > maxCompletions }
+  return completionOf(found)
 }
 
 interface Run<T> {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { invalid, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { invalid, isResourceError, notFound, ResourceError, unavailable } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { comparePaths, isPath } from '../../core/path.ts'
 import type { Content, Context, Entry, Provider } from '../../core/provider.ts'
@@ -142,7 +142,7 @@ function createDotenvFile(file: string): () => Promise<Environment> {
       // Do not block on a FIFO.
       handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK)
       const { mtimeNs, ctimeNs, size, ino, isFile } = await statOf(handle)
-      if (!isFile) throw new ResourceError('unavailable', 'There is no file of variables there.')
+      if (!isFile) throw unavailable('There is no file of variables there.')
       if (size > maxBytes)
         throw new ResourceError(
           'too-large',
@@ -153,7 +153,7 @@ function createDotenvFile(file: string): () => Promise<Environment> {
       return known
     } catch (error) {
       if (isResourceError(error)) throw error
-      throw new ResourceError('unavailable', 'The file of variables cannot be read.', {}, { cause: error })
+      throw unavailable('The file of variables cannot be read.', {}, error)
     } finally {
       await handle?.close()
     }

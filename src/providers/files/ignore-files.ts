@@ -5,10 +5,7 @@ import { type Place, type Places, type Pool, untilAbort } from './access.ts'
 import { compileIgnores, type Ignores, ignoreEverything } from './ignores.ts'
 import { createDirectoryFacts, isSettled, lookAt, stampOf } from './stats.ts'
 
-/** Returns the rules that hold inside a directory, given those of its parent directory. Unchanged rules are the same object. */
-export interface IgnoreFiles {
-  inside(place: Place, path: string, above: Ignores | undefined, signal: AbortSignal): Promise<Ignores | undefined>
-}
+export type IgnoreFiles = ReturnType<typeof createIgnoreFiles>
 
 /** The name of the file of ignore rules in a directory. */
 export const ignoreFileName = '.gitignore'
@@ -37,7 +34,7 @@ interface Known {
 }
 
 /** Reads and compiles .gitignore files, and caches 10,000 of them. `.git/info/exclude` of the root counts as outermost. */
-export function createIgnoreFiles(places: Places, pool: Pool, log: Log): IgnoreFiles {
+export function createIgnoreFiles(places: Places, pool: Pool, log: Log) {
   const facts = createDirectoryFacts()
   const files = createRecent<Known>(10_000)
   let excludes: { readonly time: number; readonly ignores: Ignores | undefined } | undefined
@@ -136,7 +133,8 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log): IgnoreF
   }
 
   return {
-    inside: async (place, path, above, signal) => {
+    /** Returns the rules that hold inside a directory, given those of its parent directory. Unchanged rules are the same object. */
+    inside: async (place: Place, path: string, above: Ignores | undefined, signal: AbortSignal) => {
       const around = path === '' ? await loadExcludes(place, signal) : above
       if (facts.of(place)?.has(noRules)) return around
       return load(place, { names: [ignoreFileName], base: path }, around, signal)

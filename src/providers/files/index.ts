@@ -1,5 +1,6 @@
 import { MessageChannel } from 'node:worker_threads'
-import { notFound, ResourceError } from '../../core/errors.ts'
+import { notFound, ResourceError, unavailable } from '../../core/errors.ts'
+import { createEvent } from '../../core/kit/abort.ts'
 import { promising } from '../../core/kit/chain.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
@@ -100,7 +101,7 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
   const { confirm, ...watching } = watch ? createWatch(places, watched, log, closing.signal) : { confirm: undefined }
   const check = (signal: AbortSignal): void => {
     signal.throwIfAborted()
-    if (closing.signal.aborted) throw new ResourceError('unavailable', 'The files provider is closed.')
+    if (closing.signal.aborted) throw unavailable('The files provider is closed.')
   }
   const lister = createLister({
     ...{ walk, names, permit, rules, headings: createHeadings(places), pool, check, keptMs: reconcile },
@@ -154,17 +155,12 @@ export async function createFiles(options: FilesOptions, system: FilesSystem): P
   }
 }
 
-interface FilesWatch extends Required<Pick<Provider, 'watch' | 'degraded'>> {
-  /** Asks a running watch which directories are unchanged; see {@link Confirmed}. Resolves to undefined without one. */
-  confirm(files: number): Promise<Confirmed | undefined>
-}
-
 /**
  * Watches the files below a root in a separate thread.
  *
  * @param closing Ends all watches.
  */
-function createWatch(places: Places, options: Omit<WatchOptions, 'root'>, log: Log, closing: AbortSignal): FilesWatch {
+function createWatch(places: Places, options: Omit<WatchOptions, 'root'>, log: Log, closing: AbortSignal) {
   /** The knowledge of the running watches. */
   const confirmations = new Set<Confirmations>()
   /** Running watches that are degraded. */
@@ -178,10 +174,8 @@ function createWatch(places: Places, options: Omit<WatchOptions, 'root'>, log: L
       else degraded.set(signal, now)
     }
     try {
-      const inbox = openInbox(
-        { ...options, root: { real: places.real, at: root.at } },
-        { log, report, confirmations, signal },
-      )
+      const watched = { ...options, root: { real: places.real, at: root.at } }
+      const inbox = openInbox(watched, log, report, confirmations, signal)
       await inbox.next()
       signal.throwIfAborted()
       return changesOf(inbox, signal)
@@ -189,30 +183,27 @@ function createWatch(places: Places, options: Omit<WatchOptions, 'root'>, log: L
       root.close()
     }
   }
-  const confirm: FilesWatch['confirm'] = async (files) => {
-    const [running] = confirmations
-    return running?.ask(files)
+  return {
+    watch,
+    degraded: (): Degradation | undefined => degraded.values().next().value,
+    /** Asks a running watch which directories are unchanged; see {@link Confirmed}. Resolves to undefined without one. */
+    confirm: async (files: number): Promise<Confirmed | undefined> => {
+      const [running] = confirmations
+      return running?.ask(files)
+    },
   }
-  return { watch, degraded: () => degraded.values().next().value, confirm }
 }
 
-interface Inbox {
-  /** Returns the next changes; none once the signal has aborted. The first, empty answer means that the watch is armed. */
-  next(): Promise<readonly Change[]>
-  close(): void
-}
-
-interface Surroundings {
-  readonly log: Log
-  readonly report: (degraded: Degradation | undefined) => void
-  readonly confirmations: Set<Confirmations>
-  readonly signal: AbortSignal
-}
-
-function openInbox(options: WatchOptions, { log, report, confirmations, signal }: Surroundings): Inbox {
+function openInbox(
+  options: WatchOptions,
+  log: Log,
+  report: (degraded: Degradation | undefined) => void,
+  confirmations: Set<Confirmations>,
+  signal: AbortSignal,
+) {
   const { port1: port, port2 } = new MessageChannel()
   const messages: Exclude<FromThread, { log: unknown } | { degraded: unknown } | { dues: unknown }>[] = []
-  let wake = () => {}
+  const arrival = createEvent()
   let closed = false
   let failure: unknown
 
@@ -226,7 +217,7 @@ function openInbox(options: WatchOptions, { log, report, confirmations, signal }
     port.close()
     release()
     report(undefined)
-    wake()
+    arrival.set()
   }
   const release = beginInThread({ options, port: port2 }, (error) => {
     failure = error
@@ -238,16 +229,14 @@ function openInbox(options: WatchOptions, { log, report, confirmations, signal }
     if ('degraded' in message) return report(message.degraded)
     if ('dues' in message) return mine.answered(message.dues)
     messages.push(message)
-    wake()
+    arrival.set()
   })
 
   return {
     close,
-    next: async () => {
-      if (messages.length === 0 && !closed)
-        await new Promise<void>((resolve) => {
-          wake = resolve
-        })
+    /** Returns the next changes; none once the signal has aborted. The first, empty answer means that the watch is armed. */
+    next: async (): Promise<readonly Change[]> => {
+      while (messages.length === 0 && !closed) await arrival.wait()
       if (signal.aborted) return []
       const message = messages.shift()
       if (message !== undefined && 'armed' in message) {
@@ -268,7 +257,7 @@ function openInbox(options: WatchOptions, { log, report, confirmations, signal }
   }
 }
 
-async function* changesOf(inbox: Inbox, signal: AbortSignal): AsyncGenerator<Change> {
+async function* changesOf(inbox: ReturnType<typeof openInbox>, signal: AbortSignal): AsyncGenerator<Change> {
   try {
     while (!signal.aborted) yield* await inbox.next()
   } finally {

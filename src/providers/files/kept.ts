@@ -5,21 +5,6 @@ import type { Arrival, Context, ReadRequest } from '../../core/provider.ts'
 import { type Place, untilAbort } from './access.ts'
 import { hasStamp, isSettled, lookNow } from './stats.ts'
 
-/**
- * Answers about paths that are asked for many times a second, each with the directories on its way and its file, held open. An answer is used
- * again only while none of them has changed: the times of a directory change with any name in it, those of a file with its bytes. So a small
- * read costs two or three calls of fstat(2) in the place of a walk and a read, and looks nothing up by its name.
- */
-export interface Kept<T> {
-  /**
-   * Returns the answer that is kept for a path if nothing on its way has changed since. Otherwise makes it. An answer about a range is not kept.
-   *
-   * @param context Of the request. For requests of one arrival it is looked up once whether anything has changed, and one of them makes the answer.
-   */
-  answer(request: Asked, context: Context): Soon<T>
-  close(): void
-}
-
 export type Asked = Pick<ReadRequest, 'path' | 'range'>
 
 /** The way to an answer. */
@@ -65,6 +50,10 @@ interface Step {
 }
 
 /**
+ * Answers about paths that are asked for many times a second, each with the directories on its way and its file, held open. An answer is used
+ * again only while none of them has changed: the times of a directory change with any name in it, those of a file with its bytes. So a small
+ * read costs two or three calls of fstat(2) in the place of a walk and a read, and looks nothing up by its name.
+ *
  * @param make Makes an answer. It adds the places that the answer is made from to the route, if there is one.
  * @param ignoreFile The name of the files of ignore rules. Undefined: such files have no effect.
  * @param clock Its time is in milliseconds since 1970.
@@ -73,7 +62,7 @@ export function createKept<T>(
   make: (request: Asked, context: Context, route?: Route) => Promise<T>,
   ignoreFile?: string,
   clock: Pick<DateConstructor, 'now'> = Date,
-): Kept<T> {
+) {
   const answers = new Map<string, Answer<T>>()
   const asked = new Map<string, number>()
   /** The answers that are being made, each for the requests of one arrival: an earlier one may be older than a request of another. */
@@ -92,20 +81,12 @@ export function createKept<T>(
     timer = answers.size === 0 ? undefined : setTimeout(sweep, maxAgeMs).unref()
   }
 
-  const isSame = ({ place, ignoreRules }: Step): boolean => {
-    const stats = place.statNow?.()
-    if (stats === undefined || !hasStamp(stats, place.stats)) return false
-    if (ignoreFile === undefined || ignoreRules === undefined) return true
-    const rules = lookNow(place, ignoreFile)
-    return rules !== undefined && rules.dev === ignoreRules.dev && hasStamp(rules, ignoreRules)
-  }
-
   const find = (path: string, arrival: Arrival | undefined): T | undefined => {
     const known = answers.get(path)
     if (known === undefined) return undefined
     if (arrival !== undefined && known.seenFor === arrival) return known.answer
     try {
-      if (known.until > clock.now() && known.steps.every(isSame)) {
+      if (known.until > clock.now() && areUnchanged(known.steps, ignoreFile)) {
         known.seenFor = arrival
         return known.answer
       }
@@ -158,7 +139,12 @@ export function createKept<T>(
   }
 
   return {
-    answer: (request, context) => {
+    /**
+     * Returns the answer that is kept for a path if nothing on its way has changed since. Otherwise makes it. An answer about a range is not kept.
+     *
+     * @param context Of the request. For requests of one arrival it is looked up once whether anything has changed, and one of them makes the answer.
+     */
+    answer: (request: Asked, context: Context): Soon<T> => {
       const { path, range } = request
       if (range !== undefined) return make(request, context)
       const abort = WithLateSignal.abortOf(context) ?? context.signal
@@ -185,4 +171,16 @@ export function createKept<T>(
       for (const path of answers.keys()) remove(path)
     },
   }
+}
+
+/** Whether no place on a way has changed, nor the ignore rules in it. */
+function areUnchanged(steps: readonly Step[], ignoreFile: string | undefined): boolean {
+  for (const { place, ignoreRules } of steps) {
+    const stats = place.statNow?.()
+    if (stats === undefined || !hasStamp(stats, place.stats)) return false
+    if (ignoreFile === undefined || ignoreRules === undefined) continue
+    const rules = lookNow(place, ignoreFile)
+    if (rules === undefined || rules.dev !== ignoreRules.dev || !hasStamp(rules, ignoreRules)) return false
+  }
+  return true
 }

@@ -3,6 +3,7 @@ import * as path from 'node:path'
 import { isResourceError } from '../../core/errors.ts'
 import { compileGlob } from '../../core/glob.ts'
 import { breath } from '../../core/kit/breath.ts'
+import { defined } from '../../core/kit/object.ts'
 import { createPool } from './access.ts'
 import { isSecretName } from './excludes.ts'
 import { createIgnoreFiles } from './ignore-files.ts'
@@ -57,13 +58,7 @@ export interface LeftOutCounts {
 }
 
 /** Explains why files are left out: for the operator, never for a client. */
-export interface LeftOutFiles {
-  /** Returns why a path is not served; undefined when it is served. */
-  explain(path: string, signal: AbortSignal): Promise<LeftOut | undefined>
-  /** Counts the names left out, among at most `maxNames` names. */
-  count(maxNames: number, signal: AbortSignal): Promise<LeftOutCounts>
-  close(): void
-}
+export type LeftOutFiles = Awaited<ReturnType<typeof openLeftOut>>
 
 /** Maximum length of a chain of symbolic links that is followed. */
 const maxTargets = 8
@@ -73,7 +68,7 @@ const maxTargets = 8
  *
  * @throws ResourceError `invalid` for an invalid root or glob.
  */
-export async function openLeftOut(options: FilesOptions): Promise<LeftOutFiles> {
+export async function openLeftOut(options: FilesOptions) {
   const { log, symlinks, allowMounts, hardlinks, ...chosen } = completeOptions(options)
   const judge = createNameJudge({ ...options, ...chosen })
   const visible = (path: string, ignores: Position['aliases'][0]['ignores']) => judge(path, ignores) === undefined
@@ -152,7 +147,7 @@ export async function openLeftOut(options: FilesOptions): Promise<LeftOutFiles> 
           position = await walk.enter(parent, name, stats?.isDirectory() === true, signal)
         } catch (error) {
           if (!isResourceError(error, 'not-found')) throw error
-          return { reason: reasonOf(error.message), path: step }
+          return { reason: refusals[error.message] ?? 'missing', path: step }
         }
         parent.place.close()
       }
@@ -163,8 +158,11 @@ export async function openLeftOut(options: FilesOptions): Promise<LeftOutFiles> 
   }
 
   return {
-    explain: (asked, signal) => explain(asked, signal),
-    count: (maxNames, signal) => countLeftOut(walk, byKind, maxNames, signal),
+    /** Returns why a path is not served; undefined when it is served. */
+    explain: (asked: string, signal: AbortSignal): Promise<LeftOut | undefined> => explain(asked, signal),
+    /** Counts the names left out, among at most `maxNames` names. */
+    count: (maxNames: number, signal: AbortSignal): Promise<LeftOutCounts> =>
+      countLeftOut(walk, byKind, maxNames, signal),
     close: places.close,
   }
 }
@@ -182,13 +180,10 @@ function leftOutByName(
     if (rule === undefined) continue
     const found = { path: `${aliases[0].path}${step}` }
     if (rule === 'default') return { ...found, reason: isSecretName(path) ? 'secret-name' : 'tools' }
-    if (rule === 'gitignore') {
-      const line = ignoringLine(path, alias.ignores)
-      return { ...found, reason: rule, ...(line === undefined ? {} : { line }) }
-    }
+    if (rule === 'gitignore') return { ...found, reason: rule, ...defined({ line: ignoringLine(path, alias.ignores) }) }
     if (rule !== 'exclude') return { ...found, reason: rule }
     const glob = exclude?.find((pattern) => compileGlob(pattern, { ignoreCase: true })(path))
-    return { ...found, reason: rule, ...(glob === undefined ? {} : { glob }) }
+    return { ...found, reason: rule, ...defined({ glob }) }
   }
   return undefined
 }
@@ -216,7 +211,7 @@ async function countLeftOut(
         await countIn(child).finally(child.place.close)
       } catch (error) {
         if (!isResourceError(error, 'not-found')) throw error
-        const reason = reasonOf(error.message)
+        const reason = refusals[error.message] ?? 'missing'
         counts[reason] = (counts[reason] ?? 0) + 1
       }
     }
@@ -226,22 +221,12 @@ async function countLeftOut(
   return { counts, complete: seen <= maxNames }
 }
 
-/** Returns the reason of a name that is visible and of the right type, but that the walk refuses to enter. */
-function reasonOf(message: string): LeftOutReason {
-  switch (message) {
-    case 'listed in another spelling':
-      return 'spelling'
-    case 'another mount':
-      return 'other-file-system'
-    case 'no right to read':
-      return 'no-right'
-    case 'behind too many links':
-      return 'link-depth'
-    case 'a link leads round in a circle':
-      return 'link-circle'
-    case 'too deep':
-      return 'depth'
-    default:
-      return 'missing'
-  }
+/** The messages with which the walk refuses to enter a name that is visible and of the right type. */
+const refusals: Readonly<Record<string, LeftOutReason>> = {
+  'listed in another spelling': 'spelling',
+  'another mount': 'other-file-system',
+  'no right to read': 'no-right',
+  'behind too many links': 'link-depth',
+  'a link leads round in a circle': 'link-circle',
+  'too deep': 'depth',
 }

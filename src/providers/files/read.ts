@@ -1,5 +1,5 @@
 import type { BigIntStats } from 'node:fs'
-import { invalid, later, ResourceError } from '../../core/errors.ts'
+import { invalid, later, tooLarge, unavailable } from '../../core/errors.ts'
 import { sleep } from '../../core/kit/abort.ts'
 import { isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import type { ByteRange, Context } from '../../core/provider.ts'
@@ -63,7 +63,7 @@ export async function readStable(
     if (complete && previous !== undefined && isUntouched(previous, found, after)) return found
     previous = found
   }
-  throw new ResourceError('unavailable', 'A file changes faster than it can be read as one version.')
+  throw unavailable('A file changes faster than it can be read as one version.')
 }
 
 /**
@@ -85,11 +85,10 @@ export function rangeWithin(
     throw invalid(`The range begins behind the end: there are ${size} bytes.`, 'range', { size })
   if (end - start <= limit) return { start, end }
   const what = range === undefined ? 'The resource' : 'The range'
-  throw new ResourceError(
-    'too-large',
+  throw tooLarge(
     `${what} has ${end - start} bytes, and at most ${limit} are read at once. ` +
       `Ask for a part of it: ?bytes=0-${limit - 1}, or ?lines=1-200 for text.`,
-    { reason: 'too-large', size, limit },
+    { size, limit },
   )
 }
 

@@ -21,9 +21,6 @@ export type Visibility = (path: string, ignores: Ignores | undefined) => boolean
 /** The rule that leaves a name out. */
 export type NameRule = 'name' | 'hidden' | 'default' | 'exclude' | 'include' | 'gitignore'
 
-/** Like {@link Visibility}, but returns the rule that leaves a path out; undefined when it may be served. */
-type NameJudge = (path: string, ignores: Ignores | undefined) => NameRule | undefined
-
 /** Maximum length of a path that is served, in UTF-16 code units: about the limit of system calls (`PATH_MAX`). */
 const maxPath = 4096
 
@@ -34,11 +31,12 @@ export function createVisibility(options: VisibilityOptions): Visibility {
 }
 
 /** @throws ResourceError `invalid` for a malformed glob. */
-export function createNameJudge(options: VisibilityOptions): NameJudge {
+export function createNameJudge(options: VisibilityOptions) {
   const excluded = createExclusion(options.exclude ?? [])
   const included = createInclusion(options.include)
   const excludedByDefault = createDefaultExclusion(options.defaultExcludes)
-  return (path, ignores) => {
+  /** Like {@link Visibility}, but returns the rule that leaves a path out; undefined when it may be served. */
+  return (path: string, ignores: Ignores | undefined): NameRule | undefined => {
     const name = baseName(path)
     if (path.length > maxPath || segmentFault(name) !== undefined) return 'name'
     if (!options.hidden && name.startsWith('.')) return 'hidden'

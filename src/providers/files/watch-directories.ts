@@ -11,12 +11,6 @@ import type { Ledger } from './watch-thread.ts'
 /** Change of a file since the last look. */
 type Verdict = 'came' | 'went' | 'changed' | undefined
 
-/** Period in which stats were taken, in milliseconds since 1970. */
-interface Look {
-  readonly from: number
-  readonly until: number
-}
-
 /** State of the files of one directory at the last look: 33 bytes per name, besides the names. */
 interface Snapshot {
   readonly names: Names
@@ -26,8 +20,15 @@ interface Snapshot {
    * A file that was never examined before counts as changed when its times say that it changed since the watch began: its event may still be
    * on its way, or lost. So does, when in doubt, one that was never examined, or only so soon after a change that a further change may have
    * left the same times. In doubt means that an event says that the directory changed, or that no event would say it.
+   *
+   * @param look Period in which the stats were taken, in milliseconds since 1970.
    */
-  note(index: number, stats: BigIntStats | undefined, doubt: boolean, look: Look): Verdict
+  note(
+    index: number,
+    stats: BigIntStats | undefined,
+    doubt: boolean,
+    look: { readonly from: number; readonly until: number },
+  ): Verdict
   /** Whether a file is served at the index, as far as known. False for directories. */
   serves(index: number): boolean
   /** Returns the snapshot with the new names of the directory, and the files that are gone. */
@@ -122,30 +123,7 @@ export interface Directory {
   gone: boolean
 }
 
-/** The directories that are served, the known state of their files, and the notifications about them. */
-export interface Directories {
-  readonly all: ReadonlySet<Directory>
-  /** Adds a directory with unknown contents, and watches it if possible. */
-  add(parent: Directory | undefined, position: Position): Directory
-  /** Watches a directory, again if it was watched before: the system may have dropped the watch. */
-  listen(directory: Directory, place: Place): void
-  /** Whether an event for every change in it arrives before a look at it can show the change. */
-  isHeard(directory: Directory): boolean
-  /** Handles an event in a directory: the name that changed, or undefined when unknown. Schedules a scan. */
-  hear(directory: Directory, name: string | undefined): void
-  /** @throws ResourceError `too-large` when more names would have to be kept in memory than the limit. */
-  know(directory: Directory, snapshot: Snapshot): void
-  /** Notifies that a file in a directory was created or deleted (`listed`), or changed. */
-  tell(directory: Directory, name: string, listed: boolean): void
-  /** Records the target paths of a symbolic link: a notification about one of those then counts as an event of the link. */
-  link(directory: Directory, name: string, paths: readonly string[]): void
-  /** Removes all contents of a directory, and notifies of the removal. */
-  empty(directory: Directory): void
-  /** Removes a directory, and notifies that its contents are gone. */
-  drop(directory: Directory): void
-  /** Forgets everything, without notifications. */
-  clear(): void
-}
+export type Directories = ReturnType<typeof createDirectories>
 
 interface DirectoriesOptions {
   readonly handles: Handles
@@ -163,14 +141,15 @@ interface DirectoriesOptions {
 /** Maximum number of names with events kept one by one. Above it, the whole directory is scanned. */
 const maxHeard = 64
 
-export function createDirectories(options: DirectoriesOptions): Directories {
-  const { handles, schedule, pending, ledger, speaks, prompt, limit } = options
+/** The directories that are served, the known state of their files, and the notifications about them. */
+export function createDirectories({ handles, schedule, pending, ledger, speaks, prompt, limit }: DirectoriesOptions) {
   const all = new Set<Directory>()
   /** The directories with a symbolic link to a path, by that path. */
   const linked = new Map<string, Set<Directory>>()
   let known = 0
 
-  const hear: Directories['hear'] = (directory, name) => {
+  /** Handles an event in a directory: the name that changed, or undefined when unknown. Schedules a scan. */
+  const hear = (directory: Directory, name: string | undefined): void => {
     if (directory.gone) return
     if (name === undefined || (directory.heard?.size ?? 0) >= maxHeard) directory.heard = undefined
     else directory.heard?.add(name)
@@ -182,7 +161,8 @@ export function createDirectories(options: DirectoriesOptions): Directories {
     if (prompt && handle !== undefined) ledger.touch(identity)
   }
 
-  const listen: Directories['listen'] = (directory, place) => {
+  /** Watches a directory, again if it was watched before: the system may have dropped the watch. */
+  const listen = (directory: Directory, place: Place): void => {
     if (!speaks(place)) return
     const { identity } = directory
     const heard: Heard = (name, lost) => {
@@ -196,13 +176,15 @@ export function createDirectories(options: DirectoriesOptions): Directories {
     touch(directory)
   }
 
-  const know: Directories['know'] = (directory, snapshot) => {
+  /** @throws ResourceError `too-large` when more names would have to be kept in memory than the limit. */
+  const know = (directory: Directory, snapshot: Snapshot): void => {
     known += snapshot.names.names.length - directory.snapshot.names.names.length
     directory.snapshot = snapshot
     if (known > limit) throw new ResourceError('too-large', `There are more than ${limit} files, too many to watch.`)
   }
 
-  const tell: Directories['tell'] = (directory, name, listed) => {
+  /** Notifies that a file in a directory was created or deleted (`listed`), or changed. */
+  const tell = (directory: Directory, name: string, listed: boolean): void => {
     const path = `${directory.path}${name}`
     const { aliases, targets, turned } = directory
     const inLinked = aliases.slice(1).map((alias) => `${alias.path}${name}`)
@@ -214,7 +196,8 @@ export function createDirectories(options: DirectoriesOptions): Directories {
     for (const other of linked.get(path) ?? []) hear(other, undefined)
   }
 
-  const empty: Directories['empty'] = (directory) => {
+  /** Removes all contents of a directory, and notifies of the removal. */
+  const empty = (directory: Directory): void => {
     const { children, snapshot, targets } = directory
     know(directory, createSnapshot(noNames, 0))
     for (const [index, name] of snapshot.names.names.entries()) if (snapshot.serves(index)) tell(directory, name, true)
@@ -236,15 +219,17 @@ export function createDirectories(options: DirectoriesOptions): Directories {
     all.delete(directory)
   }
 
-  const drop: Directories['drop'] = (directory) => {
+  /** Removes a directory, and notifies that its contents are gone. */
+  const drop = (directory: Directory): void => {
     remove(directory)
     directory.parent?.children.delete(nameOf(directory))
     empty(directory)
   }
 
   return {
-    all,
-    add: (parent, position) => {
+    all: all as ReadonlySet<Directory>,
+    /** Adds a directory with unknown contents, and watches it if possible. */
+    add: (parent: Directory | undefined, position: Position): Directory => {
       const directory = createDirectory(parent, position)
       all.add(directory)
       parent?.children.set(nameOf(directory), directory)
@@ -252,11 +237,13 @@ export function createDirectories(options: DirectoriesOptions): Directories {
       return directory
     },
     listen,
-    isHeard: ({ handle }) => prompt && handle !== undefined,
+    /** Whether an event for every change in it arrives before a look at it can show the change. */
+    isHeard: ({ handle }: Directory): boolean => prompt && handle !== undefined,
     hear,
     know,
     tell,
-    link: (directory, name, paths) => {
+    /** Records the target paths of a symbolic link: a notification about one of those then counts as an event of the link. */
+    link: (directory: Directory, name: string, paths: readonly string[]): void => {
       const known = directory.targets.get(name)
       if (known !== undefined && known.join('\0') !== paths.join('\0')) directory.turned.add(name)
       directory.targets.set(name, paths)
@@ -267,7 +254,8 @@ export function createDirectories(options: DirectoriesOptions): Directories {
     },
     empty,
     drop,
-    clear: () => {
+    /** Forgets everything, without notifications. */
+    clear: (): void => {
       for (const directory of all) remove(directory)
       linked.clear()
       known = 0

@@ -15,31 +15,15 @@ export interface Handle {
  */
 export type Heard = (name: string | undefined, lost?: boolean) => void
 
-/** A bounded set of file system watches. */
-export interface Handles {
-  /**
-   * Watches a directory from now on, even if it is renamed: the system watches the open object, and continues when the place is closed.
-   * Returns undefined when the limit of this set or of the system is reached.
-   *
-   * @param old Watch to replace and close. It stays as it is when it cannot be replaced.
-   */
-  open(place: Pick<Place, 'at'>, heard: Heard, old?: Handle): Handle | undefined
-  /** Lets later calls of `open` try again after a limit was reached. */
-  retry(): void
-  /** Whether a limit was reached, and some directory has no watch because of it. */
-  readonly limited: boolean
-  readonly count: number
-}
+export type Handles = ReturnType<typeof createHandles>
 
-interface HandleOptions {
-  /** Maximum number of watches. */
-  readonly limit: number
-  readonly log: Log
-  /** Called when so many events arrived at once that the system may have dropped some, which Node does not report. */
-  readonly overflown: () => void
-}
-
-export function createHandles({ limit, log, overflown }: HandleOptions): Handles {
+/**
+ * A bounded set of file system watches.
+ *
+ * @param limit Maximum number of watches.
+ * @param overflown Called when so many events arrived at once that the system may have dropped some, which Node does not report.
+ */
+export function createHandles(limit: number, log: Log, overflown: () => void) {
   const most = Math.ceil(queueLength() / 2)
   let count = 0
   let full = false
@@ -68,7 +52,13 @@ export function createHandles({ limit, log, overflown }: HandleOptions): Handles
   }
 
   return {
-    open: (place, heard, old) => {
+    /**
+     * Watches a directory from now on, even if it is renamed: the system watches the open object, and continues when the place is closed.
+     * Returns undefined when the limit of this set or of the system is reached.
+     *
+     * @param old Watch to replace and close. It stays as it is when it cannot be replaced.
+     */
+    open: (place: Pick<Place, 'at'>, heard: Heard, old?: Handle): Handle | undefined => {
       if (full) return undefined
       if (count >= limit + (old === undefined ? 0 : 1)) return refuse('the limit of this mount')
       const self = place.at.slice(Math.max(place.at.lastIndexOf('/'), place.at.lastIndexOf('\\')) + 1)
@@ -99,16 +89,15 @@ export function createHandles({ limit, log, overflown }: HandleOptions): Handles
       old?.close()
       return { close }
     },
-    retry: () => {
+    /** Lets later calls of `open` try again after a limit was reached. */
+    retry: (): void => {
       if (refused && !full) log('info', 'every directory is watched again', { watched: count })
       refused = full
       full = false
     },
+    /** Whether a limit was reached, and some directory has no watch because of it. */
     get limited() {
       return refused
-    },
-    get count() {
-      return count
     },
   }
 }

@@ -2,28 +2,13 @@ import { createEvent } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Change } from '../../core/provider.ts'
 
-/** Debounced schedule of items to examine. Times are those of `performance.now()`. */
-export interface Schedule<T> {
-  /** Records an event: the item is due after 20 ms without events, at most 100 ms after the first one. */
-  touch(item: T): void
-  /** Makes the item due after some milliseconds. */
-  later(item: T, ms: number): void
-  /** Delays the item for some milliseconds, whatever events arrive. */
-  spare(item: T, ms: number): void
-  has(item: T): boolean
-  drop(item: T): void
-  /** Takes the due items, in the order of their first events. */
-  take(): readonly T[]
-  /** Waits until an item is due, at most until a time. */
-  idle(until: number): Promise<void>
-  /** Ends the waiting. */
-  wake(): void
-}
+export type Schedule<T extends object> = ReturnType<typeof createSchedule<T>>
 
 const quiet = 20
 const latest = 100
 
-export function createSchedule<T extends object>(): Schedule<T> {
+/** Debounced schedule of items to examine. Times are those of `performance.now()`. */
+export function createSchedule<T extends object>() {
   const items = new Map<T, { readonly first: number; due: number }>()
   const spared = new WeakMap<T, number>()
   let wakeAt = 0
@@ -37,22 +22,27 @@ export function createSchedule<T extends object>(): Schedule<T> {
   }
 
   return {
-    touch: (item) => {
+    /** Records an event: the item is due after 20 ms without events, at most 100 ms after the first one. */
+    touch: (item: T): void => {
       const now = performance.now()
       const first = items.get(item)?.first ?? now
       put(item, Math.max(Math.min(now + quiet, first + latest), spared.get(item) ?? 0))
     },
-    later: (item, ms) => put(item, performance.now() + ms),
-    spare: (item, ms) => spared.set(item, performance.now() + ms),
-    has: (item) => items.has(item),
-    drop: (item) => items.delete(item),
-    take: () => {
+    /** Makes the item due after some milliseconds. */
+    later: (item: T, ms: number) => put(item, performance.now() + ms),
+    /** Delays the item for some milliseconds, whatever events arrive. */
+    spare: (item: T, ms: number) => void spared.set(item, performance.now() + ms),
+    has: (item: T) => items.has(item),
+    drop: (item: T) => void items.delete(item),
+    /** Takes the due items, in the order of their first events. */
+    take: (): readonly T[] => {
       const now = performance.now()
       const due = [...items].filter((entry) => entry[1].due <= now).map(([item]) => item)
       for (const item of due) items.delete(item)
       return due
     },
-    idle: async (until) => {
+    /** Waits until an item is due, at most until a time. */
+    idle: async (until: number): Promise<void> => {
       wakeAt = until
       for (const { due } of items.values()) wakeAt = Math.min(wakeAt, due)
       const ms = wakeAt - performance.now()
@@ -64,19 +54,12 @@ export function createSchedule<T extends object>(): Schedule<T> {
       }
       wakeAt = 0
     },
+    /** Ends the waiting. */
     wake: event.set,
   }
 }
 
-/** Rounds that scan every directory, with or without events. */
-export interface Rounds {
-  /** Time at which the next round begins or continues. */
-  readonly due: number
-  /** Continues a round for one time slice, or begins one. */
-  go(): Promise<void>
-  /** Begins a new round at once. */
-  reset(): void
-}
+export type Rounds = ReturnType<typeof createRounds>
 
 interface RoundsOptions<T> {
   readonly directories: ReadonlySet<T>
@@ -91,16 +74,19 @@ interface RoundsOptions<T> {
 /** Length of a time slice, in milliseconds. */
 const moment = 10
 
-export function createRounds<T>({ directories, look, begun, interval, rest }: RoundsOptions<T>): Rounds {
+/** Rounds that scan every directory, with or without events. */
+export function createRounds<T>({ directories, look, begun, interval, rest }: RoundsOptions<T>) {
   let round: Iterator<T> | undefined
   let due = 0
   let first = true
 
   return {
+    /** Time at which the next round begins or continues. */
     get due() {
       return due
     },
-    go: async () => {
+    /** Continues a round for one time slice, or begins one. */
+    go: async (): Promise<void> => {
       if (round === undefined) {
         begun()
         round = [...directories].values()
@@ -119,7 +105,8 @@ export function createRounds<T>({ directories, look, begun, interval, rest }: Ro
         first = false
       } else due = now + (first ? 0 : (now - start) * rest)
     },
-    reset: () => {
+    /** Begins a new round at once. */
+    reset: (): void => {
       round = undefined
       due = 0
       first = true
@@ -127,20 +114,13 @@ export function createRounds<T>({ directories, look, begun, interval, rest }: Ro
   }
 }
 
-/** Queue of changes that were not sent yet. */
-export interface Pending {
-  /** Merges a change with those added before. One without a path, "everything may have changed", replaces them. */
-  add(change: Change): void
-  /** Ends the batches: normally, or with an error. */
-  end(error?: unknown): void
-  /** Yields the merged changes whenever the consumer asks for the next. Changes wait here meanwhile. */
-  batches(): AsyncGenerator<readonly Change[]>
-}
+export type Pending = ReturnType<typeof createPending>
 
 /** Maximum number of changed paths kept one by one. Above it, the batch counts as "everything changed", which is cheaper to compare. */
 const maxPaths = 10_000
 
-export function createPending(): Pending {
+/** Queue of changes that were not sent yet. */
+export function createPending() {
   let changes = new Map<string, Change>()
   let all = false
   let ended: { readonly error?: unknown } | undefined
@@ -154,7 +134,8 @@ export function createPending(): Pending {
   }
 
   return {
-    add: ({ path, listed, of, aliases = [] }) => {
+    /** Merges a change with those added before. One without a path, "everything may have changed", replaces them. */
+    add: ({ path, listed, of, aliases = [] }: Change): void => {
       event.set()
       if (path !== undefined && !all) {
         const key = of === undefined ? path : `\0${of} ${path}`
@@ -171,11 +152,13 @@ export function createPending(): Pending {
       all ||= path === undefined || changes.size > maxPaths
       if (all) changes.clear()
     },
-    end: (error) => {
+    /** Ends the batches: normally, or with an error. */
+    end: (error?: unknown): void => {
       ended ??= error === undefined ? {} : { error }
       event.set()
     },
-    batches: async function* () {
+    /** Yields the merged changes whenever the consumer asks for the next. Changes wait here meanwhile. */
+    batches: async function* (): AsyncGenerator<readonly Change[]> {
       for (;;) {
         while (ended === undefined && !all && changes.size === 0) await event.wait()
         if (ended?.error !== undefined) throw ended.error

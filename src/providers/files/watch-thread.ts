@@ -1,5 +1,5 @@
 import { type MessagePort, Worker } from 'node:worker_threads'
-import { type ErrorKind, ResourceError } from '../../core/errors.ts'
+import { type ErrorKind, type ResourceError, unavailable } from '../../core/errors.ts'
 import { withResolvers } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
@@ -16,28 +16,24 @@ import type { VisibilityOptions } from './visibility.ts'
 /** Directories that began to be watched or changed (true), and that are not watched any more (false), by identity. */
 export type Dues = readonly (readonly [identity: string, watched: boolean])[]
 
-/** Collects, in the thread of the watch, the facts for the main thread. */
-export interface Ledger {
-  /** Records that a directory is watched from now on, or may have changed. */
-  touch(identity: string): void
-  /** Records that a directory is not watched any more. */
-  lose(identity: string): void
-  /** Returns what was recorded since the last call. */
-  take(): Dues
-}
+export type Ledger = ReturnType<typeof createLedger>
 
-export function createLedger(): Ledger {
+/** Collects, in the thread of the watch, the facts for the main thread. */
+export function createLedger() {
   /** Directories that the main thread takes to be watched. */
   const told = new Set<string>()
   const dues = new Map<string, boolean>()
   return {
-    touch: (identity) => dues.set(identity, true),
-    lose: (identity) => {
+    /** Records that a directory is watched from now on, or may have changed. */
+    touch: (identity: string) => void dues.set(identity, true),
+    /** Records that a directory is not watched any more. */
+    lose: (identity: string): void => {
       // The main thread need not hear of a directory that it does not know.
       if (told.has(identity)) dues.set(identity, false)
       else dues.delete(identity)
     },
-    take: () => {
+    /** Returns what was recorded since the last call. */
+    take: (): Dues => {
       const taken = [...dues]
       dues.clear()
       for (const [identity, watched] of taken) {
@@ -55,24 +51,17 @@ export function createLedger(): Ledger {
  */
 export type Confirmed = (identity: string) => number | undefined
 
-/** The states of the directories of one watch, in the main thread. */
-export interface Confirmations {
-  /**
-   * Asks the thread of the watch. Resolves to undefined when it does not answer in time: then the files must be examined.
-   *
-   * @param files Number of files to examine otherwise. The time-out is the time that this takes, within bounds.
-   */
-  ask(files?: number): Promise<Confirmed | undefined>
-  /** Handles the answer of the thread. */
-  answered(dues: Dues): void
-  close(): void
-}
+export type Confirmations = ReturnType<typeof createConfirmations>
 
 /** How long to wait for an answer, in milliseconds: after that, looking at the files is faster. */
 const [shortestWaitMs, longestWaitMs, lookMs] = [5, 50, 0.005]
 
-/** @param send Asks the thread for its dues once it has handled all queued events. */
-export function createConfirmations(send: () => void): Confirmations {
+/**
+ * The states of the directories of one watch, in the main thread.
+ *
+ * @param send Asks the thread for its dues once it has handled all queued events.
+ */
+export function createConfirmations(send: () => void) {
   const states = new Map<string, number>()
   let changes = 0
   let closed = false
@@ -92,7 +81,12 @@ export function createConfirmations(send: () => void): Confirmations {
   }
 
   return {
-    ask: async (files = 0) => {
+    /**
+     * Asks the thread of the watch. Resolves to undefined when it does not answer in time: then the files must be examined.
+     *
+     * @param files Number of files to examine otherwise. The time-out is the time that this takes, within bounds.
+     */
+    ask: async (files = 0): Promise<Confirmed | undefined> => {
       if (closed) return undefined
       const question = asked === undefined ? begin(createQuestion()) : (next ?? createQuestion())
       if (question !== asked) next = question
@@ -104,7 +98,8 @@ export function createConfirmations(send: () => void): Confirmations {
       clearTimeout(timer)
       return isAnswered && !closed ? (identity) => states.get(identity) : undefined
     },
-    answered: (dues) => {
+    /** Handles the answer of the thread. */
+    answered: (dues: Dues): void => {
       for (const [identity, watched] of dues) {
         if (watched) states.set(identity, ++changes)
         else states.delete(identity)
@@ -115,7 +110,7 @@ export function createConfirmations(send: () => void): Confirmations {
       next = undefined
       answered?.resolve(true)
     },
-    close: () => {
+    close: (): void => {
       closed = true
       states.clear()
       asked?.resolve(false)
@@ -209,29 +204,25 @@ function startThread(): Thread {
   return mine
 }
 
-function startWorker(): Worker {
-  try {
-    return createWorker()
-  } catch (error) {
-    // The system refuses to start another thread.
-    throw threadEnded(error)
-  }
-}
-
 export function threadEnded(cause: unknown): ResourceError {
-  return new ResourceError('unavailable', 'The thread that watches files has ended.', {}, { cause })
+  return unavailable('The thread that watches files has ended.', {}, cause)
 }
 
-function createWorker(): Worker {
+function startWorker(): Worker {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
   const file = new URL(`./watch-worker.${extension}`, import.meta.url)
   // The thread allocates few large short-lived objects: a small young generation is collected early.
   const settings = { name: 'hikidashi-files', execArgv: [], resourceLimits: { maxYoungGenerationSizeMb: 4 } }
-  if (extension === 'js' || 'typescript' in process.features) return new Worker(file, settings)
-  // Node versions that do not load TypeScript themselves run the source through tsx.
-  const code = `import(${JSON.stringify(import.meta.resolve('tsx/esm/api'))}).then(({ register }) => {
-    register()
-    return import(${JSON.stringify(file.href)})
-  })`
-  return new Worker(code, { ...settings, eval: true })
+  try {
+    if (extension === 'js' || 'typescript' in process.features) return new Worker(file, settings)
+    // Node versions that do not load TypeScript themselves run the source through tsx.
+    const code = `import(${JSON.stringify(import.meta.resolve('tsx/esm/api'))}).then(({ register }) => {
+      register()
+      return import(${JSON.stringify(file.href)})
+    })`
+    return new Worker(code, { ...settings, eval: true })
+  } catch (error) {
+    // The system refuses to start another thread.
+    throw threadEnded(error)
+  }
 }

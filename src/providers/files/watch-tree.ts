@@ -9,13 +9,7 @@ import { identityOf, maxDepth, mayRead, type Position, type Walk } from './walk.
 import { createSnapshot, type Directories, type Directory } from './watch-directories.ts'
 import type { Schedule } from './watch-schedule.ts'
 
-/** Finds the directories that are served, and compares them with their known state. */
-export interface Tree {
-  /** Finds all directories, and returns the root. Sends no notification of what exists now. */
-  explore(): Promise<Directory>
-  /** Scans a directory again by its path, so that it is judged as a listing judges it, and notifies of the differences. */
-  refresh(directory: Directory, cause: 'heard' | 'round'): Promise<void>
-}
+export type Tree = ReturnType<typeof createTree>
 
 interface TreeOptions {
   readonly directories: Directories
@@ -38,7 +32,8 @@ const retry = 1000
 /** Duration of a slow scan, in milliseconds. A directory that takes longer is scanned half of the time at most. */
 const long = 20
 
-export function createTree(options: TreeOptions): Tree {
+/** Finds the directories that are served, and compares them with their known state. */
+export function createTree(options: TreeOptions) {
   const { directories, schedule, walk, log, signal } = options
   const troubled = new WeakSet<Directory>()
 
@@ -111,7 +106,8 @@ export function createTree(options: TreeOptions): Tree {
   }
 
   return {
-    explore: async () => {
+    /** Finds all directories, and returns the root. Sends no notification of what exists now. */
+    explore: async (): Promise<Directory> => {
       const position = await walk.root(signal)
       try {
         return await add(undefined, position, 'first')
@@ -119,7 +115,8 @@ export function createTree(options: TreeOptions): Tree {
         position.place.close()
       }
     },
-    refresh: async (directory, cause) => {
+    /** Scans a directory again by its path, so that it is judged as a listing judges it, and notifies of the differences. */
+    refresh: async (directory: Directory, cause: 'heard' | 'round'): Promise<void> => {
       if (directory.gone) return
       if (cause === 'round' && isLeftToEvents(directory)) return leaveToEvents(directory)
       const start = performance.now()

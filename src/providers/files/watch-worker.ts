@@ -1,9 +1,9 @@
 import { readlinkSync } from 'node:fs'
 import { type MessagePort, parentPort } from 'node:worker_threads'
-import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { isResourceError, ResourceError, unavailable } from '../../core/errors.ts'
 import { createEvent } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
-import type { Change, Degradation } from '../../core/provider.ts'
+import type { Degradation } from '../../core/provider.ts'
 import { createPool, type Place, type Places } from './access.ts'
 import { createIgnoreFiles } from './ignore-files.ts'
 import { createNameCache } from './names.ts'
@@ -36,7 +36,7 @@ async function serve(options: ToThread['options'], port: MessagePort): Promise<v
   const send = (message: FromThread) => port.postMessage(message)
   const log: Log = (level, message, fields) => send({ log: [level, message, fields] })
   const taken = createEvent()
-  let dues: Watched['dues'] = async () => []
+  let dues = async (): Promise<Dues> => []
   port.on('message', (request: Request) => {
     if (request === 'dues') void dues().then((found) => send({ dues: found }))
     else taken.set()
@@ -65,15 +65,6 @@ async function serve(options: ToThread['options'], port: MessagePort): Promise<v
   }
 }
 
-interface Watched {
-  /** Changes since the moment when this was returned. Ends with the signal; throws when the watch is lost. */
-  readonly batches: AsyncGenerator<readonly Change[]>
-  /** Returns what has changed for {@link Ledger}, once all queued events are handled. */
-  readonly dues: () => Promise<Dues>
-  /** Resolves once everything is closed. */
-  readonly closed: Promise<void>
-}
-
 /** Maximum number of names kept in memory: about 110 MB. */
 const maxEntries = 1_000_000
 /** Interval of checks that the root still exists, in milliseconds: the deletion of an open directory raises no event. */
@@ -93,7 +84,7 @@ export async function watchFiles(
   log: Log,
   signal: AbortSignal,
   report: (degraded: Degradation | undefined) => void = () => {},
-): Promise<Watched> {
+) {
   const { symlinks, hardlinks, allowMounts, portable, reconcile } = options
   const permit = { hardlinks, allowMounts }
   const pool = createPool(1)
@@ -117,7 +108,7 @@ export async function watchFiles(
     }
     schedule.wake()
   }
-  const handles = createHandles({ limit: options.watches, log, overflown })
+  const handles = createHandles(options.watches, log, overflown)
   // With paths only, the file system of a place is unknown: the watch is tried.
   const speaks = ({ local }: Place) => local || portable
   const ledger = createLedger()
@@ -188,22 +179,25 @@ export async function watchFiles(
     close()
     throw signal.aborted ? error : outward(error)
   }
+  /** Resolves once everything is closed. */
   const closed = run()
     .catch((error: unknown) => {
       if (!signal.aborted) pending.end(outward(error))
     })
     .finally(close)
-  const dues = async () => {
+  /** Returns what has changed for the ledger, once all queued events are handled. */
+  const dues = async (): Promise<Dues> => {
     await everythingHeard()
     return ledger.take()
   }
+  // The changes from now on. They end with the signal, and throw when the watch is lost.
   return { batches: pending.batches(), dues, closed }
 }
 
 /** Converts a failure for the caller of `watch`. */
 function outward(error: unknown): ResourceError {
   if (!isResourceError(error)) return new ResourceError('internal', 'A watch failed.', {}, { cause: error })
-  return error.kind === 'unavailable' ? error : new ResourceError('unavailable', error.message, {}, { cause: error })
+  return error.kind === 'unavailable' ? error : unavailable(error.message, {}, error)
 }
 
 interface RootWatchOptions {

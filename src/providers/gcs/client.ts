@@ -1,7 +1,7 @@
 import { Agent as HttpAgent, get as httpGet, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, get as httpsGet } from 'node:https'
 import { Storage } from '@google-cloud/storage'
-import { errorCodeOf, invalid, notFound, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, invalid, notFound, ResourceError, unavailable } from '../../core/errors.ts'
 import { sleep } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
@@ -19,15 +19,7 @@ interface ClientOptions {
 /** Maximum number of connections: the default concurrency of a mount. */
 const sockets = 32
 
-export interface GcsClient {
-  readonly storage: Storage
-  /**
-   * Sends a GET request to the JSON API, with retries. Returns an answer of any status, also a redirect, which is not followed. The caller
-   * must release an answer that it does not read.
-   */
-  send(path: string, params: Params, signal: AbortSignal, headers?: Headers): Promise<IncomingMessage>
-  close(): void
-}
+export type GcsClient = ReturnType<typeof createClient>
 
 type Params = Readonly<Record<string, string | number | undefined>>
 type Headers = Readonly<Record<string, string>>
@@ -39,7 +31,7 @@ class NoCredentialsError extends Error {}
  * Uses the official client for credentials, signed links and checksums only, and sends the requests here: the client's own methods cannot be
  * aborted, follow redirects anywhere, and buffer answers of any size. See docs/decisions.
  */
-export function createClient(options: ClientOptions): GcsClient {
+export function createClient(options: ClientOptions) {
   const { endpoint, keyFile, anonymous, timeoutMs } = options
   const url = endpoint?.url ?? 'https://storage.googleapis.com'
   const secure = endpoint?.secure ?? true
@@ -89,7 +81,16 @@ export function createClient(options: ClientOptions): GcsClient {
 
   return {
     storage,
-    send: async (path, params, signal, headers = {}) => {
+    /**
+     * Sends a GET request to the JSON API, with retries. Returns an answer of any status, also a redirect, which is not followed. The caller
+     * must release an answer that it does not read.
+     */
+    send: async (
+      path: string,
+      params: Params,
+      signal: AbortSignal,
+      headers: Headers = {},
+    ): Promise<IncomingMessage> => {
       const query = Object.entries(params).flatMap(([name, value]) =>
         value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
       )
@@ -127,9 +128,6 @@ function isPassingError(error: unknown): boolean {
 const attempts = 3
 const [firstWait, longestWait] = [200, 2000]
 
-const unavailable = (message: string, cause?: unknown) =>
-  new ResourceError('unavailable', message, {}, cause === undefined ? undefined : { cause })
-
 /** Converts an error of the connection to one for the caller. */
 export function translate(error: unknown): unknown {
   if (error instanceof ObjectFault || error instanceof ResourceError) return error
@@ -140,7 +138,7 @@ export function translate(error: unknown): unknown {
         'METADATA_SERVER_DETECTION=assume-present.',
     )
   const code = errorCodeOf(error)
-  return unavailable(wayFault(code) ?? silent, new Error(code ?? 'unknown'))
+  return unavailable(wayFault(code) ?? silent, {}, new Error(code ?? 'unknown'))
 }
 
 /**
@@ -170,5 +168,5 @@ export function refusal(status: number, reason: string | undefined, about: 'list
   if (status === 429 || status === 503) return unavailable('The store asks for fewer requests. Try again later.')
   if (status >= 300 && status < 400)
     return unavailable('The endpoint leads elsewhere. Nothing is followed there: correct "endpoint".')
-  return unavailable(silent, new Error(`status ${status}`))
+  return unavailable(silent, {}, new Error(`status ${status}`))
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { CRC32C } from '@google-cloud/storage'
-import { invalid, ResourceError } from '../../core/errors.ts'
-import { defined, requireKeys } from '../../core/kit/object.ts'
+import { invalid, type ResourceError, unavailable } from '../../core/errors.ts'
+import { defined, jsonIn, requireKeys } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { ByteRange, Provider } from '../../core/provider.ts'
 import { type BucketOptions, completeOptions, createObjects } from '../objects/provider.ts'
@@ -133,10 +133,7 @@ function createStore(client: GcsClient, bucket: string, userProject: string | un
         })
         return url
       } catch {
-        throw new ResourceError(
-          'unavailable',
-          'These credentials cannot sign links. Use those of a service account, or remove "links".',
-        )
+        throw unavailable('These credentials cannot sign links. Use those of a service account, or remove "links".')
       }
     },
     close: () => client.close(),
@@ -258,11 +255,9 @@ async function jsonOf(answer: IncomingMessage, signal: AbortSignal, limit: numbe
     throw error instanceof ObjectFault ? notGcs('half an answer') : error
   })
   if (bytes.length > limit) throw notGcs('more than there can be')
-  try {
-    return JSON.parse(bytes.toString())
-  } catch {
-    throw notGcs('no JSON')
-  }
+  const value = jsonIn(bytes.toString())
+  if (value === undefined) throw notGcs('no JSON')
+  return value
 }
 
 /** Returns the store's reason for a refusal, if it is a single word. */
@@ -278,8 +273,7 @@ async function reasonIn(answer: IncomingMessage): Promise<string | undefined> {
 }
 
 function notGcs(what: string): ResourceError {
-  return new ResourceError(
-    'unavailable',
+  return unavailable(
     `What the store answers is not what Google Cloud Storage answers: ${what}. Look at what answers at the endpoint.`,
   )
 }

@@ -1,9 +1,11 @@
 import { drive_v3 } from '@googleapis/drive'
-import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { isResourceError, ResourceError, unavailable } from '../../core/errors.ts'
 import { followFor, sleep } from '../../core/kit/abort.ts'
+import { doneOnce } from '../../core/kit/chain.ts'
 import { defined } from '../../core/kit/object.ts'
+import type { ByteRange } from '../../core/provider.ts'
 import { untilAbort } from '../files/access.ts'
-import { type Authorization, authorize } from './credentials.ts'
+import { authorize } from './credentials.ts'
 import type { RawFile } from './model.ts'
 import type { Credentials } from './options.ts'
 import {
@@ -27,22 +29,6 @@ interface ClientOptions {
 /** The corpus of a request: a shared drive, or the user's own files. */
 export interface Corpus {
   readonly driveId?: string
-}
-
-interface Page<T> {
-  readonly items: readonly T[]
-  readonly next?: string
-}
-
-/** A page of changes; `from` is the token for the next poll, on the last page. */
-interface ChangePage extends Page<drive_v3.Schema$Change> {
-  readonly from?: string
-}
-
-/** Byte range of a file: `end` is exclusive. */
-interface Part {
-  readonly start: number
-  readonly end: number
 }
 
 /** Maximum number of attempts, and the maximum of the first wait and of any wait between them, in milliseconds. */
@@ -96,7 +82,12 @@ export function createClient(options: ClientOptions) {
     file: (fileId: string, fields: string, signal: AbortSignal, about: About = 'file'): Promise<RawFile> =>
       ask(about, signal, (drive, options) => drive.files.get({ fileId, fields, supportsAllDrives: true }, options)),
     /** Downloads the stored bytes of a file, or a range of them: at most `most` bytes. */
-    media: async (fileId: string, part: Part | undefined, most: number, signal: AbortSignal): Promise<Buffer> => {
+    media: async (
+      fileId: string,
+      part: Required<ByteRange> | undefined,
+      most: number,
+      signal: AbortSignal,
+    ): Promise<Buffer> => {
       const range = part === undefined ? {} : { headers: { Range: `bytes=${part.start}-${part.end - 1}` } }
       const data: unknown = await ask('file', signal, (drive, options) =>
         drive.files.get(
@@ -119,15 +110,13 @@ export function createClient(options: ClientOptions) {
         drive.changes.getStartPageToken({ supportsAllDrives: true, ...defined({ driveId }) }, options),
       )
       if (typeof startPageToken === 'string') return startPageToken
-      throw new ResourceError('unavailable', 'Google did not say from where on changes are told.')
+      throw unavailable('Google did not say from where on changes are told.')
     },
-    /** Returns a page of changes. Throws {@link ExpiredError} when Google no longer knows the token. */
-    changes: async (
-      { driveId }: Corpus,
-      pageToken: string,
-      fields: string,
-      signal: AbortSignal,
-    ): Promise<ChangePage> => {
+    /**
+     * Returns a page of changes. `from` is the token for the next poll, on the last page. Throws {@link ExpiredError} when Google no longer knows
+     * the token.
+     */
+    changes: async ({ driveId }: Corpus, pageToken: string, fields: string, signal: AbortSignal) => {
       const { changes, nextPageToken, newStartPageToken } = await ask(
         'drive',
         signal,
@@ -146,8 +135,8 @@ export function createClient(options: ClientOptions) {
           ),
         (fault) => (isExpired(fault) ? new ExpiredError() : errorOf(fault, 'drive')),
       )
-      const page = pageOf<drive_v3.Schema$Change>(changes, nextPageToken)
-      return typeof newStartPageToken === 'string' ? { ...page, from: newStartPageToken } : page
+      const from = typeof newStartPageToken === 'string' ? newStartPageToken : undefined
+      return { ...pageOf<drive_v3.Schema$Change>(changes, nextPageToken), from }
     },
     drives: async (pageToken: string | undefined, signal: AbortSignal) => {
       const { drives, nextPageToken } = await ask('drive', signal, (drive, options) =>
@@ -178,23 +167,15 @@ function createRequests({ credentials, endpoint, timeoutMs }: ClientOptions) {
   // Half of the time-out, so that a request that hangs is retried.
   const transport = createTransport(endpoint, Math.ceil(timeoutMs / 2))
   const closing = new AbortController()
-  let authorized: Promise<Opened> | undefined
   /** Time until which Google wants no requests. */
   let quietUntil = 0
 
-  const open = async (): Promise<Opened> => {
+  /** Returns the authorized client. */
+  const openClient = doneOnce(async () => {
     const client = await authorize(credentials, transport)
     const fetchImplementation = transport as typeof fetch
     return { client, drive: new drive_v3.Drive({ auth: client, retry: false, fetchImplementation }) }
-  }
-
-  const openClient = (): Promise<Opened> => {
-    authorized ??= open().catch((error: unknown) => {
-      authorized = undefined
-      throw error
-    })
-    return authorized
-  }
+  })
 
   /** Returns the wait before the next attempt; undefined: do not retry. */
   const waitAfter = (fault: Fault, attempt: number): number | undefined => {
@@ -219,7 +200,7 @@ function createRequests({ credentials, endpoint, timeoutMs }: ClientOptions) {
         fault.status === 401 && client.credentials.access_token === (token ?? client.credentials.access_token)
       if (isStale) client.credentials = { ...client.credentials, expiry_date: 1 }
       // The credentials file may have changed by the next attempt.
-      if (fault.reason === 'invalid_grant') authorized = undefined
+      if (fault.reason === 'invalid_grant') openClient.forget()
       return { fault }
     }
   }
@@ -251,8 +232,11 @@ function createRequests({ credentials, endpoint, timeoutMs }: ClientOptions) {
     } catch (error) {
       signal.throwIfAborted()
       if (isResourceError(error) || error instanceof ExpiredError) throw error
-      if (closing.signal.aborted) throw new ResourceError('unavailable', 'The provider is closed.')
-      if (own.aborted) throw new ResourceError('unavailable', tooLate(timeoutMs))
+      if (closing.signal.aborted) throw unavailable('The provider is closed.')
+      if (own.aborted)
+        throw unavailable(
+          `Google did not answer within ${timeoutMs} ms. Look at whether it can be reached from here, or raise "timeout".`,
+        )
       throw new ResourceError('internal', 'asking Google failed', {}, { cause: error })
     } finally {
       release()
@@ -266,26 +250,15 @@ function createRequests({ credentials, endpoint, timeoutMs }: ClientOptions) {
 export class ExpiredError extends Error {}
 
 type Work<T> = (drive: drive_v3.Drive, options: { readonly signal: AbortSignal }) => Promise<{ readonly data: T }>
-/** The authorized client. */
-interface Opened {
-  readonly client: Authorization
-  readonly drive: drive_v3.Drive
-}
 
 type Outcome<T> = { readonly value: T } | { readonly fault: Fault }
 
-function pageOf<T>(items: readonly T[] | undefined, next: string | null | undefined): Page<T> {
-  if (items !== undefined && !Array.isArray(items))
-    throw new ResourceError('unavailable', 'Google answered something else than a list.')
-  return { items: items ?? [], ...(typeof next === 'string' && next !== '' ? { next } : {}) }
+function pageOf<T>(items: readonly T[] | undefined, next: string | null | undefined) {
+  if (items !== undefined && !Array.isArray(items)) throw unavailable('Google answered something else than a list.')
+  return { items: items ?? [], next: typeof next === 'string' && next !== '' ? next : undefined }
 }
 
 function bytesIn(data: unknown): Buffer {
-  if (data instanceof ArrayBuffer) return Buffer.from(data)
-  // An answer without content.
-  return Buffer.alloc(0)
-}
-
-function tooLate(ms: number): string {
-  return `Google did not answer within ${ms} ms. Look at whether it can be reached from here, or raise "timeout".`
+  // Of an answer without content it is no buffer.
+  return data instanceof ArrayBuffer ? Buffer.from(data) : Buffer.alloc(0)
 }

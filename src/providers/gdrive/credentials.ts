@@ -3,7 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { auth } from '@googleapis/drive'
-import { errorCodeOf, invalid, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, invalid, unavailable } from '../../core/errors.ts'
 import { followFor, withResolvers } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 import { mayAskMachine } from '../objects/endpoint.ts'
@@ -15,9 +15,6 @@ const scope = 'https://www.googleapis.com/auth/drive.readonly'
 
 /** Google's client for authorization: it adds a token to requests, and renews it, once for all waiting requests. */
 export type Authorization = InstanceType<typeof auth.OAuth2>
-
-/** The common part of the types of Google's two packages. */
-type AuthorizationLike = Pick<Authorization, 'credentials'> & object
 
 /**
  * Creates the client that authorizes requests. A file that does not exist yet is `unavailable`, so that the next attempt may find it.
@@ -32,8 +29,7 @@ export async function authorize(credentials: Credentials, transport: Transport):
       const { id, secret } = credentials.client
       const token = await readRefreshToken(credentials.tokenFile)
       if (token.clientId !== id)
-        throw new ResourceError(
-          'unavailable',
+        throw unavailable(
           'The permission to read Drive was given to another client than "clientId". Run: hikidashi auth gdrive.',
         )
       const client = createOAuth({ id, secret }, transport)
@@ -55,11 +51,11 @@ export async function authorize(credentials: Credentials, transport: Transport):
       const google = new auth.GoogleAuth({ scopes: [scope], clientOptions: { transporterOptions } })
       if (!mayAskMachine()) Object.assign(google, { checkIsGCE: false })
       try {
-        const found: AuthorizationLike = await google.getClient()
+        // The common part of the types of Google's two packages.
+        const found: Pick<Authorization, 'credentials'> & object = await google.getClient()
         return found as Authorization
       } catch {
-        throw new ResourceError(
-          'unavailable',
+        throw unavailable(
           'There are no credentials. Name "clientId" and run: hikidashi auth gdrive; or name the "key" of a service account, or set ' +
             'GOOGLE_APPLICATION_CREDENTIALS.',
         )
@@ -122,7 +118,7 @@ const again = 'Run: hikidashi auth gdrive'
  * @throws ResourceError `unavailable`; the message names the file, and says what to do.
  */
 async function readRefreshToken(file: string): Promise<RefreshToken> {
-  const refuse = (why: string) => new ResourceError('unavailable', `The file ${file} ${why}`)
+  const refuse = (why: string) => unavailable(`The file ${file} ${why}`)
   let handle: FileHandle
   try {
     handle = await open(file, 'r')
@@ -201,31 +197,23 @@ export async function askGrant(options: GrantOptions): Promise<RefreshToken> {
     const code = await callback.code(waiting.signal).finally(waiting.release)
     const { tokens } = await oauth.getToken({ code, codeVerifier }).catch((error: unknown) => {
       const { reason, status, code: system } = faultOf(error)
-      throw refused(`Google gave nothing for the permission (${reason ?? status ?? system ?? 'no answer'}). Try again.`)
+      throw unavailable(
+        `Google gave nothing for the permission (${reason ?? status ?? system ?? 'no answer'}). Try again.`,
+      )
     })
     if (tokens.scope !== undefined && !tokens.scope.split(' ').includes(scope))
-      throw refused('Reading Drive was not allowed. Run it again, and tick what it asks for.')
+      throw unavailable('Reading Drive was not allowed. Run it again, and tick what it asks for.')
     const { refresh_token: refreshToken } = tokens
     if (typeof refreshToken !== 'string' || refreshToken === '')
-      throw refused('Google gave nothing that can be kept. Look whether the client is of the type "Desktop app".')
+      throw unavailable('Google gave nothing that can be kept. Look whether the client is of the type "Desktop app".')
     return { version: 1, clientId: client.id, refreshToken, created: new Date().toISOString() }
   } finally {
     callback.close()
   }
 }
 
-const refused = (message: string) => new ResourceError('unavailable', message)
-
-interface Callback {
-  /** Redirect URI of the browser. */
-  readonly uri: string
-  /** Waits for the code in the redirect. */
-  code(signal: AbortSignal): Promise<string>
-  close(): void
-}
-
 /** Waits on the loopback interface for the redirect of the browser. A request without the right state learns nothing and changes nothing. */
-async function listenFor(state: string): Promise<Callback> {
+async function listenFor(state: string) {
   const { promise, resolve, reject } = withResolvers<string>()
   // There may be no waiter yet, so avoid an unhandled rejection.
   promise.catch(() => {})
@@ -240,7 +228,7 @@ async function listenFor(state: string): Promise<Callback> {
       return resolve(code)
     }
     answer(200, 'hikidashi was not allowed to read Drive. You can close this page.')
-    reject(refused('Reading Drive was not allowed.'))
+    reject(unavailable('Reading Drive was not allowed.'))
   })
   const port = () => (server.address() as AddressInfo | null)?.port ?? 0
   server.requestTimeout = 10_000
@@ -249,9 +237,11 @@ async function listenFor(state: string): Promise<Callback> {
     server.listen(0, '127.0.0.1', listening)
   })
   return {
+    /** Redirect URI of the browser. */
     uri: `http://127.0.0.1:${port()}/`,
-    code: (signal) => {
-      const stop = () => reject(refused('Nobody has allowed it in time. Run it again.'))
+    /** Waits for the code in the redirect. */
+    code: (signal: AbortSignal): Promise<string> => {
+      const stop = () => reject(unavailable('Nobody has allowed it in time. Run it again.'))
       if (signal.aborted) stop()
       signal.addEventListener('abort', stop, { once: true })
       return promise

@@ -1,4 +1,5 @@
-import { isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { completionOf } from '../../core/completion.ts'
+import { isResourceError, notFound, unavailable } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
 import { metaKeys } from '../../core/meta.ts'
@@ -61,7 +62,7 @@ export async function gdrive(options: GdriveOptions): Promise<Provider> {
 
   const signalOf = ({ signal }: Pick<Context, 'signal'>): AbortSignal => {
     signal.throwIfAborted()
-    if (closing.signal.aborted) throw new ResourceError('unavailable', 'The provider is closed.')
+    if (closing.signal.aborted) throw unavailable('The provider is closed.')
     return AbortSignal.any([signal, closing.signal])
   }
 
@@ -195,11 +196,6 @@ function directoryOf({ titles }: Tree, path: string): Entry {
   return { path, ...defined({ title }), mimeType: directoryMimeType }
 }
 
-function completionOf(values: readonly string[], begun: string): Completion {
-  const found = values.filter((value) => value.startsWith(begun))
-  return { values: found.slice(0, 100), total: found.length, hasMore: found.length > 100 }
-}
-
 /** Maximum delay until listeners are notified of a change, in milliseconds. */
 const telling = 2000
 
@@ -212,10 +208,10 @@ function createWatch(snapshot: Snapshot, interval: number) {
     // The changes during a loss of the feed are unknown.
     if (now.losses !== before.losses) return yield {}
     if (now.tree === before.tree) return
-    for (const change of differences(before.tree, now.tree)) {
-      const placed = placedAt(before.tree, change.path)
-      if (placed !== undefined) former.set(change.path, { placed, until: performance.now() + telling })
-      yield change
+    for (const path of differences(before.tree, now.tree)) {
+      const placed = placedAt(before.tree, path)
+      if (placed !== undefined) former.set(path, { placed, until: performance.now() + telling })
+      yield { path, listed: true }
     }
   }
   const looking = createLooking({ interval, look: (signal) => snapshot.fresh(signal), changesOf })

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { extname, join } from 'node:path'
-import { invalid, notFound, ResourceError } from '../../core/errors.ts'
+import { invalid, notFound, ResourceError, tooLarge } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { defined } from '../../core/kit/object.ts'
 import { isText } from '../../core/kit/utf8.ts'
@@ -202,13 +202,13 @@ const limits = { characters: 8_000_000, unpacked: 256 * 2 ** 20 }
 /** Splits workbooks into their sheets, in the worker thread that reads documents. */
 function createSheets() {
   const file = join(import.meta.dirname, '../../readings', `worker${extname(import.meta.filename)}`)
-  const host = createHost<ReadingJob, ReadingAnswer>({ file, ...workerLimits.documents })
+  const host = createHost<ReadingJob, ReadingAnswer>(file, workerLimits.documents)
   return {
     /** Returns the sheets of a workbook, each as CSV. Throws `invalid` and `too-large`, as readings of documents do. */
     read: async (bytes: Uint8Array, signal: AbortSignal): Promise<readonly SheetText[]> => {
       const outcome = await host.run({ format: 'xlsx', form: 'csv', bytes, limits }, signal)
       if ('failure' in outcome)
-        throw new ResourceError('too-large', 'The sheets take more time or memory than there is to read them.', {
+        throw tooLarge('The sheets take more time or memory than there is to read them.', {
           reason: outcome.failure === 'late' ? 'time' : 'memory',
         })
       const { result } = outcome

@@ -1,4 +1,5 @@
-import { ResourceError } from '../../core/errors.ts'
+import { ResourceError, unavailable } from '../../core/errors.ts'
+import { defined } from '../../core/kit/object.ts'
 import type { Corpus, DriveClient } from './client.ts'
 import {
   createReaders,
@@ -48,8 +49,7 @@ export function createScanner(client: DriveClient, shortcuts: Shortcuts, withRea
   const add = (files: Files, file: DriveFile): void => {
     files.set(file.id, file)
     if (files.size > maxFiles)
-      throw new ResourceError(
-        'unavailable',
+      throw unavailable(
         `There are more than ${maxFiles} files. Mount a folder of them, or raise "maxFiles" (each takes about 800 bytes).`,
       )
   }
@@ -133,17 +133,12 @@ function deadEnd(error: unknown): undefined {
   throw error
 }
 
-interface Query {
-  readonly q: string
-  readonly corpus: Corpus
-}
-
-function queriesFor(folders: readonly Folder[]): readonly Query[] {
+function queriesFor(folders: readonly Folder[]) {
   const drives = new Set(folders.map(({ corpus }) => corpus.driveId))
   return [...drives].flatMap((driveId) => {
     const group = folders.filter(({ corpus }) => corpus.driveId === driveId)
-    const corpus = driveId === undefined ? {} : { driveId }
-    const queries: Query[] = []
+    const corpus: Corpus = defined({ driveId })
+    const queries: { readonly q: string; readonly corpus: Corpus }[] = []
     for (let at = 0; at < group.length; at += perQuery) {
       const parents = group.slice(at, at + perQuery).map(({ id }) => `${quoted(id)} in parents`)
       queries.push({ q: `(${parents.join(' or ')}) and trashed = false`, corpus })
@@ -201,7 +196,7 @@ export async function findScope(client: DriveClient, what: What, signal: AbortSi
         'drive',
       )
       if (mimeType !== folderType || trashed === true)
-        throw new ResourceError('unavailable', 'What "folder" names is no folder, or in the bin. Correct it.')
+        throw unavailable('What "folder" names is no folder, or in the bin. Correct it.')
       const corpus: Corpus = typeof driveId === 'string' ? { driveId } : {}
       return { anchors: [{ id: known(id), path: '', corpus }], shared: false, corpora: [corpus] }
     }
@@ -231,7 +226,7 @@ async function allDrives(client: DriveClient, signal: AbortSignal): Promise<read
     for (const { id, name } of items) found.push({ id: known(id), name: name ?? '' })
     if (next === undefined) return found
     if (found.length >= maxDrives)
-      throw new ResourceError('unavailable', `There are more than ${maxDrives} shared drives. Name some in "drives".`)
+      throw unavailable(`There are more than ${maxDrives} shared drives. Name some in "drives".`)
     token = next
   }
 }
@@ -247,5 +242,5 @@ function drivesOf(client: DriveClient, ids: readonly string[], signal: AbortSign
 
 function known(id: string | null | undefined): string {
   if (typeof id === 'string' && isId(id)) return id
-  throw new ResourceError('unavailable', 'Google answered something that has no id.')
+  throw unavailable('Google answered something that has no id.')
 }

@@ -1,4 +1,4 @@
-import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { isResourceError, unavailable } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { untilAbort } from '../files/access.ts'
 import { type Corpus, type DriveClient, ExpiredError } from './client.ts'
@@ -134,9 +134,7 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
     const losses = current?.losses ?? 0
     const listed = await stateOf(files, scope, { places, listedAt: performance.now(), losses })
     const state = await advance(listed).catch((error: unknown) => {
-      throw error instanceof ExpiredError
-        ? new ResourceError('unavailable', 'Drive changed while it was listed.')
-        : error
+      throw error instanceof ExpiredError ? unavailable('Drive changed while it was listed.') : error
     })
     log('info', 'Drive was listed', { files: state.tree.entries.length })
     return state

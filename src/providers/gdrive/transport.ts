@@ -1,4 +1,4 @@
-import { invalid, notFound, ResourceError } from '../../core/errors.ts'
+import { invalid, notFound, type ResourceError, tooLarge, unavailable } from '../../core/errors.ts'
 import { followFor } from '../../core/kit/abort.ts'
 import { defined, jsonIn } from '../../core/kit/object.ts'
 import { traceContext } from '../../core/trace.ts'
@@ -116,18 +116,12 @@ export const exportLimit = 10 * 1024 * 1024
 export function faultOf(error: unknown): Fault {
   const response = memberOf(error, 'response')
   const status = memberOf(response, 'status')
-  if (typeof status !== 'number') {
-    const code = codeOf(error)
-    return code === undefined ? {} : { code }
-  }
+  if (typeof status !== 'number') return defined({ code: codeOf(error) })
   const reason = reasonIn(dataOf(memberOf(response, 'data')))
   const headers = memberOf(response, 'headers')
   const wait = headers instanceof Headers ? headers.get('retry-after') : memberOf(headers, 'retry-after')
   const retryAfter = typeof wait === 'string' ? waitOf(wait) : undefined
-  return {
-    status,
-    ...defined({ reason, retryAfter }),
-  }
+  return { status, ...defined({ reason, retryAfter }) }
 }
 
 /** Parses `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3). Returns milliseconds. */
@@ -181,8 +175,6 @@ export function isExpired({ status = 0, reason }: Fault): boolean {
   return [400, 404, 410].includes(status) && reason !== 'invalid_grant'
 }
 
-const unavailable = (message: string) => new ResourceError('unavailable', message)
-
 /** Subject of a request: a file, which may be gone; or the mounted folder or drive, which must exist. */
 export type About = 'file' | 'drive'
 
@@ -199,8 +191,7 @@ export function errorOf(fault: Fault, about: About): ResourceError {
     )
   if (status === 401) return unavailable('Google does not know the credentials. Run: hikidashi auth gdrive.')
   if (reason === 'exportSizeLimitExceeded')
-    return new ResourceError(
-      'too-large',
+    return tooLarge(
       `Google exports at most ${exportLimit} bytes of a document, and this one is larger. Split it, or open its link.`,
       { reason: 'export-limit', limit: exportLimit },
     )

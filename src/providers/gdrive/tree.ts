@@ -1,7 +1,6 @@
 import { breath } from '../../core/kit/breath.ts'
-import { firstIndex } from '../../core/kit/sorted.ts'
+import { changedPaths, firstIndex } from '../../core/kit/sorted.ts'
 import { comparePaths } from '../../core/path.ts'
-import type { Change } from '../../core/provider.ts'
 import { type DriveFile, folderType, isServed, shortcutType } from './model.ts'
 import type { Shortcuts } from './options.ts'
 import type { Scope } from './scan.ts'
@@ -27,12 +26,6 @@ export interface Tree {
 /** Maximum depth of a folder in Drive. */
 const maxDepth = 100
 
-interface Link {
-  readonly path: string
-  readonly depth: number
-  readonly file: DriveFile
-}
-
 /**
  * Builds the tree of the files by their folders. Each folder has one path, so that shortcuts cause neither cycles nor duplicates: a shortcut
  * to a folder stands for it only if the folder has no path of its own.
@@ -57,7 +50,7 @@ export async function buildTree(
   const folders = new Map<string, string>()
   const titles = new Map<string, string>()
   const ids = new Set<string>()
-  const links: Link[] = []
+  const links: { readonly path: string; readonly depth: number; readonly file: DriveFile }[] = []
   const waiting: { readonly id: string; readonly path: string; readonly name: string; readonly depth: number }[] = []
 
   const place = (file: DriveFile, path: string, depth: number): void => {
@@ -117,19 +110,9 @@ export function placedAt(tree: Tree, path: string): Placed | undefined {
   return found?.path === path ? found : undefined
 }
 
-/** Yields the entries that were added, removed or changed. */
-export function* differences(before: Tree, now: Tree): Generator<Change & { readonly path: string }> {
-  let [i, j] = [0, 0]
-  while (i < before.entries.length || j < now.entries.length) {
-    const old = before.entries[i]
-    const fresh = now.entries[j]
-    const order = old === undefined ? 1 : fresh === undefined ? -1 : comparePaths(old.path, fresh.path)
-    if (order < 0 && old !== undefined) yield { path: old.path, listed: true }
-    else if (order > 0 && fresh !== undefined) yield { path: fresh.path, listed: true }
-    else if (old !== undefined && fresh !== undefined && !isSame(old, fresh)) yield { path: fresh.path, listed: true }
-    if (order <= 0) i++
-    if (order >= 0) j++
-  }
+/** Yields the paths of the entries that were added, removed or changed. */
+export function differences(before: Tree, now: Tree): Iterable<string> {
+  return changedPaths(before.entries, now.entries, ({ path }) => path, isSame)
 }
 
 function isSame(a: Placed, b: Placed): boolean {

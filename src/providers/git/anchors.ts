@@ -1,4 +1,4 @@
-import { errorCodeOf, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, type ResourceError, unavailable } from '../../core/errors.ts'
 import { type Folder, LinkError, lookIn, openFolder } from './folder.ts'
 import type { Location } from './locate.ts'
 
@@ -97,13 +97,10 @@ function identityOf({ gitDir, commonDir, workTree }: Anchors): string {
 }
 
 function gone(): ResourceError {
-  return new ResourceError('unavailable', 'The repository is gone: it has no objects or no refs.')
+  return unavailable('The repository is gone: it has no objects or no refs.')
 }
 
 /** Returns the error for a symbolic link in place of a part of the repository. */
 export function linked(name: string): ResourceError {
-  return new ResourceError(
-    'unavailable',
-    `The repository has a symbolic link, or no regular file, in place of its ${name}.`,
-  )
+  return unavailable(`The repository has a symbolic link, or no regular file, in place of its ${name}.`)
 }

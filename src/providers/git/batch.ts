@@ -1,31 +1,9 @@
 import type { ChildProcess } from 'node:child_process'
-import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { isResourceError, type ResourceError, unavailable } from '../../core/errors.ts'
 import { endProcess } from './launch.ts'
 import { isOutOfMemory, tooMuchMemory } from './launch-failures.ts'
 
-/** A long-lived `git cat-file` process that answers a queue of requests. */
-export interface Batch {
-  /** Returns how long the first request of the queue has waited for its answer, in milliseconds; 0 when the queue is empty. */
-  readonly delay: () => number
-  /**
-   * Requests an object by its id, or by `id^{type}`. Returns undefined when it does not exist.
-   *
-   * @param limit Maximum size in bytes of contents to return; those of a larger object are left out.
-   * @throws ResourceError `unavailable` when git dies over this request twice or times out; `too-large` when git needs more memory for the
-   * object than it may use.
-   */
-  ask(name: string, limit: number): Promise<Found | undefined>
-  /** Ends the process; the next request starts a new one. Waiting requests are sent again. */
-  restart(): void
-  close(): void
-}
-
-interface BatchOptions {
-  /** `--batch` returns contents, `--batch-check` only metadata. */
-  readonly mode: '--batch' | '--batch-check'
-  readonly start: (args: readonly string[]) => ChildProcess
-  readonly timeoutMs: number
-}
+export type Batch = ReturnType<typeof createBatch>
 
 interface Request {
   readonly name: string
@@ -43,7 +21,11 @@ const drains = 4 * 1024 * 1024
 /** Time without a request after which the process is ended, in milliseconds: it holds packs open, even deleted ones. */
 const idleMs = 60_000
 
-export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
+/** `--batch` returns contents, `--batch-check` only metadata. */
+type Mode = '--batch' | '--batch-check'
+
+/** A long-lived `git cat-file` process that answers a queue of requests. */
+export function createBatch(mode: Mode, start: (args: readonly string[]) => ChildProcess, timeoutMs: number) {
   const waiting: Request[] = []
   let child: ChildProcess | undefined
   let timer: NodeJS.Timeout | undefined
@@ -63,9 +45,9 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
     if (child === undefined) return
     const idle = waiting.length === 0
     const left = headSince + (idle ? idleMs : timeoutMs) - performance.now()
-    if (left > 0) arm(left)
-    else if (idle) restart()
-    else giveUp()
+    if (left > 0) return arm(left)
+    if (!idle) waiting.shift()?.reject(unavailable(`git cat-file did not answer within ${timeoutMs} ms.`))
+    restart()
   }
 
   /** One timer serves many answers: when it fires, `check` reads how long the current first request has waited. */
@@ -77,11 +59,6 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
   const watch = () => {
     headSince = performance.now()
     if (timer === undefined && child !== undefined) arm(timeoutMs)
-  }
-
-  const giveUp = () => {
-    waiting.shift()?.reject(new ResourceError('unavailable', `git cat-file did not answer within ${timeoutMs} ms.`))
-    restart()
   }
 
   const launch = () => {
@@ -123,16 +100,13 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
 
   /** Ends a process that died or must die. Its open requests go to a new process. */
   const end = (ended: ChildProcess, complaint: string) => {
-    endProcess(ended)
-    if (child !== ended) return
-    child = undefined
+    if (child !== ended) return endProcess(ended)
     const fault = faultOf(waiting[0], complaint)
     if (fault !== undefined) waiting.shift()?.reject(fault)
-    if (waiting.length > 0 && !closed) launch()
-    else watch()
+    restart()
   }
 
-  const restart = () => {
+  const restart = (): void => {
     const ended = child
     child = undefined
     if (ended !== undefined) endProcess(ended)
@@ -141,8 +115,16 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
   }
 
   return {
+    /** Returns how long the first request of the queue has waited for its answer, in milliseconds; 0 when the queue is empty. */
     delay: () => (waiting.length === 0 ? 0 : performance.now() - headSince),
-    ask: (name, limit) =>
+    /**
+     * Requests an object by its id, or by `id^{type}`. Returns undefined when it does not exist.
+     *
+     * @param limit Maximum size in bytes of contents to return; those of a larger object are left out.
+     * @throws ResourceError `unavailable` when git dies over this request twice or times out; `too-large` when git needs more memory for the
+     * object than it may use.
+     */
+    ask: (name: string, limit: number): Promise<Found | undefined> =>
       new Promise((resolve, reject) => {
         if (closed) return reject(closedError())
         waiting.push({ name, limit, resolve, reject, deaths: 0 })
@@ -151,8 +133,9 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
         unsent += `${name}\n`
         if (waiting.length === 1) watch()
       }),
+    /** Ends the process; the next request starts a new one. Waiting requests are sent again. */
     restart,
-    close: () => {
+    close: (): void => {
       closed = true
       clearTimeout(timer)
       for (const { reject } of waiting.splice(0)) reject(closedError())
@@ -161,7 +144,7 @@ export function createBatch({ mode, start, timeoutMs }: BatchOptions): Batch {
   }
 }
 
-const closedError = () => new ResourceError('unavailable', 'The git provider is closed.')
+const closedError = () => unavailable('The git provider is closed.')
 
 /** Returns the error of the request over which a process died, unless a new process may still answer it. */
 function faultOf(head: Request | undefined, complaint: string): ResourceError | undefined {
@@ -174,7 +157,7 @@ const damagedReason = 'damaged-object'
 
 /** Returns the error for an object whose bytes do not match its id. */
 export function damaged(message: string): ResourceError {
-  return new ResourceError('unavailable', `${message} It is damaged: see git fsck.`, { reason: damagedReason })
+  return unavailable(`${message} It is damaged: see git fsck.`, { reason: damagedReason })
 }
 
 export function isDamaged(error: unknown): boolean {

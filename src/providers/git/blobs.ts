@@ -1,4 +1,4 @@
-import { notFound, ResourceError } from '../../core/errors.ts'
+import { notFound, unavailable } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import type { ByteRange, Content } from '../../core/provider.ts'
@@ -97,7 +97,7 @@ async function readFar(
     return at < Math.max(end, headBytes)
   })
   const bytes = Buffer.concat(pieces)
-  if (bytes.length !== end - start) throw new ResourceError('unavailable', 'A file could not be read to its end.')
+  if (bytes.length !== end - start) throw unavailable('A file could not be read to its end.')
   const beginning = Buffer.concat(head)
   return { bytes, start, head: beginning, size, isText: isText(beginning.subarray(0, wholeCharacters(beginning).to)) }
 }

@@ -13,20 +13,8 @@ interface Step {
   readonly time: number
 }
 
-/** Finds for every path the commit that last changed it. */
-interface Assignment {
-  readonly dates: FileDates
-  /** Takes the next commit and its changed paths, compared with each parent (for a root commit: with the empty tree). */
-  take(step: Step, changes: readonly ChangedPaths[]): Promise<void>
-  /** Whether the commit of every path was found. */
-  isDone(): boolean
-}
-
 /** The paths that a commit changed compared with a parent; a `Set` also satisfies it. */
-interface ChangedPaths {
-  has(path: string): boolean
-  keys(): Iterable<string>
-}
+type ChangedPaths = { has(path: string): boolean; keys(): Iterable<string> }
 
 /** Some paths, or all except some. */
 interface Paths {
@@ -35,13 +23,13 @@ interface Paths {
 }
 
 /**
- * Follows paths through the history as `git log -- PATH` does: a commit that differs from every parent in a path is its last one, otherwise
+ * Finds for every path the commit that last changed it. Follows paths through the history as `git log -- PATH` does: a commit that differs from every parent in a path is its last one, otherwise
  * the path continues at the first parent with the same content. So every path belongs to one commit at a time, and all paths that are
  * unchanged so far move together, without being enumerated.
  *
  * Commits come newest first. A commit whose child comes later (clocks differ) is skipped: its paths have no date.
  */
-export function createAssignment(start: string, known: (commit: string) => FileDates | undefined): Assignment {
+export function createAssignment(start: string, known: (commit: string) => FileDates | undefined) {
   const slices = createSlices()
   const dates = createPathMap<number>()
   const pending = new Map<string, Paths>([[start, { all: true, named: createPathMap() }]])
@@ -61,9 +49,11 @@ export function createAssignment(start: string, known: (commit: string) => FileD
   }
 
   return {
-    dates,
+    dates: dates as FileDates,
+    /** Whether the commit of every path was found. */
     isDone: () => pending.size === 0 && !lost,
-    take: async ({ commit, parents, time }, changes) => {
+    /** Takes the next commit and its changed paths, compared with each parent (for a root commit: with the empty tree). */
+    take: async ({ commit, parents, time }: Step, changes: readonly ChangedPaths[]): Promise<void> => {
       passed.add(commit)
       const paths = pending.get(commit)
       if (paths === undefined) return
@@ -107,7 +97,7 @@ async function union(a: Paths | undefined, b: Paths, slices: Slices): Promise<Pa
 }
 
 /** Parses `git diff-tree --stdin --raw -z --always`: an id for each comparison, then metadata and a path for each change. */
-function createChangeReader(steps: readonly Step[], take: Assignment['take']) {
+function createChangeReader(steps: readonly Step[], take: ReturnType<typeof createAssignment>['take']) {
   let index = -1
   let changes: PathMap<true>[] = []
   let rest: Buffer = Buffer.alloc(0)
@@ -146,25 +136,17 @@ function createChangeReader(steps: readonly Step[], take: Assignment['take']) {
   }
 }
 
-/**
- * A map of paths that never blocks the event loop for long as it grows: it is split into several maps. A single map of a million keys is
- * rehashed in one step when it is full, which takes 80 ms.
- */
-interface PathMap<V> {
-  readonly size: number
-  get(path: string): V | undefined
-  has(path: string): boolean
-  set(path: string, value: V): void
-  delete(path: string): void
-  keys(): IterableIterator<string>
-  [Symbol.iterator](): IterableIterator<readonly [path: string, value: V]>
-}
+type PathMap<V> = ReturnType<typeof createPathMap<V>>
 
 const maxParts = 256
 /** Maximum number of paths in a single map. */
 const maxUndivided = 16_384
 
-function createPathMap<V>(): PathMap<V> {
+/**
+ * A map of paths that never blocks the event loop for long as it grows: it is split into several maps. A single map of a million keys is
+ * rehashed in one step when it is full, which takes 80 ms.
+ */
+function createPathMap<V>() {
   let maps: readonly Map<string, V>[] = [new Map()]
   let size = 0
   const mapFor = (path: string) => maps[hash(path) % maps.length] as Map<string, V>
@@ -177,21 +159,21 @@ function createPathMap<V>(): PathMap<V> {
     get size() {
       return size
     },
-    get: (path) => mapFor(path).get(path),
-    has: (path) => mapFor(path).has(path),
-    set: (path, value) => {
+    get: (path: string) => mapFor(path).get(path),
+    has: (path: string) => mapFor(path).has(path),
+    set: (path: string, value: V): void => {
       if (size === maxUndivided && maps.length === 1) divide()
       const map = mapFor(path)
       if (!map.has(path)) size++
       map.set(path, value)
     },
-    delete: (path) => {
+    delete: (path: string): void => {
       if (mapFor(path).delete(path)) size--
     },
-    keys: function* () {
+    keys: function* (): Generator<string> {
       for (const map of maps) yield* map.keys()
     },
-    *[Symbol.iterator]() {
+    *[Symbol.iterator](): Generator<readonly [path: string, value: V]> {
       for (const map of maps) yield* map
     },
   }
@@ -207,22 +189,23 @@ function hash(path: string): number {
 /** Returns the dates of the last commits of all files at a commit, as `git log -1 -- PATH` prints for each of them. */
 export type DatesOf = (commit: string) => Promise<FileDates>
 
-interface DatesOptions {
-  readonly launcher: Launcher
-  /** Maximum number of commits to examine. A file that none of them changed has no date. */
-  readonly maxCommits: number
-  /** Time-out of a walk, in milliseconds; the dates found until then are kept. */
-  readonly budgetMs: number
-  /** Commits whose parents are missing: their changes are unknown. */
-  readonly shallow: () => ReadonlySet<string>
-}
-
 /** Maximum number of cached dates, over all commits. Those of the last commit are always kept. */
 const maxRememberedDates = 500_000
 const maxSteps = 512 * 1024 * 1024
 
-/** Finds the dates of all files in one walk of two processes. It first goes back only to the last requested commit, whose dates are known. */
-export function createDates({ launcher, maxCommits, budgetMs, shallow }: DatesOptions): DatesOf {
+/**
+ * Finds the dates of all files in one walk of two processes. It first goes back only to the last requested commit, whose dates are known.
+ *
+ * @param maxCommits Maximum number of commits to examine. A file that none of them changed has no date.
+ * @param budgetMs Time-out of a walk, in milliseconds; the dates found until then are kept.
+ * @param shallow Commits whose parents are missing: their changes are unknown.
+ */
+export function createDates(
+  launcher: Launcher,
+  maxCommits: number,
+  budgetMs: number,
+  shallow: () => ReadonlySet<string>,
+): DatesOf {
   const known = createRecent<FileDates>(maxRememberedDates, ({ size }) => size + 1000)
   const walking = new Map<string, Promise<FileDates>>()
   let latest: string | undefined

@@ -1,4 +1,4 @@
-import { notFound, ResourceError } from '../../core/errors.ts'
+import { notFound, unavailable } from '../../core/errors.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
 import type { Content, Context, Entry, Provider, ReadRequest, Template } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
@@ -66,7 +66,7 @@ export async function createGit(
   const readBlob = createBlobReader(launcher, objects, settings.maxBytes)
   const { maxCommits, timeoutMs } = settings
   const budgetMs = tuning.dateBudgetMs ?? Math.min(dateBudget, timeoutMs)
-  const datesOf = createDates({ launcher, maxCommits, budgetMs, shallow })
+  const datesOf = createDates(launcher, maxCommits, budgetMs, shallow)
   const list = createLister({ refs, places, objects, datesOf, pages: pages.entries })
   const complete = createCompleter(launcher, commits, places, tuning.heard)
   const closing = new AbortController()
@@ -74,7 +74,7 @@ export async function createGit(
 
   const signalOf = ({ signal }: Context): AbortSignal => {
     signal.throwIfAborted()
-    if (closing.signal.aborted) throw new ResourceError('unavailable', 'The git provider is closed.')
+    if (closing.signal.aborted) throw unavailable('The git provider is closed.')
     return signal
   }
 
@@ -130,7 +130,7 @@ export async function createGit(
       } catch (error) {
         if (!isMissing(error)) throw error
         const message = 'A directory is no longer in the repository, or never was.'
-        throw new ResourceError('unavailable', message, {}, { cause: error })
+        throw unavailable(message, {}, error)
       }
     },
     stat: async (path, context) => {
@@ -172,7 +172,7 @@ function createSteadily({ refs, anchors, objects, config }: Repository) {
   const unfetched = (error: unknown): unknown => {
     if (!config.partial) return error
     const message = 'An object is not in this partial clone. Fetch it there: git fetch --refetch.'
-    return new ResourceError('unavailable', message, {}, { cause: error })
+    return unavailable(message, {}, error)
   }
   return async <T>(work: (table: RefTable) => Promise<T>): Promise<T> => {
     let table = await refs.table()
@@ -181,7 +181,7 @@ function createSteadily({ refs, anchors, objects, config }: Repository) {
         const answer = await work(table)
         if (await anchors.isSame()) return answer
         // The repository was replaced meanwhile.
-        if (attempt >= attempts) throw new ResourceError('unavailable', 'The repository is replaced again and again.')
+        if (attempt >= attempts) throw unavailable('The repository is replaced again and again.')
         table = await refs.table(performance.now())
       } catch (error) {
         if (!isMissing(error)) throw error

@@ -1,4 +1,4 @@
-import { errorCodeOf, isResourceError, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, isResourceError, type ResourceError, tooLarge, unavailable } from '../../core/errors.ts'
 
 /** Returns the error for a process of git that failed. `complaint`: its error output, which is not passed on. */
 export function explainFailure(name: string, code: number | null, complaint: string): ResourceError {
@@ -17,11 +17,7 @@ export function isOutOfMemory(complaint: string): boolean {
 
 /** Returns the error for an object that git cannot load within its memory limit. A retry does not help. */
 export function tooMuchMemory(): ResourceError {
-  return new ResourceError('too-large', 'git needs more memory for this than it may use.', { reason: 'too-large' })
-}
-
-export function unavailable(message: string, cause?: unknown): ResourceError {
-  return new ResourceError('unavailable', message, {}, cause === undefined ? {} : { cause })
+  return tooLarge('git needs more memory for this than it may use.')
 }
 
 /** Returns the first line of a text for the log, without control characters. */
@@ -38,5 +34,5 @@ export function firstLine(text: string): string {
 export function explained(error: unknown): unknown {
   const code = errorCodeOf(error)
   if (isResourceError(error) || code === undefined) return error
-  return new ResourceError('unavailable', `The file system says ${code}.`, {}, { cause: error })
+  return unavailable(`The file system says ${code}.`, {}, error)
 }

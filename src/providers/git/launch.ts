@@ -1,11 +1,12 @@
 import type { ChildProcess } from 'node:child_process'
 import { lstatSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { unavailable } from '../../core/errors.ts'
 import { type ChildLimits, childLimits } from '../../core/kit/workers.ts'
 import type { Log } from '../../core/log.ts'
 import { createPool } from '../files/access.ts'
 import { spawnLimited } from '../program.ts'
-import { explainFailure, firstLine, unavailable } from './launch-failures.ts'
+import { explainFailure, firstLine } from './launch-failures.ts'
 
 /** Options of one process of git. */
 interface Launch {
@@ -188,7 +189,7 @@ function conversation(
       if (complaint.length < maxComplaint) complaint += text
     })
     child.once('error', (error) => {
-      ending ??= { error: unavailable(`${name} could not be started.`, error) }
+      ending ??= { error: unavailable(`${name} could not be started.`, {}, error) }
       // A process that did not start sends no close event.
       if (child.pid === undefined) child.emit('close', -1, null)
     })

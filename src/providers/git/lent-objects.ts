@@ -1,7 +1,7 @@
 import type { BigIntStats } from 'node:fs'
 import * as fs from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { ResourceError } from '../../core/errors.ts'
+import { unavailable } from '../../core/errors.ts'
 import { createSlices, type Slices } from '../../core/kit/breath.ts'
 import { entriesOf, type Folder, type HeldFile, holdIn, LinkError, lookIn, openIn } from './folder.ts'
 import { fault, linkedObjects } from './locate.ts'
@@ -236,7 +236,7 @@ function makeDirectory(path: string): void {
   try {
     fs.mkdirSync(path, { recursive: true })
   } catch {
-    throw new ResourceError('unavailable', 'The temporary folder of the git provider is gone.')
+    throw unavailable('The temporary folder of the git provider is gone.')
   }
 }
 

@@ -1,3 +1,4 @@
+import { completionOf } from '../../core/completion.ts'
 import { breath, createSlices } from '../../core/kit/breath.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { defined } from '../../core/kit/object.ts'
@@ -263,11 +264,9 @@ function offers(text: string): { take(value: string): void; completion(): Comple
   }
 }
 
-/** Returns the values that begin with the typed text. */
+/** Returns the values that begin with the typed text, in any letter case. */
 function chosen(values: readonly string[], typed: string): Completion {
-  const offered = offers(typed)
-  for (const value of values) offered.take(value)
-  return offered.completion()
+  return completionOf(values.filter((value) => value.toLowerCase().startsWith(typed.toLowerCase())))
 }
 
 function byFrequency(values: readonly string[]): readonly string[] {

@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
-import { errorCodeOf, invalid, isResourceError, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, invalid, isResourceError, type ResourceError, unavailable } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { adviceOn } from '../files/access.ts'
 import { type Folder, LinkError, lookAt, openFolder, openIn, readIn, readSmallFile } from './folder.ts'
@@ -189,7 +189,7 @@ export function linkedObjects(): ResourceError {
 
 /** Returns the error for invalid objects of the repository. `what` continues "The repository". */
 export function fault(what: string): ResourceError {
-  return new ResourceError('unavailable', `The repository ${what}`, { reason: 'repository' })
+  return unavailable(`The repository ${what}`, { reason: 'repository' })
 }
 
 function sentence(error: unknown): string {

@@ -36,7 +36,7 @@ const maxKept = 32 * 1024 * 1024
 const keeps = 4 * 1024 * 1024
 
 export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutMs: number): Objects {
-  const make = (mode: '--batch' | '--batch-check') => createBatch({ mode, start: launcher.start, timeoutMs })
+  const make = (mode: '--batch' | '--batch-check') => createBatch(mode, launcher.start, timeoutMs)
   const contents = Array.from({ length: readers }, () => make('--batch'))
   const checker = make('--batch-check')
   const known = createRecent<Found>(maxFacts)

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { invalid, ResourceError } from '../../core/errors.ts'
+import { invalid, tooLarge } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { isText } from '../../core/kit/utf8.ts'
 import type { Content } from '../../core/provider.ts'
@@ -66,12 +66,6 @@ export function contentOf({ text, cut, version, immutable }: Page): Content {
   }
 }
 
-/** The difference of two trees: the changes of each file, and the patch. */
-interface Difference {
-  readonly text: string
-  readonly cut: boolean
-}
-
 interface DifferenceQuery {
   /** Ids of commits or trees. */
   readonly from: string
@@ -98,13 +92,13 @@ const maxNumbers = 4 * 1024 * 1024
 /** Lines of a patch that name files. (A removed line can look the same; it is then formatted the same.) */
 const named = /^(?:diff --git |--- |\+\+\+ |rename |copy |Binary files ).*$/gm
 
-/** Compares two trees, without any driver, filter or external program. */
+/** Compares two trees, without any driver, filter or external program. Returns the changes of each file, and the patch, as text. */
 export async function readDifference(
   launcher: Launcher,
   { from, to, path, note }: DifferenceQuery,
   maxBytes: number,
   signal: AbortSignal,
-): Promise<Difference> {
+) {
   const ends = ['--end-of-options', from, to, '--', ...(path === undefined ? [] : [path])]
   const plain = ['-r', '-M', '--no-ext-diff', '--no-textconv', '--no-color']
   const limit = Math.min(maxPatch, maxBytes)
@@ -181,11 +175,7 @@ const maxOutput = 64 * 1024 * 1024
 /** Checks that a file can be blamed: text, and not too large. Returns its encoding. */
 export function requireBlamable(bytes: Uint8Array | undefined, size: number): string {
   if (bytes === undefined || size > maxFile)
-    throw new ResourceError('too-large', `The file has ${size} bytes, and files of at most ${maxFile} are blamed.`, {
-      reason: 'too-large',
-      size,
-      limit: maxFile,
-    })
+    throw tooLarge(`The file has ${size} bytes, and files of at most ${maxFile} are blamed.`, { size, limit: maxFile })
   if (isText(bytes)) return 'utf-8'
   const encoding = detectEncoding(bytes)
   // git splits lines by bytes, which fails for UTF-16.
@@ -200,19 +190,10 @@ export function requireBlamable(bytes: Uint8Array | undefined, size: number): st
  */
 export async function readBlame(
   launcher: Launcher,
-  {
-    commit,
-    path,
-    title,
-    encoding,
-    maxBytes,
-  }: {
-    readonly commit: string
-    readonly path: string
-    readonly title: string
-    readonly encoding: string
-    readonly maxBytes: number
-  },
+  { commit, path }: { readonly commit: string; readonly path: string },
+  title: string,
+  encoding: string,
+  maxBytes: number,
   signal: AbortSignal,
 ): Promise<Page> {
   const output = await launcher.run({
@@ -237,16 +218,11 @@ export async function readBlame(
   return { text: `${lines.join('\n')}\n`, cut: output.cut }
 }
 
-interface BlamedLine {
-  readonly oid: string
-  readonly number: number
-  readonly text: string
-  /** The commit's headers in git's output. */
-  readonly facts: ReadonlyMap<string, string>
-}
-
-/** Parses `id original final [count]`, then headers of the commit if it is new, then a tab and the line. */
-function* linesOf(output: Buffer, encoding: string): Generator<BlamedLine> {
+/**
+ * Parses `id original final [count]`, then headers of the commit if it is new, then a tab and the line. The facts of a line are the headers of
+ * its commit.
+ */
+function* linesOf(output: Buffer, encoding: string) {
   const decode = (line: string, label: string) => {
     const bytes = Buffer.from(line, 'latin1')
     return label === 'utf-8' ? bytes.toString('utf8') : (decodeBytes(bytes, label) ?? '')
@@ -257,7 +233,7 @@ function* linesOf(output: Buffer, encoding: string): Generator<BlamedLine> {
   for (const line of output.toString('latin1').split('\n')) {
     const head = /^([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?$/.exec(line)
     if (line.startsWith('\t')) {
-      yield { oid, number, text: decode(line.slice(1), encoding), facts: commits.get(oid) ?? new Map() }
+      yield { oid, number, text: decode(line.slice(1), encoding), facts: commits.get(oid) ?? new Map<string, string>() }
     } else if (head !== null) {
       oid = head[1] ?? ''
       number = Number(head[2])

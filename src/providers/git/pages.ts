@@ -22,15 +22,6 @@ import type { Repository } from './repository.ts'
 import { createStatusReader } from './status.ts'
 import type { TreeEntry } from './trees.ts'
 
-/** The text pages: git's output about the history. */
-interface Pages {
-  /** The listed pages, in path order. */
-  entries(table: RefTable): readonly Entry[]
-  /** Returns the entry of a page; undefined when the path belongs to a file. Throws `not-found`. */
-  stat(path: string, table: RefTable, signal: AbortSignal): Promise<Entry | undefined>
-  read(path: string, params: Params, table: RefTable, signal: AbortSignal): Promise<Content | undefined>
-}
-
 /** A page that was found, with the function that writes it. */
 interface Plan {
   readonly entry?: Entry
@@ -39,7 +30,8 @@ interface Plan {
 
 type Find = (rest: string, table: RefTable, signal: AbortSignal) => Promise<Plan>
 
-export function createPages(repository: Repository, commits: Commits): Pages {
+/** The text pages: git's output about the history. */
+export function createPages(repository: Repository, commits: Commits) {
   const { launcher, objects, trees, config, location, shadow, settings } = repository
   const { maxBytes, maxCommits } = settings
   const tipsOf = createTips(commits)
@@ -71,7 +63,7 @@ export function createPages(repository: Repository, commits: Commits): Pages {
     const { bytes, size } = await objects.read(entry.oid, maxBytes)
     const encoding = requireBlamable(bytes, size)
     const title = `Blame of ${oneLine(path)} at ${oneLine(at.spelled)} (${shortId(at.commit)}).`
-    const page = await readBlame(launcher, { commit: at.commit, path, title, encoding, maxBytes }, signal)
+    const page = await readBlame(launcher, { commit: at.commit, path }, title, encoding, maxBytes, signal)
     return { ...page, immutable: at.fixed }
   }
 
@@ -107,7 +99,7 @@ export function createPages(repository: Repository, commits: Commits): Pages {
     return { entry, write: (params) => writeLog(params, table, signal) }
   }
 
-  const entries: Pages['entries'] = ({ fingerprint, head, branch }) => [
+  const entries = ({ fingerprint, head, branch }: RefTable): readonly Entry[] => [
     {
       path: 'branches',
       ...describe('Branches', 'Every branch with its latest commit, newest first.'),
@@ -134,12 +126,14 @@ export function createPages(repository: Repository, commits: Commits): Pages {
   }
 
   return {
+    /** The listed pages, in path order. */
     entries,
-    stat: async (path, table, signal) => {
+    /** Returns the entry of a page; undefined when the path belongs to a file. Throws `not-found`. */
+    stat: async (path: string, table: RefTable, signal: AbortSignal): Promise<Entry | undefined> => {
       const found = await plan(path, table, signal)
       return found === undefined ? undefined : (found.entry ?? { path, mimeType: pageType })
     },
-    read: async (path, params, table, signal) => {
+    read: async (path: string, params: Params, table: RefTable, signal: AbortSignal): Promise<Content | undefined> => {
       const found = await plan(path, table, signal)
       return found === undefined ? undefined : contentOf(await found.write(params))
     },

@@ -42,15 +42,9 @@ export interface Items {
   at(index: number): Item | undefined
 }
 
-export interface Places {
-  /** Finds the place at a path that is empty or ends in `/`; undefined when there is none. The empty path has no place. */
-  find(path: string, table: RefTable, signal: AbortSignal): Promise<Place | undefined>
-  items(place: Place): Promise<Items>
-  /** Returns the place of a child directory. */
-  enter(place: Place, item: Item): Promise<Place | undefined>
-}
+export type Places = ReturnType<typeof createPlaces>
 
-export function createPlaces(commits: Commits, trees: Trees, heard?: (entries: number) => void): Places {
+export function createPlaces(commits: Commits, trees: Trees, heard?: (entries: number) => void) {
   const rootOf = (commit: string): TreePlace => ({ commit, tree: `${commit}^{tree}`, inside: '' })
 
   /** Returns the place of a ref, or of a prefix of ref names. */
@@ -82,21 +76,23 @@ export function createPlaces(commits: Commits, trees: Trees, heard?: (entries: n
   }
 
   return {
-    find: async (path, table, signal) => {
+    /** Finds the place at a path that is empty or ends in `/`; undefined when there is none. The empty path has no place. */
+    find: async (path: string, table: RefTable, signal: AbortSignal): Promise<Place | undefined> => {
       const names = table.names.nodeAt(path.split('/').slice(0, -1))
       const found = await findCommit(path, table, signal)
       const tree = found === undefined ? undefined : await within(rootOf(found.commit), found.rest)
       if (tree === undefined && names === undefined) return undefined
       return defined({ tree, names })
     },
-    items: async ({ tree, names }) => {
+    items: async ({ tree, names }: Place): Promise<Items> => {
       const files = tree === undefined ? undefined : await trees.read(tree.tree)
       if (names === undefined || !names.goesOn) return files === undefined ? itemsIn([]) : filesIn(files)
       const slices = createSlices(heard)
       const children = await names.children(slices)
       return files === undefined ? namesIn(names, children) : bothIn(files, names, children, slices)
     },
-    enter: async (place, { node, entry }) => {
+    /** Returns the place of a child directory. */
+    enter: async (place: Place, { node, entry }: Item): Promise<Place | undefined> => {
       const tree = entry?.kind === 'directory' && place.tree !== undefined ? subtree(place.tree, entry) : undefined
       if (node === undefined) return tree === undefined ? undefined : { tree }
       const found = await placeOf(node)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { ResourceError } from '../../core/errors.ts'
+import { unavailable } from '../../core/errors.ts'
 import type { PathTest } from '../../core/glob.ts'
 import { createSlices, type Slices, sortInSlices } from '../../core/kit/breath.ts'
 import { firstIndex } from '../../core/kit/sorted.ts'
@@ -138,7 +138,7 @@ export function createRefReader(idLength: number, serves: PathTest, heard?: (ent
     const folder = await openIn(commonDir, 'refs').catch((error: unknown) => {
       throw error instanceof LinkError ? linked('refs') : error
     })
-    if (folder === undefined) throw new ResourceError('unavailable', 'The repository is gone: it has no refs.')
+    if (folder === undefined) throw unavailable('The repository is gone: it has no refs.')
     try {
       await readLoose(folder, 'refs', leads, found, slices)
       const loose = await sortInSlices(found, (a, b) => comparePaths(a.key, b.key), slices)

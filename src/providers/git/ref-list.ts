@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { ResourceError } from '../../core/errors.ts'
+import { type ResourceError, unavailable } from '../../core/errors.ts'
 import type { PathTest } from '../../core/glob.ts'
 import { type Slices, sortInSlices } from '../../core/kit/breath.ts'
 import { firstIndex } from '../../core/kit/sorted.ts'
@@ -266,5 +266,5 @@ export function isRefName(name: string): boolean {
 }
 
 export function tooManyRefs(): ResourceError {
-  return new ResourceError('unavailable', 'The repository has too many refs. Serve fewer: see the option "refs".')
+  return unavailable('The repository has too many refs. Serve fewer: see the option "refs".')
 }

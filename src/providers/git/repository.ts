@@ -71,11 +71,6 @@ export async function openRepository(settings: Settings, maxAgeMs: number): Prom
   }
 }
 
-async function requireVersion(git: string, launcher: Launcher): Promise<void> {
-  const { bytes } = await launcher.run({ args: ['--version'], limit: 1000, signal: new AbortController().signal })
-  checkVersion(git, bytes.toString('utf8'))
-}
-
 async function connect(
   settings: Settings,
   maxAgeMs: number,
@@ -83,7 +78,7 @@ async function connect(
   launcher: Launcher,
 ): Promise<Omit<Repository, 'close'>> {
   const largeBytes = settings.maxBytes
-  await shadow.create({ format: 'sha1', largeBytes })
+  await shadow.create('sha1', largeBytes)
   const location = await locateRepository(settings.repository, async (gitDir) => {
     const folder = await openFolder(gitDir)
     try {
@@ -112,8 +107,7 @@ async function read(
   const { commonDir } = await anchors.current()
   const config = await readConfig(commonDir, launcher)
   const idBytes = config.format === 'sha1' ? 20 : 32
-  const own = { format: config.format, largeBytes: settings.maxBytes }
-  await shadow.create(own)
+  await shadow.create(config.format, settings.maxBytes)
   await warnOfOwner(location, settings)
 
   const objects = createObjects(launcher, config.format, settings.timeoutMs)
@@ -125,7 +119,7 @@ async function read(
   const takeOver = async (): Promise<void> => {
     const current = await anchors.current()
     if (!(await shadow.isWhole())) {
-      await shadow.create(own)
+      await shadow.create(config.format, settings.maxBytes)
       stores = ''
       shallow = new Set()
     }
@@ -210,13 +204,10 @@ async function findGit(name: string): Promise<string> {
   throw fault(`There is no ${JSON.stringify(name)} on the PATH.`)
 }
 
-/**
- * Checks the output of `git --version`.
- *
- * @throws ResourceError `invalid` (reason `git`) for a git that is too old, or a program that is not git.
- */
-function checkVersion(path: string, printed: string): void {
-  const found = /^git version (\d+)\.(\d+)/.exec(printed)
+/** @throws ResourceError `invalid` (reason `git`) for a git that is too old, or a program that is not git. */
+async function requireVersion(path: string, launcher: Launcher): Promise<void> {
+  const { bytes } = await launcher.run({ args: ['--version'], limit: 1000, signal: new AbortController().signal })
+  const found = /^git version (\d+)\.(\d+)/.exec(bytes.toString('utf8'))
   if (found === null) throw fault(`${JSON.stringify(path)} is not git: it does not say its version.`)
   const [major, minor] = [Number(found[1]), Number(found[2])]
   if (major > oldest[0] || (major === oldest[0] && minor >= oldest[1])) return

@@ -2,34 +2,16 @@ import { rmSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { errorCodeOf, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, unavailable } from '../../core/errors.ts'
 import { lookAt } from './folder.ts'
-import { createLentObjects, type LentObjects } from './lent-objects.ts'
+import { createLentObjects } from './lent-objects.ts'
 import type { ObjectFormat } from './objects.ts'
 
 /**
  * The shadow repository: the folder in which git runs, and which it uses as its repository. Nothing in it comes from the served repository
  * except its objects. So git never sees a configuration, hook, attribute, graft, alternate or index that this provider did not write.
  */
-export interface Shadow {
-  readonly folder: string
-  /** An empty bare repository, whose objects come from {@link Shadow.lent}. */
-  readonly gitDir: string
-  /** A second bare repository for the refs of one request. */
-  readonly refsDir: string
-  /** Creates the bare repositories again. */
-  create(options: ShadowOptions): Promise<void>
-  /** Whether everything still exists: a folder for temporary files can be cleared. */
-  isWhole(): Promise<boolean>
-  readonly lent: LentObjects
-  remove(): Promise<void>
-}
-
-interface ShadowOptions {
-  readonly format: ObjectFormat
-  /** Maximum size of a file that git holds in memory or compares line by line, in bytes. */
-  readonly largeBytes: number
-}
+export type Shadow = Awaited<ReturnType<typeof createShadow>>
 
 const leastLarge = 1024 * 1024
 
@@ -46,7 +28,7 @@ function watchExit(): void {
 }
 
 /** Creates an empty folder below the one for temporary files, with access only for this user. */
-export async function createShadow(): Promise<Shadow> {
+export async function createShadow() {
   const folder = await mkdtemp(join(tmpdir(), 'hikidashi-git-'))
   const gitDir = join(folder, 'shadow.git')
   const refsDir = join(folder, 'refs.git')
@@ -57,12 +39,19 @@ export async function createShadow(): Promise<Shadow> {
 
   return {
     folder,
+    /** An empty bare repository, whose objects come from `lent`. */
     gitDir,
+    /** A second bare repository for the refs of one request. */
     refsDir,
     lent,
-    create: async ({ format, largeBytes }) => {
+    /**
+     * Creates the bare repositories again.
+     *
+     * @param largeBytes Maximum size of a file that git holds in memory or compares line by line, in bytes.
+     */
+    create: async (format: ObjectFormat, largeBytes: number): Promise<void> => {
       // Work that still runs after the close must not create a folder that nothing removes.
-      if (removed) throw new ResourceError('unavailable', 'The git provider is closed.')
+      if (removed) throw unavailable('The git provider is closed.')
       await mkdir(folder, { recursive: true, mode: 0o700 })
       lent.reset()
       const config = configOf(format, [`bigFileThreshold = ${Math.max(largeBytes, leastLarge)}`])
@@ -71,14 +60,15 @@ export async function createShadow(): Promise<Shadow> {
         await createBare(directory, config)
       }
     },
-    isWhole: async () => {
+    /** Whether everything still exists: a folder for temporary files can be cleared. */
+    isWhole: async (): Promise<boolean> => {
       const files = [gitDir, refsDir].flatMap((path) =>
         ['HEAD', 'config', 'objects', 'refs'].map((name) => join(path, name)),
       )
       const found = await Promise.all(files.map(lookAt))
       return lent.isWhole() && found.every((stats) => stats !== undefined)
     },
-    remove: async () => {
+    remove: async (): Promise<void> => {
       removed = true
       lent.reset()
       leftovers.delete(folder)

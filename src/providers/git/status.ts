@@ -1,6 +1,6 @@
 import { copyFile, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { notFound, ResourceError } from '../../core/errors.ts'
+import { notFound, type ResourceError, unavailable } from '../../core/errors.ts'
 import { createSlices } from '../../core/kit/breath.ts'
 import type { Anchors } from './anchors.ts'
 import { entriesOf, type Folder, holdIn, LinkError, lookIn, openIn, readIn, withFolder } from './folder.ts'
@@ -151,7 +151,7 @@ async function isThere(workTree: Folder, path: string): Promise<boolean> {
 }
 
 function unusable(): ResourceError {
-  return new ResourceError('unavailable', 'The index of the repository is not a file, or too large.')
+  return unavailable('The index of the repository is not a file, or too large.')
 }
 
 /** One path of `git status`: a letter for the index, and one for the working tree. */

@@ -13,11 +13,6 @@ import type { Repository } from './repository.ts'
 /** Kind of an event: a file that refs are read from, or the index. */
 export type Heard = 'refs' | 'index'
 
-interface Listened {
-  readonly identity: string
-  readonly handle: Handle | undefined
-}
-
 /** Names besides the refs that affect them: git replaces each of these files as a whole. */
 const telling = new Set(['HEAD', 'packed-refs', 'shallow', 'refs'])
 /** Maximum number of ref directories to watch. */
@@ -32,7 +27,7 @@ export function createDirectories(
   const { gitDir, commonDir } = location
   /** The ref directories that are watched, with those above and below them. */
   const wanted = [...settings.patterns, 'refs/heads']
-  const all = new Map<string, Listened>()
+  const all = new Map<string, { readonly identity: string; readonly handle: Handle | undefined }>()
   /** Directories with an event that may mean that they were replaced. */
   let doubtful = new Set<string>()
 
@@ -124,14 +119,7 @@ function isAbove(name: string, other: string): boolean {
   return other === name || other.startsWith(`${name}/`)
 }
 
-/** A file that differs between two commits. `listed`: only one of the two has it. */
-interface ChangedFile {
-  readonly path: string
-  readonly listed: boolean
-}
-
-/** Returns the files that differ between two commits; undefined when there are too many, or git cannot tell. */
-type ChangedFiles = (from: string, to: string) => Promise<readonly ChangedFile[] | undefined>
+type ChangedFiles = ReturnType<typeof createChangedFiles>
 
 /** The names of a ref, with its old and new commit. */
 interface Moved {
@@ -146,8 +134,12 @@ const maxBytes = 512 * 1024
 /** Maximum number of commit pairs compared file by file; a fetch can move a thousand branches at once. */
 const maxCompared = 32
 
-export function createChangedFiles(launcher: Launcher, signal: AbortSignal): ChangedFiles {
-  return async (from, to) => {
+/**
+ * Creates a function that returns the files that differ between two commits; undefined when there are too many, or git cannot tell. `listed`:
+ * only one of the two has the file.
+ */
+export function createChangedFiles(launcher: Launcher, signal: AbortSignal) {
+  return async (from: string, to: string) => {
     const { bytes, code, cut } = await launcher.run({
       args: ['diff-tree', '-r', '--no-renames', '--name-status', '-z', '--end-of-options', from, to, '--'],
       limit: maxBytes,
@@ -158,7 +150,7 @@ export function createChangedFiles(launcher: Launcher, signal: AbortSignal): Cha
     })
     const fields = bytes.toString('utf8').split('\0').slice(0, -1)
     if (code !== 0 || cut || fields.length > 2 * maxFiles) return undefined
-    const files: ChangedFile[] = []
+    const files: { readonly path: string; readonly listed: boolean }[] = []
     for (let at = 0; at + 1 < fields.length; at += 2) {
       const path = fields[at + 1] ?? ''
       if (isPath(path)) files.push({ path, listed: fields[at] === 'A' || fields[at] === 'D' })

@@ -76,7 +76,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
     heard('refs')
     heard('index')
   }
-  const handles = createHandles({ limit: maxHandles, log, overflown })
+  const handles = createHandles(maxHandles, log, overflown)
   const directories = createDirectories(repository, handles, heard)
   const changedFiles = createChangedFiles(launcher, signal)
   /** Whether the last look at the repository failed. */
@@ -161,7 +161,7 @@ async function begin(repository: Repository, readStatus: ReadStatus, signal: Abo
       status = found
     })
     // A large working tree may take long. Changes meanwhile are unknown, so it counts as changed.
-    if (!(await isSettledIn(statusPatience, first)))
+    if (!(await Promise.race([first.then(() => true), sleep(statusPatience).then(() => false)])))
       void first.then(
         () => pending.add({ path: 'status' }),
         () => {},
@@ -193,15 +193,5 @@ async function statusOf(table: RefTable, readStatus: ReadStatus, signal: AbortSi
   } catch (error) {
     if (signal.aborted || !isResourceError(error)) throw error
     return error.kind === 'not-found' ? {} : undefined
-  }
-}
-
-/** Whether a promise settles within a time. Rejects with the promise's error if it fails within that time. */
-async function isSettledIn(ms: number, promise: Promise<unknown>): Promise<boolean> {
-  const over = new AbortController()
-  try {
-    return await Promise.race([promise.then(() => true), sleep(ms, over.signal).then(() => false)])
-  } finally {
-    over.abort()
   }
 }

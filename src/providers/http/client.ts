@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { pipeline, type Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { type Guard, refusedHost, sendGuarded } from '../../core/address-guard.ts'
-import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { isResourceError, type ResourceError, tooLarge, unavailable } from '../../core/errors.ts'
 import { type HttpUrl, originOf, resolveHttpUrl } from '../../core/http-url.ts'
 import { followFor } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
@@ -133,12 +133,12 @@ const userAgent = 'hikidashi (reads what its operator configured; https://modelc
 
 /** Reads the body of an answer, uncompressed. At most one content encoding is supported. */
 async function bodyOf(response: IncomingMessage, url: HttpUrl, maxBytes: number): Promise<Buffer> {
-  if (Number(response.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes)
+  if (Number(response.headers['content-length'] ?? 0) > maxBytes) throw tooLong(maxBytes)
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of unpackedBody(response, url, maxBytes)) {
     length += chunk.length
-    if (length > maxBytes) throw tooLarge(maxBytes)
+    if (length > maxBytes) throw tooLong(maxBytes)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
@@ -175,7 +175,7 @@ function bounded<T extends { destroy(error?: Error): unknown }>(
   let packed = 0
   response.on('data', (chunk: Buffer) => {
     packed += chunk.length
-    if (packed > most) unpacker.destroy(tooLarge(most))
+    if (packed > most) unpacker.destroy(tooLong(most))
   })
   return unpacker
 }
@@ -183,14 +183,11 @@ function bounded<T extends { destroy(error?: Error): unknown }>(
 /** Returns the error for a missing or wrong answer. The message goes only to the log: no client learns the addresses that a server requests. */
 export function unreachable(url: HttpUrl, why: string, code?: string): ResourceError {
   const message = `${originOf(url)} does not answer as it should: ${why}.`
-  return new ResourceError('unavailable', message, code === undefined ? {} : { code })
+  return unavailable(message, code === undefined ? {} : { code })
 }
 
-function tooLarge(limit: number): ResourceError {
-  return new ResourceError('too-large', `What is there is longer than ${limit} bytes, the most that is fetched.`, {
-    reason: 'too-large',
-    limit,
-  })
+function tooLong(limit: number): ResourceError {
+  return tooLarge(`What is there is longer than ${limit} bytes, the most that is fetched.`, { limit })
 }
 
 /** Reasons of failed connections, by the error code of the system or of the client: texts that follow "does not answer:". */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createGuard, parseAllowed, type Resolve } from '../../core/address-guard.ts'
-import { invalid, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { invalid, isResourceError, notFound, type ResourceError, unavailable } from '../../core/errors.ts'
 import { formatHttpUrl, type HttpUrl, originOf, parseHttpUrl } from '../../core/http-url.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { defined } from '../../core/kit/object.ts'
@@ -65,7 +65,7 @@ export function createFetch(get: Get) {
     if (known !== undefined && !fresh && known.epoch === epoch && performance.now() < known.until) return known.fetched
     const wait = pausedUntil - performance.now()
     if (wait > 0)
-      throw new ResourceError('unavailable', 'The server asked to be left alone for a while.', {
+      throw unavailable('The server asked to be left alone for a while.', {
         retryAfter: Math.ceil(wait / 1000),
       })
     const answer = await get({ ...ask, own: { ...ask.own, ...conditionsOf(known) } })

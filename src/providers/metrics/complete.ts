@@ -1,3 +1,4 @@
+import { completionOf } from '../../core/completion.ts'
 import { invalid, isResourceError } from '../../core/errors.ts'
 import type { Completion, CompletionRequest, Context, Params, Template } from '../../core/provider.ts'
 import { type Directories, jsonType, metricAt, segmentOf, seriesFolder } from './directory.ts'
@@ -9,7 +10,6 @@ interface Sources {
   readonly directories: Directories
 }
 
-const most = 100
 const starts = ['-15m', '-1h', '-6h', '-12h', '-1d', '-7d', '-30d']
 const steps = ['15s', '1m', '5m', '15m', '1h', '1d']
 
@@ -27,28 +27,20 @@ export async function completeMetrics(
       return completeQuery(value, sources, signal)
     case 'match': {
       const metric = template === seriesTemplate ? metricAt(seriesFolder + (filled.get('metric') ?? '')) : undefined
-      if (metric === undefined) return fitting([], '')
+      if (metric === undefined) return completionOf([])
       return completeMatch(metric, value, sources, signal)
     }
     case 'start':
-      return fitting(starts, value)
+      return completionOf(starts, value)
     case 'end':
-      return fitting(['now', ...starts], value)
+      return completionOf(['now', ...starts], value)
     case 'step':
-      return fitting(steps, value)
+      return completionOf(steps, value)
     case 'as':
-      return fitting(forms, value)
+      return completionOf(forms, value)
     default:
-      return fitting([], '')
+      return completionOf([])
   }
-}
-
-function fitting(values: readonly string[], typed: string): Completion {
-  return bounded(values.filter((value) => value.startsWith(typed)))
-}
-
-function bounded(values: readonly string[]): Completion {
-  return { values: values.slice(0, most), total: values.length, hasMore: values.length > most }
 }
 
 /** Ranks names that begin with the typed text before those that contain it. */
@@ -62,7 +54,7 @@ async function completeMetric(typed: string, { directories }: Sources, signal: A
   const segments = entries.flatMap(({ path }) =>
     path.startsWith(seriesFolder) ? [path.slice(seriesFolder.length)] : [],
   )
-  return bounded(ranked(segments, typed))
+  return completionOf(ranked(segments, typed))
 }
 
 /** Completes the last name in a query. */
@@ -71,10 +63,10 @@ async function completeQuery(typed: string, { directories }: Sources, signal: Ab
   const head = typed.slice(0, typed.length - begun.length)
   // There is no name of a metric to complete inside a string or inside matchers.
   if (/\{[^}]*$/.test(head) || (head.split('"').length - 1) % 2 === 1 || (begun === '' && head !== ''))
-    return fitting([], '')
+    return completionOf([])
   const { metrics } = await directories.now(signal)
   const names = [...metrics.keys()].filter((name) => /^[A-Za-z_:][A-Za-z0-9_:]*$/.test(name)).sort()
-  return bounded(ranked(names, begun).map((name) => head + name))
+  return completionOf(ranked(names, begun).map((name) => head + name))
 }
 
 /** Matches the incomplete matcher at the end: `{job="a",inst` or `job="a",instance="web`. The text before it must be complete. */
@@ -87,22 +79,22 @@ async function completeMatch(
   signal: AbortSignal,
 ): Promise<Completion> {
   const found = begunMatcher.exec(typed)
-  if (found === null || typed.length > 2000) return fitting([], '')
+  if (found === null || typed.length > 2000) return completionOf([])
   const [, head = '', label, operator = '=', begun = '', name = ''] = found
   const before = head.trim()
   try {
     parseMatchers(before.startsWith('{') ? `${before}}` : before)
   } catch (error) {
-    if (isResourceError(error, 'invalid')) return fitting([], '')
+    if (isResourceError(error, 'invalid')) return completionOf([])
     throw error
   }
-  if (segmentOf(metric) === undefined) return fitting([], '')
+  if (segmentOf(metric) === undefined) return completionOf([])
   if (label !== undefined) {
     const values = await source.values(metric, label, signal)
-    return bounded(ranked([...values].sort(), begun).map((value) => `${head}${label}${operator}${quote(value)}`))
+    return completionOf(ranked([...values].sort(), begun).map((value) => `${head}${label}${operator}${quote(value)}`))
   }
   const labels = await source.labels(metric, signal)
-  return bounded(ranked([...labels].sort(), name).map((found) => `${head}${formatLabel(found)}="`))
+  return completionOf(ranked([...labels].sort(), name).map((found) => `${head}${formatLabel(found)}="`))
 }
 
 const seriesTemplate = 'series/{metric}{?match,start,end,step,as}'

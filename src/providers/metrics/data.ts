@@ -147,17 +147,12 @@ export function formatCsv({ series }: Shown): string {
   const rows = series.flatMap(({ labels, times, values }) => {
     const cells = names.map((name) => field(labels.get(name) ?? ''))
     const end = cells.length === 0 ? '' : `,${cells.join(',')}`
-    return Array.from(
-      times,
-      (time, index) => `${formatTime(Math.round(time * 1000) / 1000)},${numberIn(values[index])}${end}`,
-    )
+    return Array.from(times, (time, index) => {
+      const value = numberOf(values[index] ?? Number.NaN)
+      return `${formatTime(round(time))},${value}${end}`
+    })
   })
   return `${[head.map(field).join(','), ...rows].join('\r\n')}\r\n`
-}
-
-function numberIn(value = Number.NaN): string {
-  if (Number.isFinite(value) || Number.isNaN(value)) return String(value)
-  return value > 0 ? '+Inf' : '-Inf'
 }
 
 function field(text: string): string {

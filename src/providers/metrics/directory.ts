@@ -46,17 +46,10 @@ const maxAge = 10_000
 /** Maximum age of the list when a metric is missing from it, in milliseconds. */
 const maxAgeMissing = 1000
 
-export interface Directories {
-  /** Returns the recent list. */
-  now(signal: AbortSignal): Promise<Directory>
-  /** Finds a metric; loads the list again when the metric is unknown. */
-  find(name: string, signal: AbortSignal): Promise<Metric | undefined>
-  /** Loads the list again. */
-  renew(signal: AbortSignal): Promise<Directory>
-}
+export type Directories = ReturnType<typeof createDirectories>
 
 /** Caches the list of a source for a few seconds, because a client walks through a directory in many steps. */
-export function createDirectories(source: Source): Directories {
+export function createDirectories(source: Source) {
   let known: Directory | undefined
   let asking: Promise<Directory> | undefined
 
@@ -66,12 +59,14 @@ export function createDirectories(source: Source): Directories {
     known = directoryOf(metrics, source.page !== undefined)
     return known
   }
+  /** Loads the list again. */
   const renew = async (signal: AbortSignal): Promise<Directory> => {
     asking ??= load().finally(() => {
       asking = undefined
     })
     return untilAborted(asking, signal)
   }
+  /** Returns the recent list. */
   const now = async (signal: AbortSignal): Promise<Directory> => {
     signal.throwIfAborted()
     return known !== undefined && ageOf(known) < maxAge ? known : renew(signal)
@@ -79,7 +74,8 @@ export function createDirectories(source: Source): Directories {
   return {
     now,
     renew,
-    find: async (name, signal) => {
+    /** Finds a metric; loads the list again when the metric is unknown. */
+    find: async (name: string, signal: AbortSignal): Promise<Metric | undefined> => {
       const found = (await now(signal)).metrics.get(name)
       if (found !== undefined || (known !== undefined && ageOf(known) < maxAgeMissing)) return found
       return (await renew(signal)).metrics.get(name)

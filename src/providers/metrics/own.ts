@@ -104,15 +104,7 @@ export interface Sample {
   readonly metrics: readonly Measured[]
 }
 
-/** Bounded history of measurements, which drops the oldest points. */
-export interface History {
-  /** Adds a sample that is newer than all before; ignores an older one. */
-  add(sample: Sample): void
-  /** Time of the newest sample, in seconds since 1970. */
-  readonly newest: number | undefined
-  readonly metrics: readonly Metric[]
-  seriesOf(metric: string): readonly Series[]
-}
+export type History = ReturnType<typeof createHistory>
 
 interface Line {
   readonly labels: Labels
@@ -126,10 +118,12 @@ interface Line {
 const firstLength = 64
 
 /**
+ * Bounded history of measurements, which drops the oldest points.
+ *
  * @param capacity Maximum number of samples kept.
  * @param maxSeries Maximum number of series; further series are left out.
  */
-export function createHistory(capacity: number, maxSeries: number): History {
+export function createHistory(capacity: number, maxSeries: number) {
   const metrics = new Map<string, Metric>()
   const lines = new Map<string, Map<string, Line>>()
   let count = 0
@@ -156,7 +150,8 @@ export function createHistory(capacity: number, maxSeries: number): History {
   }
 
   return {
-    add: ({ time, metrics: measured }) => {
+    /** Adds a sample that is newer than all before; ignores an older one. */
+    add: ({ time, metrics: measured }: Sample): void => {
       if (newest !== undefined && time <= newest) return
       newest = time
       for (const { name, type, help, samples } of measured) {
@@ -170,13 +165,14 @@ export function createHistory(capacity: number, maxSeries: number): History {
         }
       }
     },
+    /** Time of the newest sample, in seconds since 1970. */
     get newest() {
       return newest
     },
-    get metrics() {
+    get metrics(): readonly Metric[] {
       return [...metrics.values()]
     },
-    seriesOf: (name) =>
+    seriesOf: (name: string): readonly Series[] =>
       [...(lines.get(name)?.values() ?? [])].map(({ labels, times, values, start, end }) => ({
         labels,
         times: times.subarray(start, end),

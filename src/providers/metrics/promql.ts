@@ -39,21 +39,11 @@ function notUnderstood(at: number) {
   )
 }
 
-interface Cursor {
-  peek(): Token
-  next(): Token
-  /** Takes the next token if it is this symbol. Returns whether it was. */
-  takeSymbol(symbol: string): boolean
-  /** Takes the next token if it is one of these keywords, in upper or lower case. */
-  takeKeyword(words: ReadonlySet<string>): string | undefined
-  expectSymbol(symbol: string): void
-}
-
-interface Parsing extends Cursor {
+interface Parsing extends ReturnType<typeof createCursor> {
   found(metric: string): void
 }
 
-function createCursor(tokens: readonly Token[]): Cursor {
+function createCursor(tokens: readonly Token[]) {
   let index = 0
   const last = tokens[tokens.length - 1] as Token
   const peek = () => tokens[index] ?? last
@@ -62,7 +52,8 @@ function createCursor(tokens: readonly Token[]): Cursor {
     index++
     return token
   }
-  const takeSymbol = (symbol: string) => {
+  /** Takes the next token if it is this symbol. Returns whether it was. */
+  const takeSymbol = (symbol: string): boolean => {
     const { kind, text } = peek()
     if (kind !== 'symbol' || text !== symbol) return false
     index++
@@ -70,14 +61,15 @@ function createCursor(tokens: readonly Token[]): Cursor {
   }
   return {
     ...{ peek, next, takeSymbol },
-    takeKeyword: (words) => {
+    /** Takes the next token if it is one of these keywords, in upper or lower case. */
+    takeKeyword: (words: ReadonlySet<string>): string | undefined => {
       const { kind, text } = peek()
       const word = text.toLowerCase()
       if (kind !== 'name' || !words.has(word)) return undefined
       index++
       return word
     },
-    expectSymbol: (symbol) => {
+    expectSymbol: (symbol: string): void => {
       if (!takeSymbol(symbol)) throw notUnderstood(peek().at)
     },
   }

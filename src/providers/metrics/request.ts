@@ -1,5 +1,12 @@
 import { createServiceGuard, type ServiceNetwork, sendGuarded } from '../../core/address-guard.ts'
-import { type ErrorReason, invalid, isResourceError, ResourceError } from '../../core/errors.ts'
+import {
+  type ErrorReason,
+  invalid,
+  isResourceError,
+  type ResourceError,
+  tooLarge,
+  unavailable,
+} from '../../core/errors.ts'
 import { httpUrlBelow, parseHttpUrl } from '../../core/http-url.ts'
 import { followFor } from '../../core/kit/abort.ts'
 import { reasonOf, unpackedBody } from '../http/client.ts'
@@ -28,20 +35,14 @@ export interface Ask {
   readonly signal: AbortSignal
 }
 
-/** Status of an answer, whose body was passed on in chunks. */
-interface Answered {
-  readonly status: number
-}
-
-type Client = (ask: Ask, take: (chunk: Uint8Array) => void) => Promise<Answered>
-
 /**
  * Creates an HTTP client of an API. It sends requests only to this address, as {@link createServiceGuard} allows: it follows no redirects, and
  * ignores proxies of the environment.
  *
- * Throws ResourceError `unavailable` when there is no answer, and `too-large` for one that is too long. No error holds any part of the answer.
+ * It passes the body of an answer on in chunks, and returns the status. Throws ResourceError `unavailable` when there is no answer, and
+ * `too-large` for one that is too long. No error holds any part of the answer.
  */
-export function createClient({ url, credentials, timeoutMs, maxBytes, ...network }: ClientOptions): Client {
+export function createClient({ url, credentials, timeoutMs, maxBytes, ...network }: ClientOptions) {
   const base = parseHttpUrl(apiAddress(url))
   const guard = createServiceGuard(base, network)
   const credentialHeaders = credentials === undefined ? {} : { Authorization: authorizationOf(credentials) }
@@ -74,7 +75,7 @@ export function createClient({ url, credentials, timeoutMs, maxBytes, ...network
     }
   }
 
-  return async (ask, take) => {
+  return async (ask: Ask, take: (chunk: Uint8Array) => void): Promise<{ readonly status: number }> => {
     const { signal, release } = followFor(ask.signal, timeoutMs)
     try {
       return await send({ ...ask, signal }, take)
@@ -94,19 +95,13 @@ function authorizationOf(credentials: Credentials): string {
 }
 
 function unreachable(why: string, cause: unknown): ResourceError {
-  return new ResourceError(
-    'unavailable',
-    `Prometheus does not answer: ${why}. Look whether it runs, and whether "url" is right.`,
-    {},
-    { cause },
-  )
+  return unavailable(`Prometheus does not answer: ${why}. Look whether it runs, and whether "url" is right.`, {}, cause)
 }
 
 function tooLong(limit: number): ResourceError {
-  return new ResourceError(
-    'too-large',
+  return tooLarge(
     `The answer would be longer than ${limit} bytes: ask for a shorter range, a larger step or fewer series.`,
-    { reason: 'too-large', limit },
+    { limit },
   )
 }
 
@@ -149,10 +144,6 @@ export function noAnswer(): ResourceError {
   )
 }
 
-function unavailable(message: string): ResourceError {
-  return new ResourceError('unavailable', message)
-}
-
 function badQuery(said: string): ResourceError {
   if (/invalid expression type/.test(said))
     return invalid(
@@ -189,7 +180,7 @@ function failedQuery(said: string): ResourceError {
 
 function tooMuch(what: string, reason: ErrorReason): ResourceError {
   const advice = 'ask for a shorter range, a larger step or fewer series'
-  return new ResourceError('too-large', `The query ${what}: ${advice}.`, { reason })
+  return tooLarge(`The query ${what}: ${advice}.`, { reason })
 }
 
 /** Cleans a text to one bounded line of printable characters. */

@@ -1,4 +1,4 @@
-import { errorCodeOf, isResourceError, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, isResourceError, ResourceError, unavailable } from '../../core/errors.ts'
 
 /** Faults that an operator must fix. They are reported when the source is opened, and the source is not served. */
 const faults: Readonly<Record<number, string>> = {
@@ -69,15 +69,15 @@ export function isPassing(error: unknown): boolean {
 }
 
 export function refused(message: string, code = 'refused'): ResourceError {
-  return new ResourceError('unavailable', message, { reason: 'refused', code })
+  return unavailable(message, { reason: 'refused', code })
 }
 
 export function endedError(): ResourceError {
-  return new ResourceError('unavailable', 'The connection to the database has ended.', { reason: 'ended' })
+  return unavailable('The connection to the database has ended.', { reason: 'ended' })
 }
 
 export function lateError(): ResourceError {
-  return new ResourceError('unavailable', 'The database does not answer.', { code: 'late' })
+  return unavailable('The database does not answer.', { code: 'late' })
 }
 
 /** Converts an error of connecting. The text of the server is left out, because it may name hosts and accounts. */
@@ -86,7 +86,7 @@ export function connectError(error: unknown): ResourceError {
   const [number, code] = [numberOf(error) ?? 0, codeOf(error)]
   const fault = faults[number] ?? tlsFault(code)
   if (fault !== undefined) return refused(fault, code)
-  return new ResourceError('unavailable', away[number] ?? `The database cannot be reached (${code}).`, { code })
+  return unavailable(away[number] ?? `The database cannot be reached (${code}).`, { code })
 }
 
 function tlsFault(code: string): string | undefined {
@@ -100,11 +100,7 @@ function tlsFault(code: string): string | undefined {
 /** Converts an error of the set-up statements of a new connection: no caller's statement caused it. */
 export function openingError(error: unknown): unknown {
   if (!isResourceError(error) || error.kind === 'unavailable') return error
-  return new ResourceError(
-    'unavailable',
-    `The database does not say what it is (${String(error.detail.code)}).`,
-    error.detail,
-  )
+  return unavailable(`The database does not say what it is (${String(error.detail.code)}).`, error.detail)
 }
 
 /** Converts an error of a statement. The text of the server is left out. */
@@ -117,5 +113,5 @@ export function statementError(error: unknown): ResourceError {
   const message = away[number]
   // An error in a row or a view does not make the source unavailable.
   if (message === undefined) return new ResourceError('internal', `The database did not answer (${code}).`, { code })
-  return new ResourceError('unavailable', message, { code })
+  return unavailable(message, { code })
 }

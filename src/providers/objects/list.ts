@@ -1,4 +1,4 @@
-import { ResourceError } from '../../core/errors.ts'
+import { type ResourceError, unavailable } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
 import { afterSubtree, baseName, comparePaths } from '../../core/path.ts'
@@ -16,15 +16,6 @@ const firstLook = 64
 /** Maximum length of a key, in bytes: no store accepts a longer start key. */
 const maxKeyBytes = 1024
 
-interface ListerParts {
-  readonly store: ObjectStore
-  /** Key prefix of the mount: empty, or ending in `/`. */
-  readonly prefix: string
-  readonly odd: OddKeys
-  readonly remainders: Remainders
-  readonly now?: () => number
-}
-
 /** A page, the key that it follows, and its fetch time. */
 interface FetchedPage extends ObjectPage {
   readonly after: string
@@ -34,12 +25,7 @@ interface FetchedPage extends ObjectPage {
 /** Returns the entry of an object. Its type is by name, otherwise the stored one. */
 export function entryOf(path: string, { size, modified, version, mimeType: stored }: ObjectFacts): Entry {
   const mimeType = mimeTypeOf(baseName(path)) ?? storedType(stored)
-  return {
-    path,
-    size,
-    version,
-    ...defined({ mimeType, modified }),
-  }
+  return { path, size, version, ...defined({ mimeType, modified }) }
 }
 
 /**
@@ -48,8 +34,12 @@ export function entryOf(path: string, { size, modified, version, mimeType: store
  *
  * Fetched but unused objects are kept for a second: a client whose page ends within a page of the store continues there. While one page is
  * consumed the next is prefetched.
+ *
+ * @param prefix Key prefix of the mount: empty, or ending in `/`.
  */
-export function createLister({ store, prefix, odd, remainders, now = () => performance.now() }: ListerParts) {
+export function createLister(store: ObjectStore, prefix: string, odd: OddKeys) {
+  const remainders = createRemainders()
+
   /** Yields the entries of a page. Keeps the unused rest when the caller leaves, because it will continue there. */
   const taken = async function* (
     page: FetchedPage,
@@ -78,7 +68,7 @@ export function createLister({ store, prefix, odd, remainders, now = () => perfo
   const placeOf = (below: string, after: string) => JSON.stringify([below, after])
 
   const fetch = async (below: string, after: string, limit: number, signal: AbortSignal): Promise<FetchedPage> => {
-    const at = now()
+    const at = performance.now()
     return { ...(await store.page(queryOf(below, after, limit), signal)), after, at }
   }
 
@@ -171,16 +161,10 @@ function lastOf(objects: readonly ObjectFacts[], below: string, from: string): s
 }
 
 /** Merges objects and common prefixes into one list in path order. */
-function merged(objects: readonly ObjectFacts[], prefixes: readonly string[]): readonly Listed[] {
-  const all: Listed[] = objects.map((object) => ({ key: object.key, object }))
-  for (const key of prefixes) all.push({ key })
-  return all.sort((a, b) => comparePaths(a.key, b.key))
-}
-
-/** An object, or a common prefix. */
-interface Listed {
-  readonly key: string
-  readonly object?: ObjectFacts
+function merged(objects: readonly ObjectFacts[], prefixes: readonly string[]) {
+  const listed = objects.map((object) => ({ key: object.key, object }))
+  const grouped = prefixes.map((key) => ({ key, object: undefined }))
+  return [...listed, ...grouped].sort((a, b) => comparePaths(a.key, b.key))
 }
 
 /** Cuts a start key to the maximum length; the result sorts before the key, or equals it. */
@@ -190,8 +174,7 @@ function cutKey(key: string): string {
 }
 
 function outOfOrder(): ResourceError {
-  return new ResourceError(
-    'unavailable',
+  return unavailable(
     'The store does not list its keys in the order of their bytes, or stops moving on: it cannot be served. Name another endpoint.',
   )
 }
@@ -208,39 +191,33 @@ interface Remainder {
   readonly at: number
 }
 
-interface Remainders {
-  /** Removes and returns a fresh remainder that covers the keys after a key, possibly with some keys before it. */
-  take(prefix: string, after: string): Remainder | undefined
-  keep(remainder: Remainder): void
-  /** Drops remainders that a newer answer covers: the keys after `after`, up to `last` (or to the end). */
-  renew(after: string, last: string | undefined): void
-}
-
 /** Maximum age of a remainder, in milliseconds. */
 const maxAge = 1000
 /** Maximum number of remainders: one for each concurrent paging client. */
 const most = 32
 
-export function createRemainders(now: () => number = () => performance.now()): Remainders {
+function createRemainders() {
   const kept = new Map<string, Remainder>()
   const keyOf = (prefix: string, after: string) => JSON.stringify([prefix, after])
 
   return {
-    take: (prefix, after) => {
+    /** Removes and returns a fresh remainder that covers the keys after a key, possibly with some keys before it. */
+    take: (prefix: string, after: string): Remainder | undefined => {
       for (const [key, found] of kept) {
         const end = found.objects.at(-1)?.key ?? found.after
         if (found.prefix !== prefix || comparePaths(found.after, after) > 0 || comparePaths(end, after) <= 0) continue
         kept.delete(key)
-        if (now() - found.at <= maxAge) return found
+        if (performance.now() - found.at <= maxAge) return found
       }
       return undefined
     },
-    keep: (remainder) => {
+    keep: (remainder: Remainder): void => {
       const [oldest] = kept.keys()
       if (kept.size >= most && oldest !== undefined) kept.delete(oldest)
       kept.set(keyOf(remainder.prefix, remainder.after), remainder)
     },
-    renew: (after, last) => {
+    /** Drops remainders that a newer answer covers: the keys after `after`, up to `last` (or to the end). */
+    renew: (after: string, last: string | undefined): void => {
       for (const [key, { after: begin, objects }] of kept) {
         const end = objects.at(-1)?.key ?? begin
         const overlaps = comparePaths(end, after) > 0 && (last === undefined || comparePaths(begin, last) < 0)

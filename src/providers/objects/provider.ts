@@ -1,4 +1,4 @@
-import { invalid, notFound, ResourceError } from '../../core/errors.ts'
+import { invalid, notFound, type ResourceError, unavailable } from '../../core/errors.ts'
 import { followFor } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 import { isPath } from '../../core/path.ts'
@@ -6,7 +6,7 @@ import type { Context, Entry, Provider, Template } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
 import { untilAbort } from '../files/access.ts'
 import { type Endpoint, parseEndpoint, silent } from './endpoint.ts'
-import { createLister, createRemainders, entryOf } from './list.ts'
+import { createLister, entryOf } from './list.ts'
 import { createReader } from './read.ts'
 import { createOddKeys, ObjectFault, type ObjectStore } from './store.ts'
 
@@ -32,13 +32,13 @@ export function createObjects(store: ObjectStore, options: ObjectsOptions): Prov
   const { prefix, maxBytes, linkSeconds, timeoutMs, log } = options
   const odd = createOddKeys(prefix, log)
   const asked = timed(store, timeoutMs)
-  const list = createLister({ store: asked, prefix, odd, remainders: createRemainders() })
+  const list = createLister(asked, prefix, odd)
   const readObject = createReader(asked, maxBytes, linkSeconds)
   const closing = new AbortController()
 
   const signalOf = ({ signal }: Context): AbortSignal => {
     signal.throwIfAborted()
-    if (closing.signal.aborted) throw new ResourceError('unavailable', 'The provider is closed.')
+    if (closing.signal.aborted) throw unavailable('The provider is closed.')
     return AbortSignal.any([signal, closing.signal])
   }
 
@@ -119,7 +119,7 @@ async function once<T>(ms: number, signal: AbortSignal, work: (signal: AbortSign
     return await watch.run(work)
   } catch (error) {
     // Only an answer with content may throw these symbols.
-    throw error instanceof ObjectFault ? new ResourceError('unavailable', silent) : error
+    throw error instanceof ObjectFault ? unavailable(silent) : error
   } finally {
     watch.end()
   }
@@ -141,8 +141,7 @@ function createWatch(ms: number, signal: AbortSignal) {
 }
 
 function tooLate(ms: number): ResourceError {
-  return new ResourceError(
-    'unavailable',
+  return unavailable(
     `The store did not answer within ${ms} ms. Look at whether it can be reached from here, or raise "timeout".`,
   )
 }

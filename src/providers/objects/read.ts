@@ -1,4 +1,4 @@
-import { isLater, isResourceError, later, ResourceError } from '../../core/errors.ts'
+import { isLater, isResourceError, later, unavailable } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { defined } from '../../core/kit/object.ts'
 import { isText, wholeCharacters } from '../../core/kit/utf8.ts'
@@ -163,11 +163,10 @@ async function repeatRead(readOnce: () => Promise<Content>, signal: AbortSignal)
     }
   }
   throw tears > maxTorn
-    ? new ResourceError(
-        'unavailable',
+    ? unavailable(
         'The answers of the store end before their end, or are not what was stored. Look at the store, and at what lies between.',
       )
-    : new ResourceError('unavailable', 'An object changes faster than it can be read as one version.')
+    : unavailable('An object changes faster than it can be read as one version.')
 }
 
 /** Returns further facts of the store as data for display: no code depends on them. */

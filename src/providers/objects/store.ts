@@ -105,31 +105,27 @@ export function rangeHeader({ start, end }: ByteRange): string {
 const everyMs = 60_000
 
 /** Log that drops repeated messages within a minute: a client may request a refused object again and again. */
-export function createSeldom(log: Log, now: () => number = () => performance.now()): Log {
+export function createSeldom(log: Log): Log {
   const told = createRecent<number>(1000)
   return (level, message, fields) => {
-    const last = told.get(message)
-    if (last !== undefined && now() - last < everyMs) return
-    told.set(message, now())
+    const [last, now] = [told.get(message), performance.now()]
+    if (last !== undefined && now - last < everyMs) return
+    told.set(message, now)
     log(level, message, fields)
   }
 }
 
-/** Keys that no path can hold: they are left out, and reported to the operator. */
-export interface OddKeys {
-  /** Returns the path of a key below the prefix of the mount; undefined when it has none, which is recorded. */
-  pathOf(key: string): string | undefined
-  /** The same for a common prefix, which ends in `/`. */
-  directoryOf(key: string): string | undefined
-  /** Logs the recorded keys if there are new ones. */
-  tell(): void
-}
+export type OddKeys = ReturnType<typeof createOddKeys>
 
 /** Maximum number of keys recorded, and of keys named in the log. */
 const [most, named] = [10_000, 5]
 
-/** @param prefix Key prefix of the mount: empty, or ending in `/`. */
-export function createOddKeys(prefix: string, log: Log): OddKeys {
+/**
+ * Keys that no path can hold: they are left out, and reported to the operator.
+ *
+ * @param prefix Key prefix of the mount: empty, or ending in `/`.
+ */
+export function createOddKeys(prefix: string, log: Log) {
   const odd = new Set<string>()
   const folders = new Set<string>()
   let told = 0
@@ -140,21 +136,24 @@ export function createOddKeys(prefix: string, log: Log): OddKeys {
   }
 
   return {
-    pathOf: (key) => {
+    /** Returns the path of a key below the prefix of the mount; undefined when it has none, which is recorded. */
+    pathOf: (key: string): string | undefined => {
       const path = key.slice(prefix.length)
       if (key.startsWith(prefix) && path !== '' && !path.endsWith('/') && isPath(path)) return path
       // The placeholder object of the mount's own folder is not a missing entry.
       if (path !== '') note(key)
       return undefined
     },
-    directoryOf: (key) => {
+    /** The same for a common prefix, which ends in `/`. */
+    directoryOf: (key: string): string | undefined => {
       const path = key.slice(prefix.length)
       if (key.startsWith(prefix) && path !== '' && isPath(path)) return path
       // A common prefix is no key; the keys below it are unknown here.
       note(`${key}…`)
       return undefined
     },
-    tell: () => {
+    /** Logs the recorded keys if there are new ones. */
+    tell: (): void => {
       const count = odd.size + folders.size
       if (count === told) return
       told = count

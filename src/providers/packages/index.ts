@@ -1,4 +1,4 @@
-import { invalid, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { invalid, isResourceError, notFound, unavailable } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { breath } from '../../core/kit/breath.ts'
 import { requireKeys } from '../../core/kit/object.ts'
@@ -66,7 +66,7 @@ export async function packages(options: PackagesOptions): Promise<Provider> {
       return known.packages
     } catch (error) {
       if (!isResourceError(error, 'not-found') && !isResourceError(error, 'too-large')) throw error
-      throw new ResourceError('unavailable', `The lock file is gone, or has more than ${maxLockBytes} bytes.`)
+      throw unavailable(`The lock file is gone, or has more than ${maxLockBytes} bytes.`)
     }
   }
 

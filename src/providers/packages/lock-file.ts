@@ -1,4 +1,4 @@
-import { ResourceError } from '../../core/errors.ts'
+import { type ResourceError, unavailable } from '../../core/errors.ts'
 import { objectOf } from '../../core/kit/object.ts'
 
 /** A package at one version, as a lock file names it. */
@@ -125,5 +125,5 @@ async function* linesOf(text: string, rest: () => Promise<void>): AsyncGenerator
 }
 
 function faulty(what: string): ResourceError {
-  return new ResourceError('unavailable', `The lock file ${what}.`)
+  return unavailable(`The lock file ${what}.`)
 }

@@ -1,6 +1,6 @@
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls'
 import pg from 'pg'
-import { errorCodeOf, invalid, isResourceError, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, invalid, isResourceError, ResourceError, unavailable } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { isLoopback } from '../../core/uri.ts'
 import type { RowOptions } from '../relational/index.ts'
@@ -123,7 +123,7 @@ export function isEnded(error: unknown): boolean {
 }
 
 export function endedError(): ResourceError {
-  return new ResourceError('unavailable', 'The connection to the database has ended.', { reason: 'ended' })
+  return unavailable('The connection to the database has ended.', { reason: 'ended' })
 }
 
 /** Converts an error of connecting. The text of the server is left out, because it may name hosts and roles. */
@@ -131,9 +131,9 @@ export function connectError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
   const code = errorCodeOf(error) ?? 'unknown'
   const fault = faults[code] ?? tlsFault(error, code)
-  if (fault !== undefined) return new ResourceError('unavailable', fault, { reason: 'refused', sqlstate: code })
+  if (fault !== undefined) return unavailable(fault, { reason: 'refused', sqlstate: code })
   const message = away[code] ?? `The database cannot be reached (${code}).`
-  return new ResourceError('unavailable', message, { sqlstate: code })
+  return unavailable(message, { sqlstate: code })
 }
 
 function tlsFault(error: unknown, code: string): string | undefined {
@@ -150,7 +150,7 @@ export function statementError(error: unknown): ResourceError {
   const code = errorCodeOf(error) ?? 'unknown'
   if (gone.has(code)) return new ResourceError('not-found', `not there (${code})`, { sqlstate: code, reason: 'gone' })
   const message = away[code] ?? `The database did not answer (${code}).`
-  if (/^57P0[125]$/.test(code)) return new ResourceError('unavailable', message, { sqlstate: code, reason: 'ended' })
+  if (/^57P0[125]$/.test(code)) return unavailable(message, { sqlstate: code, reason: 'ended' })
   // An error in a row or a view does not make the source unavailable.
   const isOurs = /^(?:2[0-8]|3|4[2-4]|P0|XX|0A|38|39|54)/.test(code)
   return new ResourceError(isOurs ? 'internal' : 'unavailable', message, { sqlstate: code })

@@ -1,4 +1,4 @@
-import { ResourceError } from '../../core/errors.ts'
+import { unavailable } from '../../core/errors.ts'
 import type { ServerSettings } from '../relational/open.ts'
 import { channel, type Query, quoteName, servedSchema } from './sql.ts'
 
@@ -81,7 +81,7 @@ export function requireHarmless(
   { version, encoding, powers }: SessionFacts,
   { allowPrivileged }: ServerSettings,
 ): void {
-  const refuse = (message: string) => new ResourceError('unavailable', message, { reason: 'refused' })
+  const refuse = (message: string) => unavailable(message, { reason: 'refused' })
   if (version < minVersion) throw refuse('The server is older than PostgreSQL 12, and is not served.')
   if (encoding === 'SQL_ASCII')
     throw refuse('The database has the encoding SQL_ASCII, in which names are not told apart. Move it to UTF8.')

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import pg from 'pg'
-import { errorCodeOf, ResourceError } from '../../core/errors.ts'
+import { errorCodeOf, unavailable } from '../../core/errors.ts'
 import type { ServerSettings } from '../relational/open.ts'
 import { connectError, endedError, statementError, type Target } from './connection.ts'
 import { requireHarmless, sessionFacts } from './role.ts'
@@ -141,7 +141,7 @@ async function connect(target: Target, settings: ServerSettings, signal: AbortSi
       } as pg.QueryArrayConfig)
       return result.rows as readonly Cells[]
     } catch (error) {
-      if (late) throw new ResourceError('unavailable', 'The database does not answer.', { sqlstate: 'late' })
+      if (late) throw unavailable('The database does not answer.', { sqlstate: 'late' })
       // The last error of the server is more precise.
       throw ended && errorCodeOf(error)?.length !== 5 ? endedError() : statementError(error)
     } finally {

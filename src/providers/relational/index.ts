@@ -44,7 +44,7 @@ export function relational(options: RelationalOptions): Provider {
   const enumOf = batched(async (names, signal) => (await source.enums?.(names, { signal })) ?? [])
   const routineOf = batched(async (names, signal) => (await source.routines?.(names, { signal })) ?? [])
   const templates = templatesOf(source, options.rows !== undefined)
-  const watching = createWatch({ source, interval: reconcile, hasRows })
+  const watching = createWatch(source, reconcile, hasRows)
 
   const relationAt = async (name: ObjectName, context: SourceContext): Promise<Relation> =>
     found(await relationOf(name, context.signal))

@@ -1,3 +1,4 @@
+import { completionOf } from '../../core/completion.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Completion, CompletionRequest, Entry, ListQuery } from '../../core/provider.ts'
 import { mimeTypes, pagesFrom } from './documents.ts'
@@ -153,13 +154,13 @@ export function createCompleter(
       if (looks >= maxLooks) return { values, hasMore: true }
       looks += page.length
       for (const item of page) {
-        if (!item.key.startsWith(begun)) return { values, total: values.length, hasMore: false }
+        if (!item.key.startsWith(begun)) return completionOf(values)
         if (!('name' in item) || !isWanted(item)) continue
         if (values.length === maxValues) return { values, hasMore: true }
         values.push(item.key.slice(head.length, -1))
       }
     }
-    return { values, total: values.length, hasMore: false }
+    return completionOf(values)
   }
 
   const columns = ({ access }: Table, typed: string): Completion => {
@@ -169,11 +170,7 @@ export function createCompleter(
     const left = access.readable
       .map((column) => rowSegmentOf([column]))
       .filter((column) => !taken.has(column) && column.toLowerCase().startsWith(started))
-    return {
-      values: left.slice(0, maxValues).map((column) => before + column),
-      total: left.length,
-      hasMore: left.length > maxValues,
-    }
+    return completionOf(left.map((column) => before + column))
   }
 
   const keys = async ({ relation, access }: Table, typed: string, context: SourceContext): Promise<Completion> => {
@@ -193,7 +190,7 @@ export function createCompleter(
   ): Promise<Completion | undefined> => {
     const { name, value } = argument
     if (name === 'schema' || name === 'path') return undefined
-    if (name === 'format') return chosen(['mermaid'], value)
+    if (name === 'format') return completionOf(['mermaid'], value)
     const given = filled.get('schema') ?? ''
     const schema = source.schema ?? nameOf(given)
     if (schema === undefined || (source.schema === undefined && given === '')) return nothing
@@ -214,9 +211,4 @@ const wanted: Readonly<Record<string, (item: Named) => boolean>> = {
   table: (item) => item.relation !== undefined,
   enum: (item) => item.isEnum === true,
   function: (item) => item.isRoutine === true,
-}
-
-function chosen(values: readonly string[], typed: string): Completion {
-  const matching = values.filter((value) => value.startsWith(typed))
-  return { values: matching, total: matching.length, hasMore: false }
 }

@@ -1,4 +1,4 @@
-import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
+import { invalid, isResourceError, type ResourceError, unavailable } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Provider } from '../../core/provider.ts'
@@ -136,7 +136,7 @@ export function createPool<C extends Connection>(
   const free = new Map<C, NodeJS.Timeout>()
   const slots = createSemaphore(connections, Number.POSITIVE_INFINITY)
   const closing = new AbortController()
-  const busy = () => new ResourceError('unavailable', `All ${connections} connections to the database are in use.`)
+  const busy = () => unavailable(`All ${connections} connections to the database are in use.`)
 
   const takeFree = (): C | undefined => {
     // Take the connection that was used last, so that the others become idle and close.
@@ -198,7 +198,7 @@ export function createPool<C extends Connection>(
       }
     },
     close: () => {
-      closing.abort(new ResourceError('unavailable', 'The source is closed.'))
+      closing.abort(unavailable('The source is closed.'))
       for (const [connection, timer] of free) {
         clearTimeout(timer)
         connection.close()

@@ -184,18 +184,10 @@ export interface RowOptions {
   readonly maxBytes?: number
 }
 
-interface RowRules {
-  readonly limit: number
-  readonly maxValueBytes: number
-  readonly maxBytes: number
-  /** Whether rows of a table are served, by its key. */
-  hasRows(key: string): boolean
-  /** Returns the row access that a table allows; `undefined` when its rows may not be read. */
-  accessTo(relation: Relation, key: string): RowAccess | undefined
-}
+type RowRules = ReturnType<typeof createRowRules>
 
 /** @param options `undefined`: no rows are served. */
-export function createRowRules(options: RowOptions | undefined): RowRules {
+export function createRowRules(options: RowOptions | undefined) {
   const { tables, columns = {}, limit = 1000, maxValueBytes = 16 * 1024, maxBytes = 1024 * 1024 } = options ?? {}
   const isTable = tables === undefined ? () => true : compileGlobs(tables)
   const isAllowed = columns.allow === undefined ? () => true : compileGlobs(columns.allow)
@@ -205,8 +197,10 @@ export function createRowRules(options: RowOptions | undefined): RowRules {
     limit,
     maxValueBytes,
     maxBytes,
+    /** Whether rows of a table are served, by its key. */
     hasRows,
-    accessTo: ({ rows }, key) => {
+    /** Returns the row access that a table allows; `undefined` when its rows may not be read. */
+    accessTo: ({ rows }: Relation, key: string): RowAccess | undefined => {
       if (rows === undefined || !hasRows(key)) return undefined
       const isOpen = (column: string) => {
         const path = `${key}${segmentOf(column)}`

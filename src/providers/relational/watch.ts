@@ -5,14 +5,6 @@ import { enumDocument, pagesFrom, relationDocument, routineDocument, versionOf }
 import type { Listed, ObjectName, Source, SourceContext } from './model.ts'
 import { depthOf, keyOf } from './names.ts'
 
-interface WatchOptions {
-  readonly source: Source
-  /** Pause between two polls without a hint of a change, in milliseconds. */
-  readonly interval: number
-  /** Whether rows of a table are served, by its key. */
-  readonly hasRows: (key: string) => boolean
-}
-
 /** Debounce time of hints, in milliseconds. */
 const settling = 100
 
@@ -27,8 +19,11 @@ interface Sight {
 /**
  * Watches a database: it polls the fingerprint of the catalog, at an interval and after every hint, and compares everything if
  * the fingerprint has changed. A hint only causes a poll; its content is not trusted.
+ *
+ * @param interval Pause between two polls without a hint of a change, in milliseconds.
+ * @param hasRows Whether rows of a table are served, by its key.
  */
-export function createWatch({ source, interval, hasRows }: WatchOptions) {
+export function createWatch(source: Source, interval: number, hasRows: (key: string) => boolean) {
   let looking: Looking | undefined
 
   const lookAt = async (signal: AbortSignal, before: Sight | undefined): Promise<Sight> => {

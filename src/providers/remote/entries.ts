@@ -110,20 +110,14 @@ function depthOf(value: unknown, left = deepestMeta + 1): number {
   return 1 + Object.values(value).reduce<number>((most, one) => Math.max(most, depthOf(one, left - 1)), 0)
 }
 
-/** A template of the mount, and the server's template behind it. */
-interface RelayedTemplate {
-  readonly template: Template
-  readonly uriTemplate: string
-}
-
 const maxTemplates = 5000
 const maxPages = 1000
 
-/** The templates of a server. Those that cannot be mapped to a path of the mount are left out, and the log says so. */
+/** The templates of the mount, each with the server's template behind it. Those that cannot be mapped to a path of the mount are left out, and the log says so. */
 export async function fetchTemplates(
   view: RemoteView,
   { mark, log, signal }: { readonly mark: string; readonly log: Log; readonly signal: AbortSignal },
-): Promise<readonly RelayedTemplate[]> {
+): Promise<readonly { readonly template: Template; readonly uriTemplate: string }[]> {
   return collect(
     'templates',
     maxTemplates,

@@ -2,6 +2,7 @@ import type { RemoteView } from '../../client/index.ts'
 import { isResourceError } from '../../core/errors.ts'
 import { foreignOf, pathOfForeign } from '../../core/foreign.ts'
 import { untilAborted } from '../../core/kit/abort.ts'
+import { repeatedly } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
 import type { Change, Degradation } from '../../core/provider.ts'
 import { createPending } from '../files/watch-schedule.ts'
@@ -11,14 +12,6 @@ import type { SideList } from './tools.ts'
 
 /** Maximum number of subscribed resources per directory, at a server that has no directories. */
 const maxInDirectory = 1000
-
-/** The changes that are notified: of the listing, and of the followed paths. */
-interface Following {
-  watch(signal: AbortSignal): Promise<AsyncIterable<Change>>
-  follow(path: string): Promise<boolean>
-  unfollow(path: string): void
-  degraded(): Degradation | undefined
-}
 
 interface FollowingOptions {
   readonly open: (signal: AbortSignal) => Promise<RemoteView>
@@ -103,7 +96,8 @@ function createFollowed({ listing, isSpelled }: Pick<FollowingOptions, 'listing'
   return { follow, unfollow, pathsOf, paths: (): readonly string[] => [...followed.keys()] }
 }
 
-export function createFollowing(options: FollowingOptions): Following {
+/** The changes that are notified: of the listing, and of the followed paths. */
+export function createFollowing(options: FollowingOptions) {
   const { open, listing, sideLists, refresh, onListed, log } = options
   const followed = createFollowed(options)
   let running: Run | undefined
@@ -111,7 +105,7 @@ export function createFollowing(options: FollowingOptions): Following {
 
   const follow = (path: string): Promise<boolean> => followed.follow(path, running)
 
-  const watch: Following['watch'] = async (signal) => {
+  const watch = async (signal: AbortSignal): Promise<AsyncIterable<Change>> => {
     const view = await open(signal)
     const ending = new AbortController()
     const end = () => ending.abort()
@@ -122,7 +116,7 @@ export function createFollowing(options: FollowingOptions): Following {
       try {
         const { before, now } = await listing.renew(ending.signal)
         if (before === undefined) pending.add({})
-        else for (const change of differences(before, now)) pending.add(change)
+        else for (const path of differences(before, now)) pending.add({ path, listed: true })
         // New entries in a directory must be reported too.
         const directories = followed.paths().filter((path) => entryAt(now, path) === undefined)
         await Promise.all(directories.map(follow))
@@ -215,23 +209,8 @@ export function createFollowing(options: FollowingOptions): Following {
   }
 
   const unfollow = (path: string): void => followed.unfollow(path, running)
-  return { watch, follow, unfollow, degraded: () => (running !== undefined && !hears ? 'limited' : undefined) }
-}
-
-/** Returns a function that runs the work, and once more when it is called meanwhile. */
-function repeatedly(work: () => Promise<void>, signal: AbortSignal): () => Promise<void> {
-  let running = false
-  let again = false
-  return async () => {
-    again = true
-    if (running) return
-    running = true
-    while (again && !signal.aborted) {
-      again = false
-      await work()
-    }
-    running = false
-  }
+  const degraded = (): Degradation | undefined => (running !== undefined && !hears ? 'limited' : undefined)
+  return { watch, follow, unfollow, degraded }
 }
 
 function* take<T>(items: Iterable<T>, most: number): Generator<T> {

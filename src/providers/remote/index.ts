@@ -10,22 +10,21 @@ import type { Completion, CompletionRequest, Content, Context, Entry, Provider }
 import { compileTemplate } from '../../core/template.ts'
 import { decodeComponent } from '../../core/uri.ts'
 import { directoryMimeType, type ResourceContent, type ViewCompletionRequest } from '../../core/view.ts'
-import { fetchTemplates, type Known, relayed, withFound } from './entries.ts'
+import { fetchTemplates, relayed, withFound } from './entries.ts'
 import { createFollowing } from './following.ts'
-import { createRelayedPrompts, fetchPrompts, type ListFacts } from './prompts.ts'
-import { createSession, faultOf, listFaultOf, readFaultOf } from './session.ts'
+import { createRelayedPrompts, fetchPrompts, type ListFacts, promptDirectory } from './prompts.ts'
+import { createSession, faultOf, readFaultOf } from './session.ts'
 import {
-  type Bounds,
   childrenThere,
   createKept,
+  currentOf,
   entriesIn,
   entryAt,
-  type Kept,
   merge,
   type Snapshot,
   takeSnapshot,
 } from './snapshot.ts'
-import { createRelayedTools, fetchTools, promptList, toolList } from './tools.ts'
+import { createRelayedTools, fetchTools, sideListOf, toolDirectory } from './tools.ts'
 
 export interface RemoteOptions {
   /** A command that starts the server, or its URL. */
@@ -74,30 +73,19 @@ export function remote(options: RemoteOptions): Provider {
   }
   const session = createSession((signal) => connect(target, { ...limits, signal }), log)
   const closing = new AbortController()
-  const bounds: Bounds = { maxResources, maxTime: maxListing }
   // Shorter than the time-out of the server: if the two processes wait for each other, the server gets its answer in time.
   const patience = Math.ceil((timeoutMs * 2) / 3)
 
-  const listing = createKept<Snapshot>({
-    fetch: () => {
-      const { signal, release } = followFor(closing.signal, maxListing)
-      return session.ask((view) => takeSnapshot(view, { mark, bounds, log, signal }), signal).finally(release)
-    },
-    refresh: refreshMs,
-    patience,
-  })
-  const templates = createKept({
-    fetch: () => session.ask((view) => fetchTemplates(view, { mark, log, signal: closing.signal }), closing.signal),
-    refresh: refreshMs,
-    patience,
-  })
-  const { address } = options
+  const takeAll = () => {
+    const { signal, release } = followFor(closing.signal, maxListing)
+    const take = (view: RemoteView) => takeSnapshot(view, { mark, log, signal }, maxResources, maxListing)
+    return session.ask(take, signal).finally(release)
+  }
+  const listing = createKept(takeAll, refreshMs, patience)
+  const facts: ListFacts = { mark, address: options.address, log, signal: closing.signal }
   const keep = <T>(fetch: (view: RemoteView, facts: ListFacts) => Promise<T>) =>
-    createKept({
-      fetch: () => session.ask((view) => fetch(view, { mark, address, log, signal: closing.signal }), closing.signal),
-      refresh: refreshMs,
-      patience,
-    })
+    createKept(() => session.ask((view) => fetch(view, facts), closing.signal), refreshMs, patience)
+  const templates = keep(fetchTemplates)
   const prompts = options.prompts === false ? undefined : keep(fetchPrompts)
   const tools = options.tools === true ? keep(fetchTools) : undefined
   /** Whether an unlisted path has the one valid spelling: the usual one, or that of a template of the server. */
@@ -111,8 +99,8 @@ export function remote(options: RemoteOptions): Provider {
     open: session.open,
     listing,
     sideLists: [
-      ...(prompts === undefined ? [] : [promptList(prompts)]),
-      ...(tools === undefined ? [] : [toolList(tools)]),
+      ...(prompts === undefined ? [] : [sideListOf('prompts', promptDirectory, prompts, ({ prompt }) => prompt)]),
+      ...(tools === undefined ? [] : [sideListOf('tools', toolDirectory, tools, ({ tool }) => tool)]),
     ],
     isSpelled: (path) => isSpelled(path, closing.signal),
     refresh: refreshMs,
@@ -136,7 +124,7 @@ export function remote(options: RemoteOptions): Provider {
       const { prefix = '', after, shallow = false } = query
       const more = shallow ? await unlistedIn(session, prefix, { mark, log, signal: context.signal }) : []
       const behind = after === undefined ? more : more.filter(({ path }) => comparePaths(path, after) > 0)
-      for (const entry of merge(entries(entriesIn(taken, query)), behind)) {
+      for (const entry of merge(entriesIn(taken, query), behind)) {
         context.signal.throwIfAborted()
         yield entry
       }
@@ -179,16 +167,6 @@ export function remote(options: RemoteOptions): Provider {
       closing.abort()
       await session.close()
     },
-  }
-}
-
-/** Returns the cached list, or throws the error of listing. */
-async function currentOf<T>(kept: Kept<T>, signal: AbortSignal): Promise<T> {
-  try {
-    return await kept.current(signal)
-  } catch (error) {
-    signal.throwIfAborted()
-    throw listFaultOf(error)
   }
 }
 
@@ -261,8 +239,4 @@ function isSame(told: string, asked: string): boolean {
 function plain(uri: string): string {
   const bare = uri.replace(/\/$/, '')
   return decodeComponent(bare) ?? bare
-}
-
-function* entries(known: Iterable<Known>): Generator<Entry> {
-  for (const { entry } of known) yield entry
 }

@@ -10,8 +10,8 @@ import { nameOfAddress, parseAddress } from '../../core/uri.ts'
 import type { ListedPrompt, PromptContent } from '../../core/view.ts'
 import { shorten } from '../../text/excerpt.ts'
 import { collect, describe, knownOf, longest, relayed } from './entries.ts'
-import { faultOf, listFaultOf, type Session } from './session.ts'
-import type { Kept } from './snapshot.ts'
+import { faultOf, type Session } from './session.ts'
+import { currentOf, type Kept } from './snapshot.ts'
 
 /** A prompt of the mount, and the name that the server knows it by. */
 export interface RelayedPrompt {
@@ -86,14 +86,7 @@ export function createRelayedPrompts(kept: Kept<readonly RelayedPrompt[]>, sessi
   }
   return {
     separate: true,
-    list: async ({ signal }) => {
-      try {
-        return (await kept.current(signal)).map(({ prompt }) => prompt)
-      } catch (error) {
-        signal.throwIfAborted()
-        throw listFaultOf(error)
-      }
-    },
+    list: async ({ signal }) => (await currentOf(kept, signal)).map(({ prompt }) => prompt),
     get: async ({ path, arguments: given }, { signal }) => {
       const name = await find(path, signal)
       try {

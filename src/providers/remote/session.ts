@@ -6,24 +6,13 @@ import {
   isResourceError,
   notFound,
   ResourceError,
+  unavailable,
 } from '../../core/errors.ts'
 import { untilAborted } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 
 /** Access to a server: one connection at a time, opened when it is needed. */
-export interface Session {
-  /**
-   * Returns the open connection, or opens one.
-   *
-   * @throws ResourceError `unavailable` if it cannot be opened, and at once while the pause after a failure lasts.
-   */
-  open(signal: AbortSignal): Promise<RemoteView>
-  /** Sends a request to the server. A request that fails because the connection was lost is retried once on a new one. */
-  ask<T>(work: (view: RemoteView) => Promise<T>, signal: AbortSignal): Promise<T>
-  /** Sends a request that must not be repeated, even if its connection is lost, because it may have had an effect. */
-  askOnce<T>(work: (view: RemoteView) => Promise<T>, view: RemoteView, signal: AbortSignal): Promise<T>
-  close(): Promise<void>
-}
+export type Session = ReturnType<typeof createSession>
 
 /** The first and the longest pause after failures in a row (exponential backoff). */
 const firstPauseMs = 500
@@ -35,7 +24,7 @@ const stableMs = 10_000
  * Creates the connections to a server that may die at any time. A request reconnects, however often the server has died, but
  * never before the pause is over, and never twice at once.
  */
-export function createSession(connect: (signal: AbortSignal) => Promise<RemoteView>, log: Log): Session {
+export function createSession(connect: (signal: AbortSignal) => Promise<RemoteView>, log: Log) {
   const closing = new AbortController()
   let current: Promise<RemoteView> | undefined
   let failures = 0
@@ -80,14 +69,19 @@ export function createSession(connect: (signal: AbortSignal) => Promise<RemoteVi
     view.close().catch((error: unknown) => log('debug', 'a lost connection cannot be closed', { error }))
   }
 
+  /**
+   * Returns the open connection, or opens one.
+   *
+   * @throws ResourceError `unavailable` if it cannot be opened, and at once while the pause after a failure lasts.
+   */
   const open = async (signal: AbortSignal): Promise<RemoteView> => {
     signal.throwIfAborted()
-    if (closing.signal.aborted) throw new ResourceError('unavailable', 'The mount is closed.')
+    if (closing.signal.aborted) throw unavailable('The mount is closed.')
     if (current === undefined) {
       const wait = notBefore - performance.now()
       if (wait > 0) {
         const retryAfter = Math.ceil(wait / 1000)
-        throw new ResourceError('unavailable', 'The server failed a moment ago: it is left alone.', { retryAfter })
+        throw unavailable('The server failed a moment ago: it is left alone.', { retryAfter })
       }
       const opening = begin()
       current = opening
@@ -103,7 +97,8 @@ export function createSession(connect: (signal: AbortSignal) => Promise<RemoteVi
 
   return {
     open,
-    ask: async (work, signal) => {
+    /** Sends a request to the server. A request that fails because the connection was lost is retried once on a new one. */
+    ask: async <T>(work: (view: RemoteView) => Promise<T>, signal: AbortSignal): Promise<T> => {
       const view = await open(signal)
       try {
         return await work(view)
@@ -114,7 +109,8 @@ export function createSession(connect: (signal: AbortSignal) => Promise<RemoteVi
         return work(await open(signal))
       }
     },
-    askOnce: async (work, view, signal) => {
+    /** Sends a request that must not be repeated, even if its connection is lost, because it may have had an effect. */
+    askOnce: async <T>(work: (view: RemoteView) => Promise<T>, view: RemoteView, signal: AbortSignal): Promise<T> => {
       try {
         return await untilAborted(work(view), signal)
       } catch (error) {
@@ -179,5 +175,5 @@ export function readFaultOf(error: unknown, hasParams: boolean): ResourceError {
 export function listFaultOf(error: unknown): ResourceError {
   if (isResourceError(error, 'unavailable')) return faultOf(error)
   const message = error instanceof Error ? error.message : String(error)
-  return new ResourceError('unavailable', `The server cannot be listed: ${message}`, {}, { cause: error })
+  return unavailable(`The server cannot be listed: ${message}`, {}, error)
 }

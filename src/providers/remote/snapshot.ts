@@ -1,14 +1,15 @@
 import type { RemoteView } from '../../client/index.ts'
-import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { isResourceError, ResourceError, unavailable } from '../../core/errors.ts'
 import { foreignOf, pathOfForeign } from '../../core/foreign.ts'
 import { followFor, untilAborted } from '../../core/kit/abort.ts'
 import { pagesOf } from '../../core/kit/groups.ts'
-import { firstIndex } from '../../core/kit/sorted.ts'
+import { changedPaths, firstIndex } from '../../core/kit/sorted.ts'
 import type { Log } from '../../core/log.ts'
 import { comparePaths } from '../../core/path.ts'
-import type { Change, Entry, ListQuery } from '../../core/provider.ts'
+import type { Entry, ListQuery } from '../../core/provider.ts'
 import { directoryMimeType, type Resource } from '../../core/view.ts'
 import { type Known, knownOf } from './entries.ts'
+import { listFaultOf } from './session.ts'
 
 /** The list of a server, in path order. */
 export interface Snapshot {
@@ -16,12 +17,6 @@ export interface Snapshot {
   readonly taken: number
   /** Whether the server relays resources of this server. Then a change of one of them comes back to this server. */
   readonly circular: boolean
-}
-
-export interface Bounds {
-  readonly maxResources: number
-  /** Time-out of the whole listing, in milliseconds. */
-  readonly maxTime: number
 }
 
 /** Maximum number of pages of a listing. */
@@ -32,12 +27,15 @@ const maxLength = 256 * 1024 * 1024
 /**
  * Lists a server completely.
  *
+ * @param maxTime Time-out of the whole listing, in milliseconds.
  * @throws ResourceError `too-large` for a listing that does not end within the bounds; errors of the view; an error for a
  *   repeated cursor.
  */
 export async function takeSnapshot(
   view: RemoteView,
-  { mark, bounds, log, signal }: { mark: string; bounds: Bounds; log: Log; signal: AbortSignal },
+  { mark, log, signal }: { readonly mark: string; readonly log: Log; readonly signal: AbortSignal },
+  maxResources: number,
+  maxTime: number,
 ): Promise<Snapshot> {
   const taken = Date.now()
   const begun = performance.now()
@@ -60,11 +58,11 @@ export async function takeSnapshot(
       }
     }
     listed += items.length
-    if (listed > bounds.maxResources) throw endless(`it has over ${bounds.maxResources} resources`, 'maxResources')
+    if (listed > maxResources) throw endless(`it has over ${maxResources} resources`, 'maxResources')
     if (length > maxLength) throw endless(`it is longer than ${maxLength} characters`)
     if (nextCursor === undefined) break
     if (++pages > maxPages) throw endless(`it has over ${maxPages} pages`)
-    if (performance.now() - begun > bounds.maxTime) throw endless(`it took over ${bounds.maxTime} ms`)
+    if (performance.now() - begun > maxTime) throw endless(`it took over ${maxTime} ms`)
   }
   if (back > 0) log('warn', 'the server lists resources that it has from here: they are left out', { resources: back })
   const known = [...found.values()].sort((a, b) => comparePaths(a.entry.path, b.entry.path))
@@ -106,22 +104,10 @@ function firstAfter(known: readonly Known[], path: string): number {
   return firstIndex(0, known.length, (index) => comparePaths(known[index]?.entry.path ?? '', path) > 0)
 }
 
-/** Returns the changes from one snapshot to a later one. */
-export function differences(before: Snapshot, now: Snapshot): readonly Change[] {
-  const changes: Change[] = []
-  let i = 0
-  let j = 0
-  while (i < before.known.length || j < now.known.length) {
-    const a = before.known[i]?.entry
-    const b = now.known[j]?.entry
-    const order = a === undefined ? 1 : b === undefined ? -1 : comparePaths(a.path, b.path)
-    if (order <= 0) i++
-    if (order >= 0) j++
-    const path = order <= 0 ? a?.path : b?.path
-    if (path !== undefined && (order !== 0 || JSON.stringify(a) !== JSON.stringify(b)))
-      changes.push({ path, listed: true })
-  }
-  return changes
+/** Yields the paths of the entries that differ between a snapshot and a later one. */
+export function differences(before: Snapshot, now: Snapshot): Iterable<string> {
+  const isSame = (a: Known, b: Known) => JSON.stringify(a.entry) === JSON.stringify(b.entry)
+  return changedPaths(before.known, now.known, ({ entry }) => entry.path, isSame)
 }
 
 /** Maximum number of children read of one directory. */
@@ -178,9 +164,9 @@ function isIn(prefix: string, path: string): boolean {
 }
 
 /** Merges two listings; of a duplicate, the first is taken. */
-export function* merge(listed: Iterable<Entry>, more: readonly Entry[]): Generator<Entry> {
+export function* merge(listed: Iterable<Known>, more: readonly Entry[]): Generator<Entry> {
   let at = 0
-  for (const entry of listed) {
+  for (const { entry } of listed) {
     for (let next = more[at]; next !== undefined; next = more[++at]) {
       const order = comparePaths(next.path, entry.path)
       if (order > 0) break
@@ -191,31 +177,15 @@ export function* merge(listed: Iterable<Entry>, more: readonly Entry[]): Generat
   yield* more.slice(at)
 }
 
-/** Something of a server that takes long to fetch, kept for a while. */
-export interface Kept<T> {
-  /**
-   * Returns the current value. Single-flight: concurrent callers share one fetch, and a caller that aborts does not end it.
-   *
-   * @throws ResourceError the error of the fetch; `unavailable` when it takes longer than the time-out.
-   */
-  current(signal: AbortSignal): Promise<T>
-  /** Fetches the value again, and returns it with the previous one. */
-  renew(signal: AbortSignal): Promise<{ readonly before: T | undefined; readonly now: T }>
-  /** Value of the last fetch, however old; undefined before the first. */
-  readonly last: T | undefined
-  /** Whether changes are notified, so that the cached value stays valid without a check. */
-  told: boolean
-}
+export type Kept<T> = ReturnType<typeof createKept<T>>
 
-interface KeptOptions<T> {
-  readonly fetch: () => Promise<T>
-  /** How long it is valid, in milliseconds. */
-  readonly refresh: number
-  /** Maximum time that a caller waits, in milliseconds. It also ends a deadlock with a server that waits for us. */
-  readonly patience: number
-}
-
-export function createKept<T>({ fetch, refresh, patience }: KeptOptions<T>): Kept<T> {
+/**
+ * Something of a server that takes long to fetch, kept for a while.
+ *
+ * @param refresh How long it is valid, in milliseconds.
+ * @param patience Maximum time that a caller waits, in milliseconds. It also ends a deadlock with a server that waits for us.
+ */
+export function createKept<T>(fetch: () => Promise<T>, refresh: number, patience: number) {
   let last: { readonly value: T; readonly from: number } | undefined
   let fetching: Promise<T> | undefined
 
@@ -241,23 +211,31 @@ export function createKept<T>({ fetch, refresh, patience }: KeptOptions<T>): Kep
       signal.throwIfAborted()
       if (isResourceError(error) || !own.signal.aborted) throw error
       if (last !== undefined) return last.value
-      throw new ResourceError('unavailable', 'The server is still being listed.', { retryAfter: 2 })
+      throw unavailable('The server is still being listed.', { retryAfter: 2 })
     } finally {
       own.release()
     }
   }
 
-  const kept: Kept<T> = {
+  const kept = {
+    /** Whether changes are notified, so that the cached value stays valid without a check. */
     told: false,
-    get last() {
+    /** Value of the last fetch, however old; undefined before the first. */
+    get last(): T | undefined {
       return last?.value
     },
-    current: async (signal) => {
+    /**
+     * Returns the current value. Single-flight: concurrent callers share one fetch, and a caller that aborts does not end it.
+     *
+     * @throws ResourceError the error of the fetch; `unavailable` when it takes longer than the time-out.
+     */
+    current: async (signal: AbortSignal): Promise<T> => {
       signal.throwIfAborted()
       if (last !== undefined && (kept.told || performance.now() - last.from < refresh)) return last.value
       return waitFor(fetching ?? begin(), signal)
     },
-    renew: async (signal) => {
+    /** Fetches the value again, and returns it with the previous one. */
+    renew: async (signal: AbortSignal) => {
       // A fetch in progress may have read the data before the change.
       await fetching?.catch(() => {})
       signal.throwIfAborted()
@@ -266,4 +244,14 @@ export function createKept<T>({ fetch, refresh, patience }: KeptOptions<T>): Kep
     },
   }
   return kept
+}
+
+/** Returns what is kept, or throws the error of listing. */
+export async function currentOf<T>(kept: Kept<T>, signal: AbortSignal): Promise<T> {
+  try {
+    return await kept.current(signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw listFaultOf(error)
+  }
 }

@@ -1,6 +1,6 @@
 import { isAnswer, type RemoteView } from '../../client/index.ts'
 import type { RemoteTool, RemoteToolResult } from '../../client/target.ts'
-import { isResourceError, notFound, type ResourceError } from '../../core/errors.ts'
+import { isResourceError, notFound } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { comparePaths } from '../../core/path.ts'
 import type { Change, ChangedKind } from '../../core/provider.ts'
@@ -8,15 +8,7 @@ import type { ProvidedTool, ToolOutcome, ToolPart, Tools } from '../../core/tool
 import type { CallOptions, Subscription, ViewChange } from '../../core/view.ts'
 import { shorten } from '../../text/excerpt.ts'
 import { collect, describe, longest } from './entries.ts'
-import {
-  type ListFacts,
-  longNameOf,
-  maxNameLength,
-  partOf,
-  pathOfName,
-  promptDirectory,
-  type RelayedPrompt,
-} from './prompts.ts'
+import { type ListFacts, longNameOf, maxNameLength, partOf, pathOfName } from './prompts.ts'
 import { faultOf, listFaultOf, type Session } from './session.ts'
 import type { Kept } from './snapshot.ts'
 
@@ -27,7 +19,7 @@ interface RelayedTool {
 }
 
 /** The directory of the tools, for access rules. No URI of a server has this path. */
-const toolDirectory = '=tools/'
+export const toolDirectory = '=tools/'
 
 const maxTools = 1000
 /** Maximum length of a schema, in characters of JSON. A longer one is replaced by one that accepts every object. */
@@ -112,7 +104,9 @@ export function createRelayedTools(
         return outcomeOf(await session.askOnce(() => remoteTools.call(known.name, given, options), view, signal), mark)
       } catch (error) {
         signal.throwIfAborted()
-        if (isResourceError(error, 'invalid')) return refusalOf(error)
+        // The model needs the words of the server to correct the call.
+        if (isResourceError(error, 'invalid'))
+          return { parts: [{ text: shorten(error.message, longest.title) }], failed: true }
         if (!isResourceError(error, 'unavailable') || isAnswer(error)) throw faultOf(error)
         log('warn', 'the server gave no answer to the call of a tool', { tool: known.name, error })
         return { parts: [{ text: noAnswer }], failed: true }
@@ -125,11 +119,6 @@ export function createRelayedTools(
 const noAnswer =
   'The server behind this tool gave no answer. The tool may have run, or not: look before you call it again.'
 
-/** Converts an error about the call to a failed result: the model needs the words of the server to correct the call. */
-function refusalOf(error: ResourceError): ToolOutcome {
-  return { parts: [{ text: shorten(error.message, longest.title) }], failed: true }
-}
-
 function outcomeOf({ content, structured, failed }: RemoteToolResult, mark: string): ToolOutcome {
   const parts = content.flatMap((block): readonly ToolPart[] => {
     const part = partOf(block, mark)
@@ -138,56 +127,41 @@ function outcomeOf({ content, structured, failed }: RemoteToolResult, mark: stri
   return { parts, ...defined({ structured }), ...(failed ? { failed } : {}) }
 }
 
-/** A list of a server besides its resources: prompts or tools. */
-export interface SideList {
-  readonly what: ChangedKind
-  /** Whether the server declares that it has the list. */
-  isIn(view: RemoteView): boolean
-  /** Asks the server to notify about changes of the list. Resolves to whether it will. */
-  listen(subscription: Subscription | undefined, options: CallOptions): Promise<boolean>
-  isChanged(change: ViewChange): boolean
-  /** Fetches the list again, and returns the changes. */
-  renew(signal: AbortSignal): Promise<readonly Change[]>
-  setTold(told: boolean): void
-}
+/** The members of a view and of a subscription that are about a list of a server besides its resources. */
+const membersFor = {
+  prompts: { list: 'prompts', listen: 'addPrompts' },
+  tools: { list: 'remoteTools', listen: 'addTools' },
+} as const
 
-export function promptList(kept: Kept<readonly RelayedPrompt[]>): SideList {
-  return {
-    ...listOf('prompts', promptDirectory, kept, ({ prompt }) => prompt),
-    isIn: ({ prompts }) => prompts !== undefined,
-    listen: async (subscription, options) => (await subscription?.addPrompts?.(options)) ?? false,
-    isChanged: ({ prompts }) => prompts === true,
-  }
-}
+export type SideList = ReturnType<typeof sideListOf>
 
-export function toolList(kept: Kept<readonly RelayedTool[]>): SideList {
-  return {
-    ...listOf('tools', toolDirectory, kept, ({ tool }) => tool),
-    isIn: ({ remoteTools }) => remoteTools !== undefined,
-    listen: async (subscription, options) => (await subscription?.addTools?.(options)) ?? false,
-    isChanged: ({ tools }) => tools === true,
-  }
-}
-
-/** The members that both lists have. Its changes are the items that were added, removed or changed. */
-function listOf<T>(
+/** A list of a server besides its resources. Its changes are the items that were added, removed or changed. */
+export function sideListOf<T>(
   what: ChangedKind,
   directory: string,
   kept: Kept<readonly T[]>,
   itemOf: (relayed: T) => { readonly path: string },
-): Pick<SideList, 'what' | 'renew' | 'setTold'> {
+) {
+  const members = membersFor[what]
   const textsOf = (list: readonly T[]) =>
     new Map(list.map(itemOf).map((item) => [item.path, JSON.stringify(item)] as const))
   return {
     what,
-    renew: async (signal) => {
+    /** Whether the server declares that it has the list. */
+    isIn: (view: RemoteView): boolean => view[members.list] !== undefined,
+    /** Asks the server to notify about changes of the list. Resolves to whether it will. */
+    listen: async (subscription: Subscription | undefined, options: CallOptions): Promise<boolean> =>
+      (await subscription?.[members.listen]?.(options)) ?? false,
+    isChanged: (change: ViewChange): boolean => change[what] === true,
+    /** Fetches the list again, and returns the changes. */
+    renew: async (signal: AbortSignal): Promise<readonly Change[]> => {
       const { before, now } = await kept.renew(signal)
       if (before === undefined) return [{ of: what, path: directory }]
       const [old, fresh] = [textsOf(before), textsOf(now)]
       const paths = [...new Set([...old.keys(), ...fresh.keys()])]
       return paths.filter((path) => old.get(path) !== fresh.get(path)).map((path) => ({ of: what, path }))
     },
-    setTold: (told) => {
+    setTold: (told: boolean): void => {
       kept.told = told
     },
   }

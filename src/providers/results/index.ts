@@ -1,3 +1,4 @@
+import { completionOf } from '../../core/completion.ts'
 import { notFound } from '../../core/errors.ts'
 import { requireKeys } from '../../core/kit/object.ts'
 import { comparePaths } from '../../core/path.ts'
@@ -205,9 +206,9 @@ async function completeResults(
 ): Promise<Completion | undefined> {
   switch (name) {
     case 'taskType':
-      return among(taskTypes, value)
+      return completionOf(taskTypes, value)
     case 'lang':
-      return among(reportLanguages, value)
+      return completionOf(reportLanguages, value)
     case 'id': {
       if (!/^[A-Za-z0-9._~-]{0,128}$/.test(value)) return { values: [] }
       const rows = await records.list({ prefix: value, limit: mostValues + 1 })
@@ -220,7 +221,7 @@ async function completeResults(
       return firstOf(found)
     }
     case 'provider':
-      return among(await providersOf(records, filled.get('id')), value)
+      return completionOf(await providersOf(records, filled.get('id')), value)
     case 'path':
       return undefined
     default:
@@ -240,11 +241,6 @@ async function providersOf(records: Collection, id: string | undefined): Promise
   return [...new Set(heads.flatMap(({ providers }) => providers.map(segmentOf)))].sort(comparePaths)
 }
 
-function among(words: readonly string[], value: string): Completion {
-  return firstOf(words.filter((word) => word.startsWith(value)))
-}
-
 function firstOf(values: readonly string[]): Completion {
-  if (values.length > mostValues) return { values: values.slice(0, mostValues), hasMore: true }
-  return { values, total: values.length, hasMore: false }
+  return values.length > mostValues ? { values: values.slice(0, mostValues), hasMore: true } : completionOf(values)
 }

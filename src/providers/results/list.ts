@@ -1,4 +1,4 @@
-import { ResourceError } from '../../core/errors.ts'
+import { unavailable } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { defined } from '../../core/kit/object.ts'
 import { comparePaths } from '../../core/path.ts'
@@ -148,13 +148,7 @@ export async function findRecord(records: Collection, id: string): Promise<Found
   return row === undefined ? undefined : parseRow(row)
 }
 
-/** The existing tags. The store finds the rows with a tag; this finds the tags. */
-export interface Tags {
-  /** Records that a result with these tags is about to be written, which expires at that time. */
-  note(tags: readonly string[], expires: number | undefined): Promise<void>
-  /** Returns the tags that a result has, in path order of their segments. */
-  list(query: { readonly after?: string; readonly prefix?: string }, signal: AbortSignal): AsyncGenerator<string>
-}
+export type Tags = ReturnType<typeof createTags>
 
 /** Additional lifetime of a tag beyond that of its results, because clocks differ. */
 const slack = 60_000
@@ -162,10 +156,10 @@ const attempts = 16
 const tagsPageSize = 100
 
 /**
- * A row for each tag. It is written before any result with the tag, and expires no earlier than that. A tag may outlive its
- * results, so `list` checks whether a result has it.
+ * The existing tags: the store finds the rows with a tag, and this finds the tags. Each has a row, which is written before any
+ * result with the tag, and expires no earlier than that. A tag may outlive its results, so `list` checks whether a result has it.
  */
-export function createTags(rows: Collection, records: Collection): Tags {
+export function createTags(rows: Collection, records: Collection) {
   /** The expiry time of each tag, as far as this process knows. Nothing removes a tag earlier. */
   const noted = createRecent<number>(1000)
 
@@ -184,14 +178,19 @@ export function createTags(rows: Collection, records: Collection): Tags {
         )) !== undefined
       if (isNoted) return noted.set(tag, Math.max(kept, until))
     }
-    throw new ResourceError('unavailable', 'A tag is written by too many at once.', { reason: 'busy' })
+    throw unavailable('A tag is written by too many at once.', { reason: 'busy' })
   }
 
   return {
-    note: async (tags, expires) => {
+    /** Records that a result with these tags is about to be written, which expires at that time. */
+    note: async (tags: readonly string[], expires: number | undefined): Promise<void> => {
       for (const tag of tags) await noteOne(tag, expires === undefined ? Number.POSITIVE_INFINITY : expires + slack)
     },
-    list: async function* (query, signal) {
+    /** Returns the tags that a result has, in path order of their segments. */
+    list: async function* (
+      query: { readonly after?: string; readonly prefix?: string },
+      signal: AbortSignal,
+    ): AsyncGenerator<string> {
       for await (const { key } of rowsIn(rows, { ...query, limit: tagsPageSize }, signal)) {
         const tag = nameOf(key)
         if (tag !== undefined && (await records.list({ term: tagTerm(tag), limit: 1 })).length > 0) yield tag

@@ -1,4 +1,4 @@
-import { invalid, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { invalid, isResourceError, notFound, unavailable } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Content, Params } from '../../core/provider.ts'
 import { once } from '../../store/index.ts'
@@ -219,7 +219,7 @@ export async function computeOnce(
     // If it was removed in the meantime, the copy for waiting callers is dropped too.
     await store.collection(handed).delete(key, { revision: row.revision })
   }
-  throw new ResourceError('unavailable', 'A result is removed as fast as it is computed.', { reason: 'busy' })
+  throw unavailable('A result is removed as fast as it is computed.', { reason: 'busy' })
 }
 
 /** Stores a computed result. If the store does not answer, the result is still returned. */

@@ -1,4 +1,4 @@
-import { invalid, ResourceError } from '../../core/errors.ts'
+import { invalid, type ResourceError, unavailable } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Scrubber } from '../../core/scrub.ts'
@@ -31,16 +31,7 @@ export interface WriteOptions {
   readonly log?: Log
 }
 
-export interface Writer {
-  put(value: unknown): Promise<Stored>
-  /** Returns the analysis as it would be stored if its id were new. */
-  prepare(value: unknown): Analysis
-  delete(id: string): Promise<boolean>
-  /** Removes expired results and results beyond the limits now. Resolves to the removed ids. */
-  evict(): Promise<readonly string[]>
-  /** Runs the pending work. */
-  close(): Promise<void>
-}
+export type Writer = ReturnType<typeof createWriter>
 
 const defaultMaxBytes = 1024 * 1024
 const attempts = 16
@@ -49,12 +40,13 @@ const evictEvery = 1000
 /** Tolerated lead of a writer's clock, in milliseconds. */
 const ahead = 24 * 3_600_000
 
-export function createWriter(records: Collection, tags: Tags, options: WriteOptions): Writer {
+export function createWriter(records: Collection, tags: Tags, options: WriteOptions) {
   const { ttl, keep = {}, maxBytes = defaultMaxBytes, language = 'en', scrubber, log = () => {} } = options
   let evicting: Promise<readonly string[]> | undefined
   let timer: NodeJS.Timeout | undefined
   let evicted = 0
 
+  /** Removes expired results and results beyond the limits now. Resolves to the removed ids. */
   const evict = (): Promise<readonly string[]> => {
     evicting ??= records.evict(boundsOf(keep)).finally(() => {
       evicting = undefined
@@ -137,15 +129,17 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
       evictSoon()
       return storedOf(analysis, known === undefined ? 'created' : 'replaced')
     }
-    throw new ResourceError('unavailable', 'A result is written by too many at once.', { reason: 'busy' })
+    throw unavailable('A result is written by too many at once.', { reason: 'busy' })
   }
 
   return {
-    put: async (value) => write(clean(parseAnalysis(value))),
-    prepare: (value) => complete(clean(parseAnalysis(value)), undefined),
-    delete: (id) => records.delete(id),
+    put: async (value: unknown): Promise<Stored> => write(clean(parseAnalysis(value))),
+    /** Returns the analysis as it would be stored if its id were new. */
+    prepare: (value: unknown): Analysis => complete(clean(parseAnalysis(value)), undefined),
+    delete: (id: string): Promise<boolean> => records.delete(id),
     evict,
-    close: async () => {
+    /** Runs the pending work. */
+    close: async (): Promise<void> => {
       // A running check may not know the last write.
       while (evicting !== undefined || timer !== undefined) {
         await evicting?.catch(() => {})

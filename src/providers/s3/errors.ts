@@ -1,4 +1,4 @@
-import { invalid, notFound, ResourceError } from '../../core/errors.ts'
+import { invalid, notFound, ResourceError, unavailable } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { silent, wayFault } from '../objects/endpoint.ts'
 import { ObjectFault } from '../objects/store.ts'
@@ -66,8 +66,8 @@ function isCode(code: string): boolean {
 export function translate(error: unknown, about: 'list' | 'object', log: Log): unknown {
   if (error instanceof ObjectFault || error instanceof ResourceError) return error
   const { code, status, system } = failureOf(error)
-  const unavailable = (message: string) =>
-    new ResourceError('unavailable', message, {}, { cause: new Error(`${shown(code)} ${status ?? ''}`.trim()) })
+  const cause = new Error(`${shown(code)} ${status ?? ''}`.trim())
+  const away = (message: string) => unavailable(message, {}, cause)
   if (code === 'PreconditionFailed' || status === 412) return new ObjectFault('replaced')
   if (code === 'InvalidRange' || status === 416) return new ObjectFault('unsatisfiable')
   if (code === 'InvalidObjectState')
@@ -78,27 +78,26 @@ export function translate(error: unknown, about: 'list' | 'object', log: Log): u
   if (code === 'ObjectIsEncrypted' || (about === 'object' && code === 'InvalidRequest'))
     return invalid('The object is encrypted with a key that only its owner has. It cannot be read here.', 'encrypted')
   // The client itself throws this before it sends a request.
-  if (error instanceof Error && error.message === 'Region is missing') return unavailable(places.NoRegion)
+  if (error instanceof Error && error.message === 'Region is missing') return away(places.NoRegion)
   const known = credentials.get(code) ?? placeFault(code) ?? wayFault(system)
-  if (known !== undefined) return unavailable(known)
+  if (known !== undefined) return away(known)
   if (code === 'NoSuchKey' || code === 'NotFound' || code === 'NoSuchVersion' || code === 'KeyTooLongError')
     return notFound()
   if (status === 403 || code === 'AccessDenied') {
-    if (about === 'list')
-      return unavailable('The credentials may not list the bucket. Give them the right s3:ListBucket.')
+    if (about === 'list') return away('The credentials may not list the bucket. Give them the right s3:ListBucket.')
     log('warn', 'the store refuses to give an object: it counts as absent', { code: shown(code) })
     return notFound('the store refuses it')
   }
-  if (status === 404) return about === 'list' ? unavailable(places.NoSuchBucket) : notFound()
+  if (status === 404) return about === 'list' ? away(places.NoSuchBucket) : notFound()
   if (status === 503 || status === 429 || code === 'SlowDown')
-    return unavailable('The store asks for fewer requests. Try again later.')
-  if (status !== undefined && status >= 300 && status < 400) return unavailable(places.PermanentRedirect)
-  if (status === 405 || status === 501) return unavailable(places.MethodNotAllowed)
+    return away('The store asks for fewer requests. Try again later.')
+  if (status !== undefined && status >= 300 && status < 400) return away(places.PermanentRedirect)
+  if (status === 405 || status === 501) return away(places.MethodNotAllowed)
   if (code === 'TooLong')
-    return unavailable('The store answers with more than there can be. Look at what answers at the endpoint.')
+    return away('The store answers with more than there can be. Look at what answers at the endpoint.')
   if (status === 200 || code === 'SyntaxError')
-    return unavailable('What the store answers is not what S3 answers. Look at what answers at the endpoint.')
-  return unavailable(silent)
+    return away('What the store answers is not what S3 answers. Look at what answers at the endpoint.')
+  return away(silent)
 }
 
 /** Converts an error while a body was read: the body is incomplete, or does not match its checksum. */

@@ -8,7 +8,7 @@ import {
   type S3Client,
 } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
-import { notFound, ResourceError } from '../../core/errors.ts'
+import { notFound, type ResourceError, unavailable } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { ByteRange } from '../../core/provider.ts'
@@ -200,8 +200,5 @@ async function collect({ answer, discard }: Opened, bytes: Buffer, signal: Abort
 }
 
 function notS3(what: string): ResourceError {
-  return new ResourceError(
-    'unavailable',
-    `What the store answers is not what S3 answers: ${what}. Look at what answers at the endpoint.`,
-  )
+  return unavailable(`What the store answers is not what S3 answers: ${what}. Look at what answers at the endpoint.`)
 }

@@ -3,7 +3,7 @@ import { mkdtemp, open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, isAbsolute, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { invalid, notFound, ResourceError } from '../../core/errors.ts'
+import { invalid, notFound, tooLarge, unavailable } from '../../core/errors.ts'
 import { childLimits } from '../../core/kit/workers.ts'
 import type { Context, Entry, Provider, Template } from '../../core/provider.ts'
 import { findProgram, isProgram, spawnLimited } from '../program.ts'
@@ -61,8 +61,7 @@ export async function createScreen(options: ScreenOptions, machine: Machine): Pr
 
   /** Runs one job at a time, with a pause after each. */
   const inTurn = async <T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> => {
-    if (waiting >= maxWaiting)
-      throw new ResourceError('unavailable', 'Too many wait for a picture of a display.', { retryAfter: 1 })
+    if (waiting >= maxWaiting) throw unavailable('Too many wait for a picture of a display.', { retryAfter: 1 })
     waiting++
     const turn = last.then(async () => {
       const pause = ended + interval - performance.now()
@@ -109,7 +108,7 @@ export async function createScreen(options: ScreenOptions, machine: Machine): Pr
     },
     templates: async () => [template],
     close: async () => {
-      closing.abort(new ResourceError('unavailable', 'The screen provider is closed.'))
+      closing.abort(unavailable('The screen provider is closed.'))
       await last
     },
   }
@@ -200,10 +199,12 @@ function run(
     process.once('exit', killWithUs)
     child.stdout?.on('data', (chunk: Buffer) => {
       length += chunk.length
-      if (length > most) end(tooLarge(maxBytes))
+      if (length > most) end(tooLargePicture(maxBytes))
       else chunks.push(chunk)
     })
-    child.once('error', (cause) => end(unavailable('The program that captures the display cannot be started.', cause)))
+    child.once('error', (cause) =>
+      end(unavailable('The program that captures the display cannot be started.', {}, cause)),
+    )
     child.once('close', (code) => {
       clearTimeout(timer)
       signal.removeEventListener('abort', abort)
@@ -227,7 +228,7 @@ function endGroup(child: ChildProcess): void {
 async function readAtMost(file: string, maxBytes: number): Promise<Buffer> {
   const handle = await open(file)
   try {
-    if ((await handle.stat()).size > maxBytes) throw tooLarge(maxBytes)
+    if ((await handle.stat()).size > maxBytes) throw tooLargePicture(maxBytes)
     return await handle.readFile()
   } finally {
     await handle.close()
@@ -240,13 +241,5 @@ function pngOf(bytes: Buffer): Buffer {
   return bytes
 }
 
-function tooLarge(limit: number): ResourceError {
-  return new ResourceError('too-large', `The picture of the display is larger than ${limit} bytes.`, {
-    reason: 'too-large',
-    limit,
-  })
-}
-
-function unavailable(message: string, cause?: unknown): ResourceError {
-  return new ResourceError('unavailable', message, {}, cause === undefined ? {} : { cause })
-}
+const tooLargePicture = (limit: number) =>
+  tooLarge(`The picture of the display is larger than ${limit} bytes.`, { limit })

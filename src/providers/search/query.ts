@@ -1,3 +1,4 @@
+import { completionOf } from '../../core/completion.ts'
 import { invalid } from '../../core/errors.ts'
 import { compileGlob } from '../../core/glob.ts'
 import type { MountReader } from '../../core/mount-reader.ts'
@@ -149,16 +150,9 @@ const fixed: Readonly<Record<string, readonly string[]>> = {
 export async function completeSearch({ argument }: CompletionRequest, known: Known): Promise<Completion> {
   const { name, value } = argument
   if (name === 'query' || name === 'q') return completeText(value, known)
-  if (name === 'mount') return listed(await visibleMounts(value, known))
-  if (name === 'mime') {
-    const types = await known.index.mimeTypes(known)
-    return listed(types.filter((type) => type.startsWith(value.toLowerCase())))
-  }
-  return listed((fixed[name] ?? []).filter((one) => one.startsWith(value)))
-}
-
-function listed(values: readonly string[]): Completion {
-  return { values: values.slice(0, mostValues), total: values.length, hasMore: values.length > mostValues }
+  if (name === 'mount') return completionOf(await visibleMounts(value, known))
+  if (name === 'mime') return completionOf(await known.index.mimeTypes(known), value.toLowerCase())
+  return completionOf(fixed[name] ?? [], value)
 }
 
 /** Completes the last word; also titles that begin with the whole text. */
@@ -187,7 +181,7 @@ async function take(suggestions: AsyncIterable<Suggestion>, known: Known): Promi
     if (values.size === mostValues) return { values: [...values], hasMore: true }
     values.add(text)
   }
-  return { values: [...values], total: values.size, hasMore: false }
+  return completionOf([...values])
 }
 
 async function isVisible(uris: AsyncIterable<string>, { mounts, allows }: Known): Promise<boolean> {

@@ -1,13 +1,13 @@
 import { extname, join } from 'node:path'
-import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
+import { invalid, isResourceError, ResourceError, tooLarge } from '../../core/errors.ts'
 import { createHost, workerLimits } from '../../core/kit/workers.ts'
-import type { Content, ContentFacts, Context, Provider, ReadRequest } from '../../core/provider.ts'
+import type { Content, Context, Provider, ReadRequest } from '../../core/provider.ts'
 import type { Layer } from '../../secrets/find.ts'
 import { createHarmless, keyOf } from '../../secrets/redactor.ts'
-import type { Answer, Ask, Reply, Want } from './answer.ts'
+import type { Ask, Reply, Want } from './answer.ts'
 import type { Format } from './formats.ts'
 import type { Policy } from './hiding.ts'
-import { type Limits, positionOf } from './tree.ts'
+import { type Fault, type Limits, positionOf } from './tree.ts'
 
 interface DeskOptions {
   readonly source: Provider
@@ -19,29 +19,22 @@ interface DeskOptions {
   readonly file?: string
 }
 
-/** Answer about a file, with the facts of the file. */
-interface Answered {
-  readonly answer: Exclude<Answer, { readonly fault: unknown }>
-  readonly facts: ContentFacts
-}
+export type Desk = ReturnType<typeof createDesk>
 
 /** Reads files of settings, and asks a worker about them. The worker scans a whole file without secrets only once. */
-export interface Desk {
-  /**
-   * @throws ResourceError `invalid` (reason `settings`) for a file that cannot be read as its format, with line and column in
-   * the detail and nothing of the file; `too-large` beyond a limit.
-   */
-  ask(path: string, format: Format, want: Want, context: Context): Promise<Answered>
-  close(): void
-}
-
-export function createDesk(options: DeskOptions): Desk {
+export function createDesk(options: DeskOptions) {
   const { source, policy, limits, without, deadlineMs } = options
   const file = options.file ?? join(import.meta.dirname, `worker${extname(import.meta.filename)}`)
-  const host = createHost<Ask, Reply>({ file, deadlineMs, memoryMb: workerLimits.settings.memoryMb })
+  const host = createHost<Ask, Reply>(file, { ...workerLimits.settings, deadlineMs })
   const harmless = createHarmless()
   return {
-    ask: async (path, format, want, context) => {
+    /**
+     * Resolves to the answer, with the facts of the file.
+     *
+     * @throws ResourceError `invalid` (reason `settings`) for a file that cannot be read as its format, with line and column in
+     * the detail and nothing of the file; `too-large` beyond a limit.
+     */
+    ask: async (path: string, format: Format, want: Want, context: Context) => {
       const content = await readText(source, path, limits.maxBytes, context)
       const { text } = content
       const key = want.kind === 'source' ? keyOf([path, format], text) : undefined
@@ -78,26 +71,19 @@ async function readText(source: Provider, path: string, maxBytes: number, contex
   const size = content.size ?? 0
   if (!('text' in content) || contents.length > 1) throw invalid(noText, 'settings', { line: 1, column: 1 })
   if (Math.max(size, Buffer.byteLength(content.text)) <= maxBytes) return content
-  throw new ResourceError('too-large', `A file of settings is read up to ${maxBytes} bytes, and this one has more.`, {
-    reason: 'too-large',
-    limit: maxBytes,
-  })
+  throw tooLarge(`A file of settings is read up to ${maxBytes} bytes, and this one has more.`, { limit: maxBytes })
 }
 
-function faulty(
-  { what, offset, limit }: { what: string; offset: number; limit?: number },
-  text: string,
-  format: Format,
-) {
+function faulty({ what, offset, limit }: Fault, text: string, format: Format): ResourceError {
   const { line, column } = positionOf(text, offset)
   const message = `The file cannot be read as ${format}. Line ${line}, column ${column}: ${what}`
   if (limit === undefined) return invalid(message, 'settings', { line, column })
-  return new ResourceError('too-large', message, { reason: 'settings', line, column, limit })
+  return tooLarge(message, { reason: 'settings', line, column, limit })
 }
 
 function unreadable(outcome: { readonly failure: string } | { readonly result: unknown }): ResourceError {
   if ('failure' in outcome && outcome.failure === 'late')
-    return new ResourceError('too-large', 'Reading this file takes longer than there is time for: it is too complex.', {
+    return tooLarge('Reading this file takes longer than there is time for: it is too complex.', {
       reason: 'settings',
     })
   return new ResourceError('internal', 'a file of settings could not be read')

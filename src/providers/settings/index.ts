@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { completionOf } from '../../core/completion.ts'
 import { invalid, isResourceError, notFound } from '../../core/errors.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
 import { workerLimits } from '../../core/kit/workers.ts'
@@ -164,21 +165,17 @@ async function completeSettings(
   context: Context,
 ): Promise<Completion | undefined> {
   if (argument.name === 'path') return undefined
-  if (argument.name === 'as') return all(['json'].filter((value) => value.startsWith(argument.value)))
+  if (argument.name === 'as') return completionOf(['json'], argument.value)
   const path = filled.get('path') ?? ''
   const format = isPath(path) ? formatOf(path) : undefined
-  if (argument.name !== 'pointer' || format === undefined) return all([])
+  if (argument.name !== 'pointer' || format === undefined) return completionOf([])
   try {
     const { answer } = await desk.ask(path, format, { kind: 'names', typed: argument.value }, context)
-    if (!('pointers' in answer)) return all([])
-    return answer.hasMore ? { values: answer.pointers, hasMore: true } : all(answer.pointers)
+    if (!('pointers' in answer)) return completionOf([])
+    return answer.hasMore ? { values: answer.pointers, hasMore: true } : completionOf(answer.pointers)
   } catch (error) {
     // A file that cannot be read has no completions; reading it reports the reason.
-    if (isResourceError(error) && error.kind !== 'unavailable') return all([])
+    if (isResourceError(error) && error.kind !== 'unavailable') return completionOf([])
     throw error
   }
-}
-
-function all(values: readonly string[]): Completion {
-  return { values, total: values.length, hasMore: false }
 }

@@ -38,19 +38,13 @@ export interface Known {
   readonly key: readonly KnownKey[]
 }
 
-/** The catalog of a database. Callers must be in a transaction. */
-export interface Catalog {
-  /** All relations, in the order of keys. */
-  items(): readonly Item[]
-  find(name: string): Known | undefined
-  /** All statements that created the schema. */
-  statements(): readonly Cells[]
-}
+export type Catalog = ReturnType<typeof createCatalog>
 
 /** The collations of SQLite itself. The order of any other collation is unknown here. */
 const collations = new Set(['BINARY', 'NOCASE', 'RTRIM'])
 
-export function createCatalog(database: DatabaseSyncInstance): Catalog {
+/** The catalog of a database. Callers must be in a transaction. */
+export function createCatalog(database: DatabaseSyncInstance) {
   const prepared = new Map<string, ReturnType<typeof database.prepare>>()
   const run = (sql: string, ...values: readonly string[]) => {
     const statement = prepared.get(sql) ?? database.prepare(sql)
@@ -66,9 +60,11 @@ export function createCatalog(database: DatabaseSyncInstance): Catalog {
     return known
   }
   return {
-    items: () => listing().items,
-    statements: () => run('select type, name, tbl_name, sql from sqlite_schema order by type, name'),
-    find: (name) => {
+    /** All relations, in the order of keys. */
+    items: (): readonly Item[] => listing().items,
+    /** All statements that created the schema. */
+    statements: (): readonly Cells[] => run('select type, name, tbl_name, sql from sqlite_schema order by type, name'),
+    find: (name: string): Known | undefined => {
       const { byName, relations, references } = listing()
       const item = byName.get(name)
       if (item === undefined) return undefined

@@ -1,4 +1,4 @@
-import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { isResourceError, ResourceError, tooLarge, unavailable } from '../../core/errors.ts'
 import { codeOf, systemCodeOf } from '../../store/sqlite/database.ts'
 
 /** Why a file does not answer, as `detail.reason`. */
@@ -6,12 +6,12 @@ type Reason = 'refused' | 'stale' | 'away'
 
 /** Error for a fault that an operator must fix before the file can be served. */
 export function refused(message: string): ResourceError {
-  return new ResourceError('unavailable', message, { reason: 'refused' satisfies Reason })
+  return unavailable(message, { reason: 'refused' satisfies Reason })
 }
 
 /** Returns the error for a file that was replaced: another process opens the new one. */
 export function stale(): ResourceError {
-  return new ResourceError('unavailable', 'The file of the database was replaced.', {
+  return unavailable('The file of the database was replaced.', {
     reason: 'stale' satisfies Reason,
   })
 }
@@ -19,7 +19,7 @@ export function stale(): ResourceError {
 /** Error for a database that does not answer at the moment. */
 export function away(message: string, code?: string): ResourceError {
   const text = code === undefined ? message : `${message} (${code})`
-  return new ResourceError('unavailable', text, { reason: 'away' satisfies Reason })
+  return unavailable(text, { reason: 'away' satisfies Reason })
 }
 
 export function reasonOf(error: unknown): Reason | undefined {
@@ -44,12 +44,6 @@ const messages: Readonly<Record<number, string>> = {
 /** Codes of a view or generated column that exceeds the memory or length limit: NOMEM and TOOBIG. */
 const tooMuch = new Set([7, 18])
 
-function tooLarge(): ResourceError {
-  const message =
-    'The database computes values here that take more memory than they may. Ask for fewer columns or rows.'
-  return new ResourceError('too-large', message, { reason: 'too-large' })
-}
-
 /** Codes after which opening the file again may help. */
 const reopened = new Set([10, 11, 14, 26])
 
@@ -65,7 +59,10 @@ export function failureOf(error: unknown): ResourceError {
   const code = codeOf(error)
   if (code !== undefined) {
     const primary = code & 0xff
-    if (tooMuch.has(primary)) return tooLarge()
+    if (tooMuch.has(primary))
+      return tooLarge(
+        'The database computes values here that take more memory than they may. Ask for fewer columns or rows.',
+      )
     const message = messages[primary]
     if (message !== undefined) return away(message, `SQLite ${code}`)
     // An error in a view or a generated column does not make the source unavailable.

@@ -1,4 +1,4 @@
-import { invalid, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { invalid, isResourceError, notFound, unavailable } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { httpUrlBelow } from '../../core/http-url.ts'
 import { defined, requireKeys } from '../../core/kit/object.ts'
@@ -99,7 +99,7 @@ export function web(options: WebOptions): Provider {
         listed = { table: listed.table, until: performance.now() + retryMs }
         return listed.table
       }
-      throw new ResourceError('unavailable', 'The list of the pages (llms) cannot be fetched.')
+      throw unavailable('The list of the pages (llms) cannot be fetched.')
     }
   }
   const isNamed = async (path: string, signal: AbortSignal) =>

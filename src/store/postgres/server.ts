@@ -11,17 +11,6 @@ export type Found = Readonly<Record<string, unknown>>
 /** Runs one statement. */
 export type Ask = (sql: string, values?: readonly unknown[]) => Promise<readonly Found[]>
 
-/** A server that is reached by a few connections, each of which may be lost at any time. */
-interface Server {
-  /** @throws ResourceError and errors of the server, which `failureOf` knows. */
-  readonly ask: Ask
-  /** Runs several statements in one transaction. */
-  within(act: (ask: Ask) => Promise<void>): Promise<void>
-  /** Returns a separate client that is not yet connected. The caller ends it. */
-  connection(): pg.Client
-  close(): Promise<void>
-}
-
 /** Maximum number of requests that wait for a connection. */
 const mostWaiting = 2000
 /** Additional time for an answer after the server's own time-out, in milliseconds. */
@@ -29,7 +18,8 @@ const graceMs = 2000
 /** Time for running statements to finish at the end, and then for connections to close, in milliseconds. */
 const endMs = 5000
 
-export function connectTo(options: PostgresStore['postgres']): Server {
+/** A server that is reached by a few connections, each of which may be lost at any time. */
+export function connectTo(options: PostgresStore['postgres']) {
   const { connectionString, connections = 8, connectMs = 5000, statementMs = 10_000 } = options
   const sockets = new Set<Socket>()
   const stream = () => {
@@ -91,8 +81,10 @@ export function connectTo(options: PostgresStore['postgres']): Server {
   }
 
   return {
-    ask: (sql, values) => borrow((ask) => ask(sql, values)),
-    within: (act) =>
+    /** @throws ResourceError and errors of the server, which `failureOf` knows. */
+    ask: (sql: string, values?: readonly unknown[]) => borrow((ask) => ask(sql, values)),
+    /** Runs several statements in one transaction. */
+    within: (act: (ask: Ask) => Promise<void>) =>
       borrow(async (ask) => {
         await ask('begin isolation level read committed')
         try {
@@ -103,17 +95,14 @@ export function connectTo(options: PostgresStore['postgres']): Server {
           throw error
         }
       }),
+    /** Returns a separate client that is not yet connected. The caller ends it. */
     connection: () => new pg.Client(config),
     close: async () => {
-      await Promise.race([Promise.allSettled(running), late(endMs)])
-      await Promise.race([pool.end().catch(() => {}), late(endMs)])
+      await Promise.race([Promise.allSettled(running), sleep(endMs)])
+      await Promise.race([pool.end().catch(() => {}), sleep(endMs)])
       for (const socket of sockets) socket.destroy()
     },
   }
-}
-
-function late(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms).unref())
 }
 
 /** 64-bit integers are only times and sizes here, so they fit into a number. */
@@ -178,7 +167,11 @@ const beatMs = 10_000
  *
  * @param told Called when the connection is lost, and when it is back.
  */
-export function createListening(server: Server, channel: string, told: (connected: boolean) => void) {
+export function createListening(
+  server: ReturnType<typeof connectTo>,
+  channel: string,
+  told: (connected: boolean) => void,
+) {
   let running: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined
   /** Resolves when there is a connection, or when the first attempt has failed: later writes are then reported late. */
   let tried: Promise<void> = Promise.resolve()

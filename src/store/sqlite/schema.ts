@@ -252,15 +252,8 @@ function numberAt(block: Uint8Array, at: number): { readonly value: number; read
   }
 }
 
-interface Block {
-  readonly high: number
-  readonly low: number
-  readonly block: Uint8Array
-  readonly sum: Value
-}
-
 /** All blocks in the order of their ids. */
-function* blocksOf(database: Database, withSums = false): Generator<Block> {
+function* blocksOf(database: Database, withSums = false) {
   const from = withSums ? 'part_terms_data d left join term_sums s on s.id = d.id' : 'part_terms_data d'
   const read = database.prepareList(
     `select ${idOf}, d.block${withSums ? ', s.sum' : ''} from ${from} where d.id > (${idFrom}) order by d.id limit ${together}`,

@@ -196,16 +196,14 @@ export interface EncodingRule {
   readonly encoding: string
 }
 
-/** The encoding of a text, as a label; `undefined` if the content is not known to be text. */
-type Judge = (bytes: Uint8Array, path: string, mimeType: string | undefined) => string | undefined
-
 /** @throws ResourceError `invalid` for a malformed glob or an unknown encoding. */
-export function createJudge(rules: readonly EncodingRule[], languages: readonly Language[]): Judge {
+export function createJudge(rules: readonly EncodingRule[], languages: readonly Language[]) {
   const compiled = rules.map(({ match, encoding }) => ({
     matches: compileGlobs(typeof match === 'string' ? [match] : match),
     label: encoding === 'binary' ? encoding : knownLabel(encoding),
   }))
-  return (bytes, path, mimeType) => {
+  /** The encoding of a text, as a label; `undefined` if the content is not known to be text. */
+  return (bytes: Uint8Array, path: string, mimeType: string | undefined): string | undefined => {
     const rule = compiled.findLast(({ matches }) => matches(path))?.label
     if (rule === 'binary' || isBinary(bytes, mimeType)) return undefined
     const found = detectEncoding(bytes, ...languages)
@@ -230,31 +228,11 @@ export function languagesOf(tags: string | readonly string[] = []): readonly Lan
   return [...new Set([tags].flat().map(languageOf))].filter((language) => language !== undefined)
 }
 
+const western: ReadonlySet<string> = new Set('ca da de en es eu fi fo fr ga gl is it nb nl nn no pt sv'.split(' '))
+
 /** Returns the language group of a language tag: `zh-TW` is `zh`, `de` is `western`. */
 export function languageOf(tag: string | undefined): Language | undefined {
-  const primary = tag?.toLowerCase().split('-')[0]
+  const primary = tag?.toLowerCase().split('-')[0] ?? ''
   if (primary === 'ja' || primary === 'zh' || primary === 'ko') return primary
-  return [
-    'ca',
-    'da',
-    'de',
-    'en',
-    'es',
-    'eu',
-    'fi',
-    'fo',
-    'fr',
-    'ga',
-    'gl',
-    'is',
-    'it',
-    'nb',
-    'nl',
-    'nn',
-    'no',
-    'pt',
-    'sv',
-  ].includes(primary ?? '')
-    ? 'western'
-    : undefined
+  return western.has(primary) ? 'western' : undefined
 }

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { ResourceError } from '../../core/errors.ts'
+import { tooLarge } from '../../core/errors.ts'
 import { compileGlobs } from '../../core/glob.ts'
 import { defined } from '../../core/kit/object.ts'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
@@ -217,10 +217,9 @@ async function collect({ stream, length }: Stream): Promise<Buffer> {
       if (collected > maxStream) break
     }
   if (Math.max(collected, length) <= maxStream) return Buffer.concat(pieces)
-  throw new ResourceError(
-    'too-large',
+  throw tooLarge(
     `The resource has ${length} bytes. What is no text is looked through for secrets as a whole, up to ${maxStream} bytes.`,
-    { reason: 'too-large', size: length, limit: maxStream },
+    { size: length, limit: maxStream },
   )
 }
 

@@ -1,12 +1,9 @@
-import { invalid, ResourceError } from '../../core/errors.ts'
+import { invalid, ResourceError, tooLarge } from '../../core/errors.ts'
 import { wholeCharacters } from '../../core/kit/utf8.ts'
 import type { ByteRange, Content, ContentFacts, Context, Provider, ReadRequest } from '../../core/provider.ts'
 import { createPositions } from '../lines.ts'
 import { ChangedError, chunksOf, inOneVersion, isTextPart } from '../part.ts'
 import { type Cleaner, markedFacts, type ReadPiece } from './cleaner.ts'
-
-/** Reads a part of the redacted text, counted in its bytes. Resolves to undefined if the resource can only be read as a whole. */
-type RangeReader = (request: ReadRequest, range: ByteRange, context: Context) => Promise<Content | undefined>
 
 /** Maximum number of bytes of the source that are scanned for one part. */
 const maxWay = 64 * 1024 * 1024
@@ -20,7 +17,7 @@ class WholeOnlyError extends Error {}
  * Reads parts of texts without reading all of them: the text before a part is scanned once, and the positions of its windows are
  * cached for the version.
  */
-export function createRangeReader(provider: Provider, cleaner: Cleaner): RangeReader {
+export function createRangeReader(provider: Provider, cleaner: Cleaner) {
   const checkpoints = createPositions(0)
 
   const read = async (request: ReadRequest, range: ByteRange, context: Context): Promise<Content> => {
@@ -41,7 +38,8 @@ export function createRangeReader(provider: Provider, cleaner: Cleaner): RangeRe
     throw new ResourceError('internal', 'a text ended without its last part')
   }
 
-  return (request, range, context) =>
+  /** Reads a part of the redacted text, counted in its bytes. Resolves to undefined if the resource can only be read as a whole. */
+  return (request: ReadRequest, range: ByteRange, context: Context): Promise<Content | undefined> =>
     inOneVersion(async () => {
       try {
         return await read(request, range, context)
@@ -94,10 +92,7 @@ function createPart({ start, end = Number.POSITIVE_INFINITY }: ByteRange, from: 
       at += bytes.length
       length += piece.length
       if (length > maxPart)
-        throw new ResourceError('too-large', `The range is longer than ${maxPart} bytes: ask for less of it.`, {
-          reason: 'too-large',
-          limit: maxPart,
-        })
+        throw tooLarge(`The range is longer than ${maxPart} bytes: ask for less of it.`, { limit: maxPart })
     },
     end: () => at,
     full: () => at >= end,
@@ -120,8 +115,7 @@ function createPart({ start, end = Number.POSITIVE_INFINITY }: ByteRange, from: 
 }
 
 function tooFar(place: number): ResourceError {
-  return new ResourceError(
-    'too-large',
+  return tooLarge(
     `The range begins further behind than is looked through for secrets at once. Ask for a part at ${place} first.`,
     { reason: 'too-far', place },
   )
