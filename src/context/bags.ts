@@ -30,7 +30,7 @@ const never = new AbortController().signal
  * @param file The file that the thread runs; tests use one that dies.
  */
 export function createThreadCount(file = join(import.meta.dirname, `words-worker${extname(import.meta.filename)}`)) {
-  const host = createHost<readonly string[], readonly Bag[]>({ file, ...workerLimits.words })
+  const host = createHost<readonly string[], readonly Bag[]>(file, workerLimits.words)
   const count: CountBags = async (texts) => {
     const outcome = texts.length === 0 ? { result: [] } : await host.run(texts, never)
     return 'result' in outcome ? outcome.result : bagsHere(texts)
