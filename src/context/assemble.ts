@@ -176,7 +176,7 @@ function omittedOf({ items, packed: { taken } }: Packing, limits: Limits): reado
   return [...items].flatMap(([item, { candidate, reading, forms }]) => {
     if (taken.has(item)) return []
     const isUnread = reading !== undefined && 'fault' in reading
-    const tokens = Math.min(...forms.map((form) => form.tokens))
+    const tokens = Math.min(...forms.flatMap((form) => (form.count === undefined ? [form.tokens] : [])))
     const reason = isUnread ? 'unreadable' : isFull ? 'count' : 'budget'
     return [{ uri: item.uri, reason, tokens, explanation: candidate.explanation }]
   })

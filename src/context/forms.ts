@@ -11,9 +11,13 @@ import { windowsOf } from './windows.ts'
 /** A resource at one level, as it would be shown, and its tokens. */
 export interface Form {
   readonly part: Part
-  readonly tokens: number
+  /** Until `count` is called, a number of tokens that it has at least. */
+  tokens: number
+  /** Its value as a share of that of the whole text, from 0 to 1. */
   readonly worth: number
   readonly ranges?: readonly LineRange[]
+  /** Counts the tokens. Undefined once they are counted. */
+  count?: (() => Promise<void>) | undefined
 }
 
 export interface Formed {
@@ -86,15 +90,18 @@ export async function formsOf(
   for (const one of wanted === undefined ? countable : [wanted]) {
     const { level, ranges } = one
     const part = partOf(one)
-    const most = one === wanted || level === 'link' ? all : given.most
-    const tokens = await tokensOf(part, one.digest, given, most)
-    if (tokens <= most)
-      forms.push({
-        part,
-        tokens,
-        worth: one.worth ?? worth[level],
-        ...defined({ ranges }),
-      })
+    const form: Form = { part, tokens: 0, worth: one.worth ?? worth[level], ...defined({ ranges }) }
+    if (one === wanted || level === 'link') form.tokens = await tokensOf(part, one.digest, given, all)
+    else {
+      // Most forms of most candidates are never counted, since they would not be chosen even with so few tokens.
+      form.tokens = leastTokens(one.body ?? '')
+      if (form.tokens > given.most) continue
+      form.count = async () => {
+        form.tokens = await tokensOf(part, one.digest, given, given.most)
+        form.count = undefined
+      }
+    }
+    forms.push(form)
   }
   const levels = async () => {
     const found: Partial<Record<Level, number>> = {}
@@ -156,6 +163,24 @@ interface Body {
   readonly digest?: string
   /** Its value as a share of the whole; undefined if the level determines it. */
   readonly worth?: number
+}
+
+/** 1: a letter, 2: a digit, 3: a unit that may be between the letters of one token, 0: any other ASCII unit. */
+const kinds = Uint8Array.from({ length: 128 }, (_, unit) => {
+  const character = String.fromCharCode(unit)
+  return /[a-z]/i.test(character) ? 1 : /\d/.test(character) ? 2 : character === "'" ? 3 : 0
+})
+
+/** The number of tokens that a text has at least in any encoding: no token has letters of two words, or letters and digits. */
+export function leastTokens(text: string): number {
+  let least = 0
+  let before = 0
+  for (let index = 0; index < text.length; index++) {
+    const kind = kinds[text.charCodeAt(index)] ?? 3
+    if ((kind === 1 || kind === 2) && kind !== before && before !== 3) least++
+    before = kind
+  }
+  return least
 }
 
 /** Whether a text has more bytes than this. */

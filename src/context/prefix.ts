@@ -95,6 +95,7 @@ async function rebuilt(
   const part: Part = { resource: candidate.resource, level, body }
   if (!isSame({ part })) return undefined
   const tokens = await count(part)
+  for (const form of forms) if (form.part.level === 'windows') await form.count?.()
   // It contains at least the windows that are chosen now, and is not shorter.
   const alike = forms.filter((form) => form.part.level === 'windows' && form.tokens <= tokens)
   const worth = Math.max(0, ...(alike.length > 0 ? alike : forms.slice(0, 2)).map((form) => form.worth))
@@ -178,11 +179,7 @@ export function inOrder<Chosen extends { readonly candidate: Formed['candidate']
 }
 
 /** One form in which an item can be taken. */
-interface PackOption {
-  readonly tokens: number
-  /** Its value as a share of the item, from 0 to 1. */
-  readonly worth: number
-}
+type PackOption = Pick<Form, 'tokens' | 'worth' | 'count'>
 
 export interface PackItem {
   readonly uri: string
@@ -221,7 +218,8 @@ const movesPerTurn = 1024
 
 /**
  * Greedily takes items, and raises items from one option to a larger one, within the budget: first the move with the highest worth per token.
- * A move that does not fit is skipped, and later ones are still tried. A second pass without the cap uses the remaining budget.
+ * A move that does not fit is skipped, and later ones are still tried. A second pass without the cap uses the remaining budget. The tokens of an
+ * option are counted when its turn would come with the fewest that it can have; so the result is the same as if all were counted before.
  *
  * The order of the moves does not depend on the budget. So of two budgets with one cap, the larger takes at least as many tokens: at the
  * first difference the larger takes an item that does not fit into the smaller. Ties are decided by URI.
@@ -234,6 +232,7 @@ export async function pack(items: readonly PackItem[], limits: PackLimits): Prom
   let looked = 0
   for (const item of items) {
     if (item.required === undefined) continue
+    await item.options[item.required]?.count?.()
     tokens += (item.options[item.required]?.tokens ?? 0) + (taken.size === 0 ? limits.frame : 0)
     taken.set(item, item.required)
   }
@@ -254,7 +253,10 @@ export async function pack(items: readonly PackItem[], limits: PackLimits): Prom
       if (++looked % movesPerTurn === 0) await turn()
       const { item } = move
       if (!taken.has(item) && taken.size >= limits.items) continue
-      if (move.tokens <= left()) {
+      const { count } = item.options[move.to] ?? {}
+      // The move comes again with its tokens. No other one is more worth than it was with fewer of them.
+      if (move.tokens <= left() && count !== undefined) await count()
+      else if (move.tokens <= left()) {
         tokens += move.tokens + (taken.size === 0 ? limits.frame : 0)
         taken.set(item, move.to)
       }
@@ -273,8 +275,9 @@ function nextMove(item: PackItem, from: number | undefined, cap: number, left: n
   for (let at = 0; at < item.options.length; at++) {
     const option = item.options[at]
     if (option === undefined || option.tokens > cap || option.worth <= now.worth) continue
-    const tokens = option.tokens - now.tokens
-    if (tokens <= 0 || tokens > left) continue
+    // A form that is not counted yet may be larger than it seems.
+    const tokens = Math.max(option.tokens - now.tokens, option.count === undefined ? 0 : 1)
+    if (tokens === 0 || tokens > left) continue
     const gain = (item.score * (option.worth - now.worth)) / tokens
     if (to >= 0 && gain <= most) continue
     to = at

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { Form } from '../../src/context/forms.ts'
 import {
   type Assembled,
   type AssembleOptions,
@@ -124,6 +125,59 @@ test('packing takes no more than the budget, as much of a larger one, and passes
     }),
     { numRuns: volumeOf(500) },
   )
+})
+
+test('packing takes the same when tokens are counted only where it matters', async () => {
+  const option = fc.record({
+    least: fc.integer({ min: 1, max: 300 }),
+    more: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 300 })),
+    worth: fc.constantFrom(0.01, 0.05, 0.15, 0.5, 0.9, 1),
+  })
+  const items = fc.array(
+    fc.record({ score: fc.integer({ min: 1, max: 20 }), options: fc.array(option, { maxLength: 5 }) }),
+    {
+      maxLength: 20,
+    },
+  )
+  let counted = 0
+  let all = 0
+  await fc.assert(
+    fc.asyncProperty(items, fc.nat(1500), fc.nat(400), async (given, budget, cap) => {
+      const limits = { budget, cap, frame: 20, items: 15 }
+      const exact: PackItem[] = given.map(({ score, options }, index) => ({
+        uri: `x:${index}`,
+        score,
+        options: options.map(({ least, more, worth }) => ({ tokens: least + more, worth })),
+      }))
+      const late: PackItem[] = given.map(({ score, options }, index) => ({
+        uri: `x:${index}`,
+        score,
+        options: options.map(({ least, more, worth }) => {
+          all++
+          const one: Form = {
+            part: { resource: { uri: `x:${index}`, name: 'x' }, level: 'full' },
+            tokens: least,
+            worth,
+            count: async () => {
+              counted++
+              one.tokens = least + more
+              one.count = undefined
+            },
+          }
+          return one
+        }),
+      }))
+      const takenOf = ({ taken, tokens }: NonNullable<Awaited<ReturnType<typeof pack>>>) => ({
+        tokens,
+        taken: [...taken].map(([{ uri }, at]) => `${uri} ${at}`).sort(),
+      })
+      const [first, second] = [await pack(exact, limits), await pack(late, limits)]
+      if (first === undefined || second === undefined) throw new Error('nothing is required')
+      expect(takenOf(second)).toEqual(takenOf(first))
+    }),
+    { numRuns: volumeOf(500) },
+  )
+  expect(counted).toBeLessThan(0.8 * all)
 })
 
 const unescapes: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#13': '\r' }

@@ -5,7 +5,7 @@ import { countTokens as countCl100k } from 'gpt-tokenizer/encoding/cl100k_base'
 import { countTokens as countO200k } from 'gpt-tokenizer/encoding/o200k_base'
 import { describe, expect, test } from 'vitest'
 import { tokenFileOf } from '../../scripts/token-file.ts'
-import { longestToken } from '../../src/context/forms.ts'
+import { leastTokens, longestToken } from '../../src/context/forms.ts'
 import { formats, openCounter } from '../../src/context/index.ts'
 import { bytesOf, ranksOf } from '../../src/context/ranks.ts'
 import { rendererOf } from '../../src/context/render.ts'
@@ -30,6 +30,44 @@ describe.each(both)('the tokens of $encoding', ({ encoding, plain }) => {
       }),
       { numRuns: volumeOf(300) },
     )
+  })
+
+  test('are at least as many as the words and numbers of a text, in every format', async () => {
+    const counter = await openCounter(encoding)
+    const word = fc.constantFrom(
+      ...[
+        "don't",
+        'naïve',
+        'a',
+        'I',
+        'HTTPServer',
+        'snake_case',
+        '1234567',
+        'x86',
+        '\n',
+        '\t',
+        ' ',
+        "'",
+        "'s",
+        '日本',
+        'é',
+      ],
+      ...['<b>', '&', '"', '\\', '=>', '```', '\u0000', '\ud800', '½', 'ﬁ', '-', '/', 'the ', ' of', 'LL', "'LL"],
+    )
+    const text = fc.oneof(
+      awkwardText,
+      fc.array(word, { maxLength: 60 }).map((words) => words.join('')),
+    )
+    await fc.assert(
+      fc.asyncProperty(text, fc.constantFrom(...formats), async (body, format) => {
+        const part = { resource: { uri: 'x:a', name: 'a' }, level: 'full', body } as const
+        const tokens = await counter.count(rendererOf(format).part(part, 1))
+        expect(leastTokens(body)).toBeLessThanOrEqual(tokens)
+        expect(leastTokens(body)).toBeLessThanOrEqual(await counter.count(body))
+      }),
+      { numRuns: volumeOf(1000) },
+    )
+    expect(leastTokens("It's x86 of 2026, naïve")).toBe(6)
   })
 
   test('are as many in runs without a boundary, too', async () => {
