@@ -21,7 +21,6 @@ const threads = [
   'store/sqlite/worker',
   'readings/worker',
   'secrets/worker',
-  'context/words-worker',
 ]
 
 /** The modules that `package.json` exports, and the store, which tests of processes that are killed start from. */

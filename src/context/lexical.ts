@@ -1,17 +1,15 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Resource } from '../core/view.ts'
 import { bm25, rarityIn, rarityOf, type TermCounts } from '../text/relevance.ts'
-import { type Bag, bagOf, createBagCount, createTermCount } from '../text/words.ts'
-import { bagsHere, bagsInThread } from './bags.ts'
-import type { Memory, TextReading } from './memory.ts'
+import { bagOf, createBagCount, createTermCount } from '../text/words.ts'
+import type { Memory } from './memory.ts'
 import { pathOf, type Reader, type Reading } from './reader.ts'
 import { compare, type Scored, scaled } from './searched.ts'
 import type { Limits } from './types.ts'
 
-/** Number of resources read at a time. */
+/** Number of resources read at a time, and number of UTF-16 units examined before the task yields to the event loop. */
 const batch = 64
-/** Number of texts from which their words are counted in a thread: it takes about as long to start as counting them. */
-const leastForThread = 256
+const slice = 65_536
 
 export interface Lexical {
   /** Resources with words in their names. */
@@ -55,26 +53,29 @@ export async function matchWords(
   const counts: TermCounts[] = []
   const indices: number[] = []
   let missed = order.length - chosen.length
+  let units = 0
   const uris = chosen.map(({ resource }) => resource.uri)
   const { known, unitsOf } = bagsIn(
     memory,
     chosen.map(({ resource }) => resource),
   )
-  for (const { readings, bags, from } of await readAll(uris, reader, unitsOf)) {
-    const made = (await bags).values()
-    for (const [at, reading] of readings.entries()) {
-      const { resource, index } = chosen[from + at] ?? {}
-      if (reading === undefined) missed++
-      if (reading === undefined || resource === undefined || index === undefined) continue
-      const isText = isTextReading(reading)
-      const bag = isText ? made.next().value : reading === 'remembered' ? known.get(resource.uri) : null
-      const isBinary = reading !== 'remembered' && 'fault' in reading && reading.fault === 'not-text'
-      if (isText || isBinary) memory?.keepBag(resource, bag ?? null)
-      if (bag === null || bag === undefined) continue
-      counts.push(countInBag(bag))
-      indices.push(index)
+  for await (const { reading, position } of ahead(uris, reader, unitsOf)) {
+    const { resource, index } = chosen[position] ?? {}
+    if (reading === undefined) missed++
+    if (reading === undefined || resource === undefined || index === undefined) continue
+    const isText = reading !== 'remembered' && 'text' in reading
+    const bag = isText ? bagOf(reading.text) : reading === 'remembered' ? known.get(resource.uri) : null
+    if (isText) memory?.keepBag(resource, bag ?? null)
+    else if (reading !== 'remembered' && 'fault' in reading && reading.fault === 'not-text')
+      memory?.keepBag(resource, null)
+    if (bag === null || bag === undefined) continue
+    units += isText ? bag.units : 0
+    if (units > slice) {
+      units = 0
+      await turn()
     }
-    await turn()
+    counts.push(countInBag(bag))
+    indices.push(index)
   }
   const rarity = rarityIn(counts)
   const contents = bm25(counts, rarity)
@@ -104,36 +105,24 @@ function hasTerm(found: TermCounts | undefined, term: number): boolean {
   return (found?.counts[term] ?? 0) > 0
 }
 
-type Seen = Reading | 'remembered' | undefined
-
-const isTextReading = (reading: Seen): reading is TextReading => typeof reading === 'object' && 'text' in reading
-
-interface Batch {
-  readonly readings: readonly Seen[]
-  /** Those of the texts among the readings. */
-  readonly bags: Promise<readonly Bag[]>
-  /** Index of the first reading. */
-  readonly from: number
-}
-
-/** Reads texts in batches, and counts the words of each while the next one is read. */
-async function readAll(
+/** Reads the next texts while these are examined. */
+async function* ahead(
   uris: readonly string[],
   reader: Reader,
   unitsOf: (uri: string) => number | undefined,
-): Promise<readonly Batch[]> {
-  const isLong = uris.filter((uri) => unitsOf(uri) === undefined).length >= leastForThread
-  const count = isLong ? bagsInThread : bagsHere
-  const batches: Batch[] = []
-  for (let from = 0; from < uris.length; from += batch) {
-    const readings = await reader.readOthers(uris.slice(from, from + batch), unitsOf)
-    const texts = readings.filter(isTextReading).map(({ text }) => text)
-    const bags = count(texts)
-    // Handled where it is awaited: this line only prevents an unhandled rejection.
-    bags.catch(() => {})
-    batches.push({ readings, bags, from })
+): AsyncGenerator<{ readonly reading: Reading | 'remembered' | undefined; readonly position: number }> {
+  const read = (from: number) => {
+    const reading = reader.readOthers(uris.slice(from, from + batch), unitsOf)
+    // Handled at the `await` below: this line only prevents an unhandled rejection.
+    reading.catch(() => {})
+    return reading
   }
-  return batches
+  let next = read(0)
+  for (let from = 0; from < uris.length; from += batch) {
+    const readings = await next
+    next = read(from + batch)
+    for (const [index, reading] of readings.entries()) yield { reading, position: from + index }
+  }
 }
 
 function nameOf({ uri, title, description }: Resource): string {

@@ -31,7 +31,6 @@ test.each([
     [...workerOf(workerLimits.documents), `${size(pdfiumMemoryBytes)} of PDFium`],
   ],
   ['the worker thread that looks for secrets', workerOf(workerLimits.redaction)],
-  ['the worker thread that counts the words of texts', workerOf(workerLimits.words)],
   ['the worker thread that parses settings', workerOf(workerLimits.settings)],
 ])('docs/limits.md tells the limits of %s', (start, expected) => {
   for (const words of expected) expect(rowOf(start)).toContain(words)

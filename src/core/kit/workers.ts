@@ -79,8 +79,6 @@ export const workerLimits = {
   documents: { memoryMb: 256, deadlineMs: 20_000 },
   /** Searches a part of a text, of half a megabyte, for secrets. */
   redaction: { memoryMb: 512, deadlineMs: 5000 },
-  /** Counts the words of 64 texts of at most a megabyte. */
-  words: { memoryMb: 256, deadlineMs: 5000 },
   /** Parses a settings file. An operator can set another time-out. */
   settings: { memoryMb: 512, deadlineMs: 5000 },
 } as const satisfies Readonly<Record<string, WorkerLimits>>
