@@ -60,6 +60,7 @@ export async function callsOnInit(): Promise<readonly Row[]> {
     await first.end()
     const session = await start()
     await untilIndexed(session)
+    await untilIdle(session)
     return measureCalls(session)
   })
 }
@@ -124,6 +125,14 @@ async function untilIndexed(session: Session): Promise<void> {
     const { notes } = JSON.parse(found?.text ?? '{}') as { readonly notes?: readonly string[] }
     if (notes?.length === 0) return
     await sleep(100)
+  }
+}
+
+/** Waits until the server has opened everything: a mount may open after the index of another one is there. */
+async function untilIdle(session: Session): Promise<void> {
+  for (let before = Number.NEGATIVE_INFINITY; session.cpuSeconds() - before > 0.02; ) {
+    before = session.cpuSeconds()
+    await sleep(500)
   }
 }
 
