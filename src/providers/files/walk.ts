@@ -187,52 +187,56 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
 function joining({ root, enter, to: walkAlone }: Walk): Walk['to'] {
   const commonWays = new Map<Arrival, CommonWay>()
 
-  const openOn = async (way: CommonWay, path: string, signal: AbortSignal): Promise<Position> => {
+  /** @param above The parent directory; undefined for the root. */
+  const openOn = async (
+    way: CommonWay,
+    above: Promise<Position> | undefined,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<Position> => {
+    const parent = await above
+    if (way.walks === 0) throw notFound('no walk waits for it any more')
     let position: Position
-    if (path === '') position = await root(signal)
-    else {
-      const start = path.lastIndexOf('/', path.length - 2) + 1
-      const parent = await directoryOn(way, path.slice(0, start), signal)
-      if (way.walks === 0) throw notFound('no walk waits for it any more')
-      parent.place.keep()
-      try {
-        position = await enter(parent, path.slice(start, -1), true, signal)
-      } finally {
-        parent.place.close()
-      }
+    parent?.place.keep()
+    try {
+      position = parent === undefined ? await root(signal) : await enter(parent, name, true, signal)
+    } finally {
+      parent?.place.close()
     }
     if (way.walks === 0) position.place.close()
     else way.opened.push(position)
     return position
   }
 
-  const directoryOn = (way: CommonWay, path: string, signal: AbortSignal): Promise<Position> => {
-    const opening = way.opening.get(path) ?? openOn(way, path, signal)
-    way.opening.set(path, opening)
-    return opening
-  }
-
   return async (path, call, route) => {
     const { arrival, signal, allows = () => true } = call
     const known = arrival === undefined ? undefined : commonWays.get(arrival)
     const way: CommonWay = known ?? { opening: new Map(), opened: [], walks: 0 }
-    if (arrival === undefined || path.split('/').length + way.opening.size > maxCommon)
-      return walkAlone(path, call, route)
+    const names = path.split('/')
+    const file = names.pop() ?? ''
+    if (arrival === undefined || names.length + way.opening.size >= maxCommon) return walkAlone(path, call, route)
     commonWays.set(arrival, way)
     way.walks++
     try {
-      const end = path.lastIndexOf('/') + 1
-      const opening = directoryOn(way, path.slice(0, end), signal)
+      let place = ''
+      let opening = way.opening.get(place) ?? openOn(way, undefined, '', signal)
+      way.opening.set(place, opening)
+      const steps = [opening]
+      for (const name of names) {
+        place += `${name}/`
+        opening = way.opening.get(place) ?? openOn(way, opening, name, signal)
+        way.opening.set(place, opening)
+        steps.push(opening)
+      }
       const directory = { ...(known === undefined ? await opening : await untilAbort(opening, signal)), allows }
       // Not every caller may see a directory behind a link by all of its names.
       if (directory.links > 0) return await walkAlone(path, call, route)
-      for (let at = 0; route !== undefined && at <= end; at = path.indexOf('/', at) + 1 || Number.POSITIVE_INFINITY)
-        addTo(route, await directoryOn(way, path.slice(0, at), signal))
-      if (end === path.length) {
+      if (route !== undefined) for (const step of steps) addTo(route, await step)
+      if (file === '') {
         directory.place.keep()
         return directory
       }
-      const position = await enter(directory, path.slice(end), false, signal)
+      const position = await enter(directory, file, false, signal)
       if (route !== undefined) addTo(route, position)
       return position
     } catch (error) {
