@@ -81,11 +81,14 @@ export function repeatedly(work: () => Promise<void>, signal?: AbortSignal): () 
     again = true
     if (running) return
     running = true
-    while (again && signal?.aborted !== true) {
-      again = false
-      await work()
+    try {
+      while (again && signal?.aborted !== true) {
+        again = false
+        await work()
+      }
+    } finally {
+      running = false
     }
-    running = false
   }
 }
 
