@@ -5,6 +5,7 @@ import { createPool, type Pool } from '../../src/providers/files/access.ts'
 import { createHot, createTurns } from '../../src/providers/files/descriptor.ts'
 import { createFiles } from '../../src/providers/files/index.ts'
 import { openLinuxPlaces } from '../../src/providers/files/linux.ts'
+import { lookAtAll } from '../../src/providers/files/stats.ts'
 import { contextOf, createFolder, type Folder, listPaths } from '../support/folder.ts'
 
 describe('what the kernel has in memory', () => {
@@ -167,6 +168,27 @@ describe.runIf(process.platform === 'linux')('a file that is read again', () => 
     // Its bytes are still read by a thread.
     expect(await ask('a/two.txt')).toBe(1)
     await provider.close?.()
+  })
+
+  test('counts as looked up in a listing only where the disk was not slow, and something was looked at', async () => {
+    folder.write({ 'a.txt': 'one' })
+    const places = await opened()
+    const root = await places.root(signal)
+    let marks = 0
+    const place = { ...root, looked: () => void marks++ }
+    expect(await lookAtAll(place, [], pool, signal)).toEqual([])
+    expect(marks).toBe(0)
+    let now = 0
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => {
+      now += 10
+      return now
+    })
+    expect(await lookAtAll(place, ['a.txt'], pool, signal)).toHaveLength(1)
+    clock.mockRestore()
+    expect(marks).toBe(0)
+    expect(await lookAtAll(place, ['a.txt'], pool, signal)).toHaveLength(1)
+    expect(marks).toBe(1)
+    for (const one of [root, places]) one.close()
   })
 
   test('takes no thread where it waited for a slot of the pool until others had read the file', async () => {

@@ -51,7 +51,8 @@ export async function lookAtAll(
     if (found.length % 8 === 0 && performance.now() - start > 5) break
     found.push(lookNow(place, names[found.length] ?? ''))
   }
-  place.looked?.()
+  // Names on a slow disk, and those of which the facts are known without a look, may not be in memory.
+  if (found.length > 0 && found.length === names.length) place.looked?.()
   if (breath.due()) await breath.take()
   signal.throwIfAborted()
   if (found.length === names.length) return found
