@@ -4,7 +4,8 @@ import * as fs from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Provider } from '../../src/core/provider.ts'
-import { type FilesOptions, files } from '../../src/providers/files/index.ts'
+import { createPool, type Pool } from '../../src/providers/files/access.ts'
+import { createFiles, type FilesOptions, files } from '../../src/providers/files/index.ts'
 import {
   contextOf,
   createFolder,
@@ -110,6 +111,28 @@ requires(
     await expect.poll(paths, { timeout: 20_000 }).toBe('unavailable')
     expect(await read('secret')).toBe('!unavailable')
     await watching.stop()
+  })
+
+  test('PT44 keep unknown names in the thread pool, since each of them may lead to one that does not answer', async () => {
+    const paths = Array.from({ length: 60 }, (_, index) => `d${index}/f.txt`)
+    folder.write(Object.fromEntries(paths.map((path) => [path, 'near'])))
+    mount('m', '-t', 'tmpfs', 'tmpfs')
+    let calls = 0
+    const pool = createPool()
+    const counting: Pool = {
+      run: (call, terms) => {
+        calls++
+        return pool.run(call, terms)
+      },
+    }
+    const provider = await createFiles({ root: folder.root, watch: false, gitignore: false }, { pool: counting })
+    opened.push(provider)
+    for (const path of paths) {
+      const before = calls
+      expect(await textAt(provider, path)).toBe('near')
+      // The directory, and the file in it.
+      expect(calls - before, path).toBeGreaterThanOrEqual(2)
+    }
   })
 
   test('PT28 devices are absent, and are not opened', async () => {

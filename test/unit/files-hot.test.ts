@@ -2,9 +2,10 @@ import { renameSync, symlinkSync, unlinkSync, utimesSync, writeFileSync } from '
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createPool, type Pool } from '../../src/providers/files/access.ts'
-import { createHot, createTurns } from '../../src/providers/files/descriptor.ts'
+import { createHot, createTurns, hasMountsInside } from '../../src/providers/files/descriptor.ts'
 import { createFiles } from '../../src/providers/files/index.ts'
 import { openLinuxPlaces } from '../../src/providers/files/linux.ts'
+import { createPageCache } from '../../src/providers/files/page-cache.ts'
 import { lookAtAll } from '../../src/providers/files/stats.ts'
 import { contextOf, createFolder, type Folder, listPaths } from '../support/folder.ts'
 
@@ -24,6 +25,89 @@ describe('what the kernel has in memory', () => {
     expect(names.has('b')).toBe(false)
     time += 2
     expect(names.has('a')).toBe(false)
+  })
+})
+
+describe('the page cache', () => {
+  let time = 0
+  let readsOfDisks = 0
+  const cache = () => createPageCache({ now: () => time }, () => readsOfDisks)
+  /** Makes calls that need the disk or do not. */
+  const call = async (of: ReturnType<typeof cache>, times: number, reads = 0) => {
+    for (let made = 0; made < times; made++) {
+      const answer = of.inPool(async () => {
+        readsOfDisks += reads
+        return made
+      })
+      expect(await answer).toBe(made)
+    }
+  }
+  beforeEach(() => {
+    time = 1000
+    readsOfDisks = 7
+  })
+
+  test('is warm after 32 calls that did not need the disk, for two seconds after the last', async () => {
+    const warm = cache()
+    await call(warm, 31)
+    expect(warm.isWarm()).toBe(false)
+    await call(warm, 1)
+    expect(warm.isWarm()).toBe(true)
+    time += 1999
+    expect(warm.isWarm()).toBe(true)
+    expect(warm.here(() => 'answer')).toBe('answer')
+    time += 1999
+    expect(warm.isWarm()).toBe(true)
+    time += 1
+    expect(warm.isWarm()).toBe(false)
+  })
+
+  test('is not warm any more once one call needed the disk, in a thread or here', async () => {
+    const warm = cache()
+    await call(warm, 31)
+    await call(warm, 1, 1)
+    await call(warm, 31)
+    expect(warm.isWarm()).toBe(false)
+    await call(warm, 1)
+    expect(warm.isWarm()).toBe(true)
+    warm.here(() => {
+      time += 2
+    })
+    expect(warm.isWarm()).toBe(true)
+    warm.here(() => {
+      time += 3
+    })
+    expect(warm.isWarm()).toBe(false)
+  })
+
+  test('is judged by calls that fail, too, and their errors are those of the calls', async () => {
+    const warm = cache()
+    const failing = () => warm.inPool(() => Promise.reject(new Error('no such name')))
+    for (let made = 0; made < 32; made++) await expect(failing()).rejects.toThrow('no such name')
+    expect(warm.isWarm()).toBe(true)
+    const slow = () => {
+      time += 3
+      throw new Error('the disk fails')
+    }
+    expect(() => warm.here(slow)).toThrow('the disk fails')
+    expect(warm.isWarm()).toBe(false)
+  })
+})
+
+describe('mounts inside a directory', () => {
+  const table = [
+    '22 27 0:21 / /proc rw,relatime - proc proc rw',
+    '27 1 254:0 / / rw,relatime - ext4 /dev/vda rw',
+    '31 27 0:40 / /home/me/a\\040b/far rw - nfs4 server:/x rw',
+    `32 27 0:41 / ${Buffer.from('/home/あ/far').toString('latin1')} rw - fuse.sshfs x rw`,
+    '',
+  ].join('\n')
+
+  test('are those whose path begins with its own', () => {
+    for (const directory of ['/', '/home', '/home/me', '/home/me/a b', '/home/あ'])
+      expect(hasMountsInside(directory, table), directory).toBe(true)
+    for (const directory of ['/proc', '/home/me/a', '/home/me/a b/far', '/home/me/a b/f', '/ho', '/srv'])
+      expect(hasMountsInside(directory, table), directory).toBe(false)
   })
 })
 
@@ -222,6 +306,36 @@ describe.runIf(process.platform === 'linux')('a file that is read again', () => 
     // The name and the bytes of the first, and of those that began beside it.
     expect(threads).toBeLessThanOrEqual(6)
     places.close()
+  })
+
+  test('is read on this thread, and its directory listed, once calls have needed no disk for a while', async () => {
+    // However cold the machine is.
+    const usage = process.resourceUsage()
+    const spy = vi.spyOn(process, 'resourceUsage').mockReturnValue(usage)
+    const files = Array.from({ length: 120 }, (_, index) => [`${index}/${index}.txt`, `text ${index}`] as const)
+    folder.write({ ...Object.fromEntries(files), 'long.txt': 'x'.repeat(70_000) })
+    const provider = await createFiles({ root: folder.root, watch: false, gitignore: false }, { pool })
+    const ask = async (path: string) => {
+      const before = calls
+      const [content] = await provider.read({ path, params: new Map() }, contextOf(signal))
+      return { text: content !== undefined && 'text' in content ? content.text : undefined, calls: calls - before }
+    }
+    const needed: number[] = []
+    for (const [path, text] of files.slice(0, 40)) {
+      const answer = await ask(path)
+      expect(answer.text).toBe(text)
+      needed.push(answer.calls)
+    }
+    // The first has the root's ignore files too. A directory, a file and its bytes, until 32 calls needed no disk.
+    expect(needed.slice(1, 10)).toEqual(Array(9).fill(3))
+    expect(needed.slice(12)).toEqual(Array(28).fill(0))
+    // A long file is read by a thread.
+    expect((await ask('long.txt')).calls).toBe(1)
+    const before = calls
+    expect(await listPaths(provider)).toHaveLength(121)
+    expect(calls - before).toBe(0)
+    spy.mockRestore()
+    await provider.close?.()
   })
 
   test('ends where its caller has gone', async () => {

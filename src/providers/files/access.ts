@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import type { BigIntStats } from 'node:fs'
 import { errorCodeOf, notFound, ResourceError } from '../../core/errors.ts'
+import type { PageCache } from './page-cache.ts'
 
 /**
  * A file or directory that was found, held open so that access checks and reads refer to the same object. On Linux it is a descriptor
@@ -19,6 +20,8 @@ export interface Place extends Shared {
   readonly statNow?: () => BigIntStats
   /** Records that the names in this directory were looked up: for a while the system has them in memory. */
   readonly looked?: () => void
+  /** Tells whether short calls on it may run on this thread. Undefined: none may. */
+  readonly pageCache?: PageCache
 }
 
 /** A file that is open for reading. */

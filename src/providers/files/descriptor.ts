@@ -2,6 +2,7 @@ import type { BigIntStats } from 'node:fs'
 import * as fs from 'node:fs'
 import { promisify } from 'node:util'
 import { failure, type Handle, type Pool, type Shared } from './access.ts'
+import type { Clock, PageCache } from './page-cache.ts'
 import { hasStamp } from './stats.ts'
 
 const open = promisify(fs.open)
@@ -25,12 +26,15 @@ interface OpenTerms {
    * meanwhile, the path is opened on this thread, and the slot is free at once for the next.
    */
   readonly hot?: () => boolean
+  /** Notes whether the call needed the disk. */
+  readonly pageCache?: PageCache | undefined
 }
 
 /** @throws ResourceError `not-found` or `unavailable`, or the reason of the abort. */
 export async function openDescriptor(path: string, flags: number, pool: Pool, terms: OpenTerms): Promise<Descriptor> {
-  const { local, hot, ...rest } = terms
-  const call = async () => (hot?.() === true ? fs.openSync(path, flags) : open(path, flags))
+  const { local, hot, pageCache, ...rest } = terms
+  const inPool = () => open(path, flags)
+  const call = async () => (hot?.() === true ? fs.openSync(path, flags) : (pageCache?.inPool(inPool) ?? inPool()))
   try {
     return shared(await pool.run(call, { ...rest, late: fs.closeSync }), local)
   } catch (error) {
@@ -82,23 +86,25 @@ interface HandleTerms {
   readonly stats: BigIntStats
   /** The files whose bytes the kernel has in memory: they are read on this thread. Undefined: this file never is. */
   readonly hot?: Hot<bigint> | undefined
+  /** Tells of other files whether the kernel has them in memory. Undefined: this file is never read on this thread. */
+  readonly pageCache?: PageCache | undefined
 }
 
 /** Returns a descriptor as a file to read from. */
-export function handleOf(descriptor: Descriptor, pool: Pool, { local, stats, hot }: HandleTerms): Handle {
+export function handleOf(descriptor: Descriptor, pool: Pool, { local, stats, hot, pageCache }: HandleTerms): Handle {
   const { fd } = descriptor
   return {
     read: async (buffer, { offset, length, position }, signal) => {
+      const now = () => fs.readSync(fd, buffer, offset, length, position)
+      const inPool = async () => (await read(fd, buffer, offset, length, position)).bytesRead
       // As in `openDescriptor`, a call that waited asks again.
-      const call = async () =>
-        hot?.has(stats.ino, stats)
-          ? fs.readSync(fd, buffer, offset, length, position)
-          : (await read(fd, buffer, offset, length, position)).bytesRead
+      const call = async () => (hot?.has(stats.ino, stats) ? now() : (pageCache?.inPool(inPool) ?? inPool()))
       try {
         signal.throwIfAborted()
-        const taken = hot?.has(stats.ino, stats)
-          ? fs.readSync(fd, buffer, offset, length, position)
-          : await pool.run(call, { signal, hold: descriptor })
+        let taken: number
+        if (hot?.has(stats.ino, stats)) taken = fs.readSync(fd, buffer, offset, length, position)
+        else if (pageCache?.isWarm()) taken = pageCache.here(now)
+        else taken = await pool.run(call, { signal, hold: descriptor })
         if (position === 0 && taken >= stats.size) hot?.add(stats.ino, stats)
         return taken
       } catch (error) {
@@ -124,10 +130,23 @@ export function mountOf(descriptor: Descriptor): string | undefined {
 /** The beginning of a file of /proc/self/fdinfo, which has the number of the mount in its third line. */
 const infoBytes = Buffer.alloc(512)
 
-/** Whether this process still sees a mount. It does not see unmounted ones (also by `umount -l`). */
-export function isMounted(mount: string): boolean {
-  const table = fs.readFileSync('/proc/self/mountinfo', 'latin1')
-  return table.split('\n').some((line) => line.startsWith(`${mount} `))
+/** The mounts that this process sees, a line for each: its number, its parent, its device, its root and its path, see proc_pid_mountinfo(5). */
+export function mountTable(): string {
+  return fs.readFileSync('/proc/self/mountinfo', 'latin1')
+}
+
+/** Whether the table still has a mount. It does not have unmounted ones (also by `umount -l`). */
+export function isMounted(mount: string, table: string): boolean {
+  return `\n${table}`.includes(`\n${mount} `)
+}
+
+/** Whether the table may have a mount inside a directory: then a name in it may lead to a file system that does not answer. */
+export function hasMountsInside(directory: string, table: string): boolean {
+  const octal = (character: string) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`
+  const escaped = Buffer.from(directory)
+    .toString('latin1')
+    .replace(/[\\ \t\n]/g, octal)
+  return table.includes(escaped.endsWith('/') ? ` ${escaped}` : ` ${escaped}/`)
 }
 
 /**
@@ -141,9 +160,6 @@ interface Hot<K> {
   /** Records that the key has just been accessed. */
   add(key: K, stats?: BigIntStats): void
 }
-
-/** A clock that is never set back. Its time is in milliseconds. */
-type Clock = Pick<typeof performance, 'now'>
 
 /** Maximum age of a record, in milliseconds: memory may be short, and other file systems may be mounted. */
 const age = 2000

@@ -7,12 +7,15 @@ import {
   createTurns,
   type Descriptor,
   handleOf,
+  hasMountsInside,
   isMounted,
   mountOf,
+  mountTable,
   openDescriptor,
   openNow,
   statOf,
 } from './descriptor.ts'
+import { createPageCache } from './page-cache.ts'
 
 /**
  * Places as descriptors. A path is walked one name at a time, each opened relative to the descriptor of its directory (`/proc/self/fd/N/name`,
@@ -49,6 +52,7 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
   const names = createHot<string>()
   /** Files that were opened, and that were read to their end. */
   const files = createHot<bigint>()
+  const pageCache = createPageCache()
   const turns = createTurns()
 
   /** Takes ownership of the descriptor: closes it when no place results. */
@@ -63,7 +67,8 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       const { keep, close, fd, at } = descriptor
       if (!local) return { at, keep, close, stats, local, mount }
       const looked = () => names.add(`${stats.dev}:${stats.ino}/`)
-      return { at, keep, close, stats, local, mount, looked, statNow: () => fs.fstatSync(fd, { bigint: true }) }
+      const statNow = () => fs.fstatSync(fd, { bigint: true })
+      return { at, keep, close, stats, local, mount, looked, pageCache, statNow }
     } catch (error) {
       descriptor.close()
       throw failure(error)
@@ -97,13 +102,14 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       const key = inside === undefined ? undefined : `${inside}${name}`
       let descriptor: Descriptor
       try {
-        if (key !== undefined && (names.has(key) || names.has(inside ?? ''))) {
+        const isHot = key !== undefined && (names.has(key) || (!keeper.hasMounts && names.has(inside ?? '')))
+        if (isHot || (key !== undefined && !keeper.hasMounts && pageCache.isWarm())) {
           const nextTurn = turns.over()
           if (nextTurn !== undefined) await nextTurn
-          descriptor = openNow(path, flags, signal)
+          descriptor = isHot ? openNow(path, flags, signal) : pageCache.here(() => openNow(path, flags, signal))
         } else {
-          const hot = () => key !== undefined && names.has(key)
-          descriptor = await openDescriptor(path, flags, pool, { signal, hold: parent, local: true, hot })
+          const terms = key === undefined ? {} : { hot: () => names.has(key), pageCache }
+          descriptor = await openDescriptor(path, flags, pool, { signal, hold: parent, local: true, ...terms })
         }
       } catch (error) {
         // A missing name is cached, too, so that a denied file is not found faster than a missing one.
@@ -139,7 +145,7 @@ export async function openLinuxPlaces(real: string, mounts: boolean, pool: Pool,
       const descriptor = local
         ? openNow(place.at, flags, signal)
         : await openDescriptor(place.at, flags, pool, { signal, hold: place, local })
-      const handle = handleOf(descriptor, pool, { local, stats, hot: isSmall ? files : undefined })
+      const handle = handleOf(descriptor, pool, { local, stats, ...(isSmall ? { hot: files, pageCache } : {}) })
       return Object.assign(handle, { found: stats })
     },
 
@@ -165,6 +171,8 @@ interface RootKeeper {
   readonly isClosed: boolean
   /** Whether the root belongs to no mount any more, and could not be opened again. */
   readonly isDetached: boolean
+  /** Whether other file systems may be mounted inside it, so that an unknown name may lead to one that does not answer. */
+  readonly hasMounts: boolean
   /** Opens the root again by its path. Calls at the same time share one opening. */
   reopen(): Promise<void>
   /** Checks the mount if the last check is old. Does not wait long for a mount that does not answer: the open root stays usable. */
@@ -199,9 +207,12 @@ function createRootKeeper(first: Root, real: string, pool: Pool): RootKeeper {
     const { descriptor, local, mount } = keeper.root
     const own = await statOf(descriptor, local, pool, never)
     const isSame = there !== undefined && there.dev === own.dev && there.ino === own.ino
-    const isGone = mount !== undefined && !isMounted(mount)
+    const table = mountTable()
+    const here = fs.readlinkSync(descriptor.at)
+    keeper.hasMounts = hasMountsInside(here, table)
+    const isGone = mount !== undefined && !isMounted(mount, table)
     // A directory that was renamed has another path, and stays served.
-    const isCovered = there !== undefined && !isSame && fs.readlinkSync(descriptor.at) === real
+    const isCovered = there !== undefined && !isSame && here === real
     if (keeper.isClosed || isSame || !(isGone || isCovered)) return
     keeper.isDetached = isGone
     await reopen()
@@ -212,6 +223,7 @@ function createRootKeeper(first: Root, real: string, pool: Pool): RootKeeper {
     root: first,
     isClosed: false,
     isDetached: false,
+    hasMounts: hasMountsInside(real, mountTable()),
     reopen,
     checkSoon: async () => {
       const ageMs = performance.now() - checkedAt

@@ -78,7 +78,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
   const read = async (position: Position): Promise<Snapshot> => {
     const { place } = position
     const time = Date.now()
-    const found = await (mine && place.local ? readNamesNow(place) : readNames(place, pool))
+    const found = mine && place.local ? readNamesNow(place) : await readNames(place, pool)
     const names = await selectNames(found, position)
     // A change during the read gives the directory another stamp the next time; a change just before it may leave the same one.
     const settled = isSettled(place.stats, time)
@@ -153,7 +153,7 @@ interface FoundNames {
 }
 
 /**
- * Maximum size of a directory whose names are read with one call of the thread pool, in bytes as its stats have them. It has about 500 names on
+ * Maximum size of a directory whose names are read with one call, in bytes as its stats have them. It has about 500 names on
  * ext4, and at most 16,384 on any file system.
  */
 const smallBytes = 16 * 1024
@@ -166,9 +166,13 @@ const smallBytes = 16 * 1024
  */
 async function readNames(place: Place, pool: Pool): Promise<FoundNames> {
   const found: FoundNames = { names: [], linked: [] }
+  const { pageCache } = place
+  const isSmall = place.stats.size <= smallBytes
+  if (isSmall && pageCache?.isWarm() === true) return pageCache.here(() => readNamesNow(place))
+  const readAtOnce = () => fs.promises.readdir(place.at, { withFileTypes: true })
   const readAll = async () => {
-    if (place.stats.size <= smallBytes) {
-      for (const entry of await fs.promises.readdir(place.at, { withFileTypes: true })) add(entry, found)
+    if (isSmall) {
+      for (const entry of await (pageCache?.inPool(readAtOnce) ?? readAtOnce())) add(entry, found)
       return
     }
     const directory = await fs.promises.opendir(place.at, { bufferSize: 1024 })
