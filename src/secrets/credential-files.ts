@@ -101,21 +101,32 @@ const dataExtensions =
 /** Endings of copies: `credentials.json.bak` holds the same as `credentials.json`. */
 const copyEnding = /(?:\.(?:bak|backup|copy|old|orig|save|tmp))+~?$|~$/
 
-/**
- * Returns the whole names of files and folders, or the last two or three segments of their paths, and the names with placeholders as one pattern
- * each. A pattern is matched against the last three segments, with a `/` in front.
- */
-function compile(names: readonly string[]) {
-  const [files, folders] = [new Set<string>(), new Set<string>()]
-  const [filePatterns, folderPatterns]: [string[], string[]] = [[], []]
-  for (const name of names) {
-    const isFolder = name.endsWith('/')
-    const body = isFolder ? name.slice(0, -1) : name
-    if (!/[*<]/.test(body)) (isFolder ? folders : files).add(body)
-    else (isFolder ? folderPatterns : filePatterns).push(patternOf(body))
+/** The names of files, or of folders. */
+interface Names {
+  /** Whole names, or the last two or three segments of a path. */
+  readonly whole: Set<string>
+  /** Endings of names, from a dot on: `*.pem`. */
+  readonly endings: Set<string>
+  /** Names with other placeholders, and those of them with a folder, after a `/`. */
+  readonly pattern: RegExp
+  readonly patternBelow: RegExp
+}
+
+function compile(names: readonly string[]): Names {
+  const [whole, endings] = [new Set<string>(), new Set<string>()]
+  const [patterns, patternsBelow]: [string[], string[]] = [[], []]
+  for (const name of names)
+    if (!/[*<]/.test(name)) whole.add(name)
+    else if (/^\*\.[^*</]+$/.test(name)) endings.add(name.slice(1))
+    else (name.includes('/') ? patternsBelow : patterns).push(patternOf(name))
+  // Without names, it matches nothing.
+  const joined = (sources: readonly string[]) => (sources.length === 0 ? '(?!)' : `(?:${sources.join('|')})$`)
+  return {
+    whole,
+    endings,
+    pattern: new RegExp(`^${joined(patterns)}`),
+    patternBelow: new RegExp(`/${joined(patternsBelow)}`),
   }
-  const joined = (patterns: readonly string[]) => new RegExp(`/(?:${patterns.join('|')})$`)
-  return { files, folders, filePattern: joined(filePatterns), folderPattern: joined(folderPatterns) }
 }
 
 /** Converts a name with placeholders to the source of a regular expression. */
@@ -128,7 +139,8 @@ function patternOf(name: string): string {
     .replaceAll('<n>', '\\d+')
 }
 
-const compiled = compile(credentialNames)
+const files = compile(credentialNames.filter((name) => !name.endsWith('/')))
+const folders = compile(credentialNames.filter((name) => name.endsWith('/')).map((name) => name.slice(0, -1)))
 
 /**
  * Whether the last segment of a path names credentials. The folders above it count only where a name requires them.
@@ -145,30 +157,21 @@ export function namesCredentials(path: string): boolean {
 }
 
 function hasName(path: string, isFolder: boolean): boolean {
-  const tail = tailOf(path)
+  const name = baseName(path)
+  const upper = path.lastIndexOf('/', path.length - name.length - 2) + 1
+  const top = path.lastIndexOf('/', upper - 2) + 1
+  /** The last two segments, and the last three; as `name`, if there are fewer. */
+  const [two, three] = [path.slice(upper), path.slice(top)]
   // A file with the name of such a folder counts as credentials too.
-  const { folders, folderPattern } = compiled
-  const tails = suffixesOf(tail)
-  if (tails.some((suffix) => folders.has(suffix)) || folderPattern.test(`/${tail}`)) return true
-  if (isFolder) return false
-  const { files, filePattern } = compiled
-  if (!path.includes('/') && files.has(`/${path}`)) return true
-  return tails.some((suffix) => files.has(suffix)) || filePattern.test(`/${tail}`)
+  if (isAmong(folders, name, two, three)) return true
+  return !isFolder && ((name === path && files.whole.has(`/${name}`)) || isAmong(files, name, two, three))
 }
 
-/** Returns the last three segments of a path. */
-function tailOf(path: string): string {
-  let from = path.length
-  for (let segments = 0; segments < 3 && from > 0; segments++) from = path.lastIndexOf('/', from - 1)
-  return path.slice(Math.max(0, from + (path[from] === '/' ? 1 : 0)))
-}
-
-/** Returns `a/b/c` as `c`, `b/c` and `a/b/c`. */
-function suffixesOf(tail: string): readonly string[] {
-  const name = baseName(tail)
-  if (name === tail) return [name]
-  const middle = tail.lastIndexOf('/', tail.length - name.length - 2) + 1
-  return middle === 0 ? [name, tail] : [name, tail.slice(middle), tail]
+function isAmong({ whole, endings, pattern, patternBelow }: Names, name: string, two: string, three: string): boolean {
+  if (whole.has(name) || whole.has(two) || whole.has(three)) return true
+  for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1))
+    if (endings.has(name.slice(dot))) return true
+  return pattern.test(name) || patternBelow.test(`/${three}`)
 }
 
 /** Hashes of passwords wherever they were copied to, and the environments and command lines of processes. */

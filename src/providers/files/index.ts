@@ -19,7 +19,7 @@ import { openRoot } from './root.ts'
 import { createSpelling, type Look } from './spelling.ts'
 import { lookAt, stampOf } from './stats.ts'
 import { createVisibility } from './visibility.ts'
-import { createWalk } from './walk.ts'
+import { createWalk, rememberVerdicts } from './walk.ts'
 import {
   beginInThread,
   type Confirmations,
@@ -79,7 +79,7 @@ const maxKeptBytes = 64 * 1024
 /** {@link files} with the options of tests. */
 export async function createFiles(options: FilesOptions, system: FilesSystem): Promise<Provider> {
   const { log, maxBytes, symlinks, allowMounts, hardlinks, watch, reconcile, ...chosen } = completeOptions(options)
-  const visible = createVisibility({ ...options, ...chosen })
+  const visible = rememberVerdicts(createVisibility({ ...options, ...chosen }))
   const rules = createRules(chosen.rules)
   const permit = { allowMounts, hardlinks }
   const { portable = process.platform !== 'linux', watches = 8192, pool = createPool() } = system

@@ -107,8 +107,6 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
     throw notFound('a link was changed while it was followed')
   }
 
-  const shown = rememberVerdicts(visible)
-
   const followed = symlinks === 'beneath'
 
   const find = async (
@@ -122,7 +120,7 @@ export function createWalk({ places, pool, visible, permit, isListed, symlinks, 
     const { device, allows, trail } = parent
     const aliases: [Alias, ...Alias[]] = [...parent.aliases]
     for (const [at, { path, ignores }] of aliases.entries()) {
-      if (!shown(`${path}${step}`, ignores)) throw notFound('not visible')
+      if (!visible(`${path}${step}`, ignores)) throw notFound('not visible')
       aliases[at] = { path: `${path}${step}`, ignores }
     }
     let place = await places.child(parent.place, name, { directory, only: !follows }, signal)
@@ -256,8 +254,8 @@ function joining({ root, enter, to: walkAlone }: Walk): Walk['to'] {
 /** Maximum number of verdicts that are remembered. */
 const maxVerdicts = 10_000
 
-/** Caches the verdicts on names, because a name is asked for repeatedly and judging it takes a notable part of a small read. */
-function rememberVerdicts(visible: Visibility): Visibility {
+/** Caches the verdicts on names: a name is judged when it is listed and when it is read, and judging it takes a notable part of a small read. */
+export function rememberVerdicts(visible: Visibility): Visibility {
   const verdicts = new Map<string, { readonly ignores: Ignores | undefined; readonly shown: boolean }>()
   return (path, ignores) => {
     const known = verdicts.get(path)
