@@ -2,8 +2,9 @@ import { patternOf } from '../core/kit/matching.ts'
 import type { Span } from '../core/kit/sorted.ts'
 import { isTableFile } from './assignments.ts'
 import { type KeyKind, kindOfKey, looksOpaque } from './keys.ts'
+import { isNothing, isPlace, scheme } from './references.ts'
 import { findAwsSecrets } from './shapes.ts'
-import { isNothing, isPlausible, linesFrom } from './values.ts'
+import { isPlausible, linesFrom } from './values.ts'
 
 /** Maximum length of a header line, in characters. */
 const maxHeader = 4096
@@ -214,10 +215,6 @@ const maxProbe = 256
 /** Text allowed between a header's name and its value: quotes, brackets, a colon or another sign. */
 const separator = /^\\?["'`]?\]?\s{0,4}(?:=>|:=|[:=,])\s{0,4}(?:[a-z]{0,2}\\?["'`]{1,3})?/i
 
-/** An authentication scheme in front of the credentials stays. */
-const scheme =
-  /^(?:bearer|basic|digest|token|apikey|api-key|negotiate|ntlm|hawk|aws4-hmac-sha256|hoba|mutual|vapid|dpop|splunk|key)\s+/i
-
 /**
  * The values of the headers `Authorization`, `Proxy-Authorization`, `Cookie` and `Set-Cookie`, however they are written
  * (HTTP, curl, JSON, code), and credentials that follow the name of a scheme: `Bearer …`, `Basic …`.
@@ -235,10 +232,11 @@ export function findHeaderSecrets(text: string): readonly Span[] {
     const from = start + between.length
     const quoted = /["'`]$/.exec(between)?.[0]
     const head = text.slice(from, from + 40)
+    // The scheme stays.
     const skipped = /cookie/i.test(name) ? 0 : (scheme.exec(head)?.[0].length ?? 0)
     // The beginning of a value suffices, so that no text makes every header in a line scan the rest of it.
-    const probe = text.slice(from + skipped, endOfValue(text, from, quoted, maxProbe))
-    if (!isCredential(probe.trim(), skipped > 0 || quoted !== undefined)) continue
+    const probe = text.slice(from + skipped, endOfValue(text, from, quoted, maxProbe)).trim()
+    if ((skipped > 0 && isPlace(probe)) || !isCredential(probe, skipped > 0 || quoted !== undefined)) continue
     until = endOfValue(text, from, quoted, text.length)
     found.push({ start: from + skipped, end: until })
   }

@@ -1,6 +1,7 @@
 import { defined } from '../core/kit/object.ts'
 import type { Span } from '../core/kit/sorted.ts'
 import { kindOfKey } from './keys.ts'
+import { reference } from './references.ts'
 
 /**
  * A token with a recognisable form. The pattern is tried only if the text contains one of the literals. The rest of the match has
@@ -157,10 +158,6 @@ function findJwts(text: string): readonly Span[] {
 
 /** Characters that end a URL in a text. */
 const boundary = /[\s"'`<>\\]/
-
-/** A reference to a value that is kept elsewhere, without a default: `${NAME}`, `$NAME`, `%NAME%`, `{{ name }}`, `<name>`. */
-export const reference =
-  /^(?:\$\{[\w.:/-]+\}|\$\([\w.-]+\)|\$[A-Za-z_]\w*|%[A-Za-z_]\w*%|\{\{-?[^{}]*\}\}|\$\{\{[^{}]*\}\}|<[A-Za-z][\w -]*>)$/
 
 /** Parameters of a query whose values are secret though their names alone do not say so. */
 const queryNames = new Set(

@@ -2,7 +2,7 @@ import { patternOf } from '../core/kit/matching.ts'
 import type { Span } from '../core/kit/sorted.ts'
 import { redactedMark } from '../core/scrub.ts'
 import { type KeyKind, kindOfKey, looksOpaque } from './keys.ts'
-import { reference } from './shapes.ts'
+import { isNothing } from './references.ts'
 
 /** The kind of a file, which decides what may follow a name: a plain value, an expression, or a sentence. */
 export type Style = 'config' | 'code' | 'prose'
@@ -32,19 +32,6 @@ const maxList = 2 * 1024
 const maxProbe = 1024
 /** Maximum length of an unterminated value in prose. */
 const maxOpen = 256
-
-/** Values that are never secret, regardless of their name: words for nothing, placeholders, package versions. */
-const nothing =
-  /^(?:true|false|null|nil|none|undefined|yes|no|on|off|~|n\/a|-+|\*+|x+|\.{3,}|…|[\^~<>=v]{0,3}\d+\.\d+\.\d+(?:-[a-z]+(?:\.\d+)*)?)$/i
-
-/** Whether a value is not a secret: empty, a word for nothing, a reference to a secret store, or already redacted. */
-export function isNothing(value: string): boolean {
-  return (
-    value === '' ||
-    value.startsWith(redactedMark) ||
-    (value.length < 200 && (nothing.test(value) || reference.test(value)))
-  )
-}
 
 /** Returns the secret parts of the value that follows a name. */
 export function secretValues(text: string, assignment: Assignment): readonly Span[] {

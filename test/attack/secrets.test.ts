@@ -544,6 +544,30 @@ describe('what is no secret', () => {
     expect(await shown('token: 秘密のtoken-81f2b9c04\n', 'a.yaml')).toBe('token: [redacted]\n')
   })
 
+  test('is shown: a place in a header for a value that code inserts, without a literal', async () => {
+    for (const text of [
+      'headers: { authorization: `Bearer ${token}` }',
+      'authorization: `Bearer ${await tokenOf(user, scope)}`',
+      'authorization: `token ${this.options.auth!.token}`',
+      'headers = {"Authorization": f"Bearer {self.api_key}"}',
+      '"Authorization": "Bearer %s" % token',
+      '"Authorization": "Bearer {}".format(token)',
+      'authorization: `Bearer ${process.env.API_TOKEN}`',
+      'const token = `${settings.token}`',
+    ])
+      for (const path of ['a.ts', 'a.py', 'a.md']) expect(await shown(text, path), `${path}: ${text}`).toBe(text)
+    const literal = 'k7Qm2xVb9Rt4Zp'
+    for (const text of [
+      `authorization: \`Bearer \${token}${literal}\``,
+      `authorization: \`Bearer \${"${literal}"}\``,
+      `authorization: \`Bearer \${tk_9f8a7b6c5d4e3f2a1b0c9d${literal}}\``,
+      `authorization: \`Basic \${btoa('admin:${literal}')}\``,
+      `password = "{${literal}}"`,
+    ])
+      for (const path of ['a.ts', 'a.py', 'a.yaml'])
+        expect(leaks(await shown(text, path), [literal]), `${path}: ${text}`).toEqual([])
+  })
+
   test('is shown: base64 whose padding follows letters like those of a name', async () => {
     const digests = Array.from({ length: 6 }, (_, index) => createHash('sha512').update(`${index}`).digest())
     const random = Buffer.concat(digests).toString('base64')

@@ -3,7 +3,7 @@ import { firstIndex, type Span } from '../../core/kit/sorted.ts'
 import { redactedMark, replaceSpans } from '../../core/scrub.ts'
 import { redactPhrase } from '../../secrets/find.ts'
 import { type KeyKind, kindOfKey, looksOpaque } from '../../secrets/keys.ts'
-import { isNothing } from '../../secrets/values.ts'
+import { isNothing } from '../../secrets/references.ts'
 import { type Entry, escapeStep, type Node, type Scalar, type Table, type Tree } from './tree.ts'
 
 export interface Policy {

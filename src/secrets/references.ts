@@ -1,0 +1,36 @@
+import { redactedMark } from '../core/scrub.ts'
+import { looksOpaque } from './keys.ts'
+
+/** A reference to a value that is kept elsewhere, without a default: `${NAME}`, `$NAME`, `%NAME%`, `{{ name }}`, `<name>`. */
+export const reference =
+  /^(?:\$\{[\w.:/-]+\}|\$\([\w.-]+\)|\$[A-Za-z_]\w*|%[A-Za-z_]\w*%|\{\{-?[^{}]*\}\}|\$\{\{[^{}]*\}\}|<[A-Za-z][\w -]*>)$/
+
+/** Values that are never secret, regardless of their name: words for nothing, placeholders, package versions. */
+const nothing =
+  /^(?:true|false|null|nil|none|undefined|yes|no|on|off|~|n\/a|-+|\*+|x+|\.{3,}|…|[\^~<>=v]{0,3}\d+\.\d+\.\d+(?:-[a-z]+(?:\.\d+)*)?)$/i
+
+/** An authentication scheme in front of credentials. */
+export const scheme =
+  /^(?:bearer|basic|digest|token|apikey|api-key|negotiate|ntlm|hawk|aws4-hmac-sha256|hoba|mutual|vapid|dpop|splunk|key)\s+/i
+
+const plainName = String.raw`[A-Za-z_$][\w$]{0,40}`
+/** A place in a text for a value that code inserts, without a literal: `${token}`, `{self.key}`, `${await tokenOf(user)}`, `{0}`, `%s`. */
+const inserted = new RegExp(
+  String.raw`^(?:\$?\{(?:await )?${plainName}(?:(?:\?\.|\.|!\.)${plainName}|\((?:${plainName}(?:, ?${plainName}){0,4})?\)){0,6}!?\}|\{\d?\}|%[sv@])$`,
+)
+
+/** Whether a value is not a secret: empty, a word for nothing, a reference to a secret store, a place for a value, or already redacted. */
+export function isNothing(value: string): boolean {
+  if (value === '' || value.startsWith(redactedMark)) return true
+  if (value.length >= 200) return false
+  if (nothing.test(value) || reference.test(value)) return true
+  const bare = value.replace(scheme, '')
+  // Other notations than that of `${…}` may be the secret itself, where no scheme is in front.
+  return (bare !== value || value.startsWith('$')) && isPlace(bare)
+}
+
+/** Whether all of the text behind an authentication scheme is a place for a value, not the value. */
+export function isPlace(credentials: string): boolean {
+  if (credentials.length >= 200 || looksOpaque(credentials)) return false
+  return reference.test(credentials) || inserted.test(credentials)
+}
