@@ -88,12 +88,20 @@ test('the program of docs/toolkit.md serves what it says', async () => {
   try {
     mkdirSync(join(place, 'node_modules'))
     symlinkSync(root, join(place, 'node_modules/hikidashi'))
-    writeFileSync(join(place, 'server.mjs'), code)
+    // A line that a library prints does not get between the messages. After the end the console is as it was.
+    const printing = code.replace('log: () => {}', "$&, onFirstAnswer: () => console.log('while it serves')")
+    expect(printing).not.toBe(code)
+    writeFileSync(join(place, 'server.mjs'), `${printing}console.log('after the end')\n`)
     writeFileSync(join(place, 'hello.md'), 'hello')
     const child = promisify(execFile)(process.execPath, ['server.mjs'], { cwd: place })
     const read = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'docs://here/hello.md' } }
-    child.child.stdin?.end(`${JSON.stringify(read)}\n`)
-    const answer = JSON.parse((await child).stdout) as { result: unknown }
+    child.child.stdin?.write(`${JSON.stringify(read)}\n`)
+    child.child.stderr?.once('data', () => child.child.stdin?.end())
+    const { stdout, stderr } = await child
+    expect(stderr).toContain('while it serves')
+    const [line = '', ...others] = stdout.split('\n')
+    expect(others).toEqual(['after the end', ''])
+    const answer = JSON.parse(line) as { result: unknown }
     expect(answer.result).toMatchObject({ contents: [{ uri: 'docs://here/hello.md', text: 'hello' }] })
   } finally {
     rmSync(place, { recursive: true })

@@ -9,6 +9,7 @@ import type { Opening } from '../../core/opening.ts'
 import type { Scrubber } from '../../core/scrub.ts'
 import { type Listen, parseListen } from '../../schema/values.ts'
 import type { AuditFile, HttpOptions, ServeOptions as Service } from '../../server/index.ts'
+import { sendConsoleTo } from '../../server/stdio/console.ts'
 import { serveStdio } from '../../server/stdio/serve-stdio.ts'
 import { hostName, ownCommand, packageVersion } from '../operations/command-line.ts'
 import { boundHeap } from '../operations/heap.ts'
@@ -175,20 +176,6 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
     await auditFile?.close()
     stop.done()
   }
-}
-
-/** Redirects the console to a stream. The console and the stream are made when something is first printed. */
-function sendConsoleTo(stream: () => typeof process.stderr): void {
-  // As Node defines it, so that a library can replace it.
-  const set = (value: Console) =>
-    Object.defineProperty(globalThis, 'console', { value, configurable: true, writable: true })
-  const get = () => {
-    const { Console } = process.getBuiltinModule('node:console')
-    const own = new Console(stream(), stream())
-    set(own)
-    return own
-  }
-  Object.defineProperty(globalThis, 'console', { get, set, configurable: true })
 }
 
 /** The audit log of a configuration. It must not lie in a served folder, where callers could read the requests of others. */

@@ -7,10 +7,12 @@ import { createConnection, type ReceiveOptions } from '../protocol/connection.ts
 import { JsonError, parseJson } from '../protocol/json.ts'
 import { codes, failure, formatMessageLine } from '../protocol/messages.ts'
 import { localPrincipal, openView, type ServeOptions } from '../serve.ts'
+import { sendConsoleTo } from './console.ts'
 import { createWriter, readLines } from './lines.ts'
 
 export interface StdioOptions extends ServeOptions {
   readonly input?: Readable
+  /** Default: stdout of the process. */
   readonly output?: Writable
   /** Ends the service when it aborts: requests in flight are still answered, within the grace period. */
   readonly signal?: AbortSignal
@@ -30,10 +32,21 @@ const maxWaiting = 1000
 
 /**
  * Serves one client over a pair of pipes, one JSON message per line. Answers are written whole and one after the other, as fast
- * as the client reads. Ends after the input has ended and all requests are answered.
+ * as the client reads. Ends after the input has ended and all requests are answered. While it writes to stdout of the process, the
+ * console writes to stderr.
  */
 export async function serveStdio(options: StdioOptions): Promise<void> {
   requireKeys('serveStdio({ name, version, view })', options, { name: 'a text', version: 'a text', view: 'a function' })
+  if (options.output !== undefined) return serveClient(options)
+  const restoreConsole = sendConsoleTo(() => process.stderr)
+  try {
+    await serveClient(options)
+  } finally {
+    restoreConsole()
+  }
+}
+
+async function serveClient(options: StdioOptions): Promise<void> {
   const input = options.input ?? process.stdin
   const writer = createWriter(options.output ?? process.stdout)
   const stop = new AbortController()

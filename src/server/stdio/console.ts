@@ -1,0 +1,20 @@
+/**
+ * Redirects the console to a stream, because a line of a library would break the protocol on stdout. The console and the stream are made when
+ * something is first printed. Returns a function that restores the console.
+ */
+export function sendConsoleTo(stream: () => typeof process.stderr): () => void {
+  const before = Object.getOwnPropertyDescriptor(globalThis, 'console')
+  // As Node defines it, so that a library can replace it.
+  const set = (value: Console) =>
+    Object.defineProperty(globalThis, 'console', { value, configurable: true, writable: true })
+  const get = () => {
+    const { Console } = process.getBuiltinModule('node:console')
+    const own = new Console(stream(), stream())
+    set(own)
+    return own
+  }
+  Object.defineProperty(globalThis, 'console', { get, set, configurable: true })
+  return () => {
+    if (before !== undefined) Object.defineProperty(globalThis, 'console', before)
+  }
+}
