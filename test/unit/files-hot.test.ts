@@ -70,13 +70,23 @@ describe('the page cache', () => {
     expect(warm.isWarm()).toBe(false)
     await call(warm, 1)
     expect(warm.isWarm()).toBe(true)
-    warm.here(() => {
-      time += 2
-    })
+    const here = (ms: number, reads: number) =>
+      warm.here(() => {
+        time += ms
+        readsOfDisks += reads
+      })
+    here(2, 1)
     expect(warm.isWarm()).toBe(true)
-    warm.here(() => {
-      time += 3
-    })
+    // Other processes held it up.
+    await call(warm, 1, 1)
+    await call(warm, 32)
+    here(20, 0)
+    expect(warm.isWarm()).toBe(true)
+    here(3, 1)
+    expect(warm.isWarm()).toBe(false)
+    // A file system whose reads are not counted.
+    await call(warm, 32)
+    here(21, 0)
     expect(warm.isWarm()).toBe(false)
   })
 
@@ -86,7 +96,7 @@ describe('the page cache', () => {
     for (let made = 0; made < 32; made++) await expect(failing()).rejects.toThrow('no such name')
     expect(warm.isWarm()).toBe(true)
     const slow = () => {
-      time += 3
+      time += 30
       throw new Error('the disk fails')
     }
     expect(() => warm.here(slow)).toThrow('the disk fails')

@@ -19,10 +19,13 @@ export interface PageCache {
 
 /** Number of calls in a row that did not need the disk, after which the next is expected not to need it either. */
 const enoughCalls = 32
-/** Time above which a call on this thread has waited for the disk, in milliseconds. */
-const waitedMs = 2
+/**
+ * Time above which a call on this thread has waited for the disk, in milliseconds: if disks were read meanwhile, and in any case. Other processes
+ * can hold it up for some milliseconds, too.
+ */
+const waitedMs = { withReads: 2, always: 20 }
 
-/** @param readsOfDisks Number of reads from disks by this process so far: getrusage(2), `ru_inblock`. */
+/** @param readsOfDisks Number of reads from disks by this process so far: getrusage(2), `ru_inblock`. It takes several microseconds. */
 export function createPageCache(
   clock: Clock = performance,
   readsOfDisks: () => number = () => process.resourceUsage().fsRead,
@@ -30,6 +33,14 @@ export function createPageCache(
   let callsInRow = 0
   /** When the last call is too old to tell about the next. */
   let until = 0
+  let readsBefore = readsOfDisks()
+  /** Whether disks were read since it was last asked. Reads by other threads count too: then the calls use the pool, where they do no harm. */
+  const wereDisksRead = (): boolean => {
+    const reads = readsOfDisks()
+    const isMore = reads !== readsBefore
+    readsBefore = reads
+    return isMore
+  }
   const note = (waited: boolean) => {
     callsInRow = waited ? 0 : callsInRow + 1
     until = clock.now() + age
@@ -41,16 +52,15 @@ export function createPageCache(
       try {
         return call()
       } finally {
-        note(clock.now() - begun > waitedMs)
+        const took = clock.now() - begun
+        note(took > waitedMs.withReads && (wereDisksRead() || took > waitedMs.always))
       }
     },
     inPool: async (call) => {
-      // Reads by other threads count too. Then the calls stay in the pool, where they do no harm.
-      const before = readsOfDisks()
       try {
         return await call()
       } finally {
-        note(readsOfDisks() !== before)
+        note(wereDisksRead())
       }
     },
   }
