@@ -26,12 +26,14 @@ beforeEach(() => {
   repository = folder.repository('repository')
   fillPlainly(repository)
   other = folder.repository('other')
-  other.write('a.txt', `${canary}\n`)
-  other.write('dir/canary.txt', `${canary}\n`)
-  const commit = other.commit(`${canary}\n\nin a message`)
-  other.git('branch', 'canary-branch')
-  other.write('canary-untracked.txt', canary)
-  secret = { commit, blob: other.git('rev-parse', 'HEAD:a.txt') }
+  secret = other.fillAs('canaries', () => {
+    other.write('a.txt', `${canary}\n`)
+    other.write('dir/canary.txt', `${canary}\n`)
+    const commit = other.commit(`${canary}\n\nin a message`)
+    other.git('branch', 'canary-branch')
+    other.write('canary-untracked.txt', canary)
+    return { commit, blob: other.git('rev-parse', 'HEAD:a.txt') }
+  })
 })
 
 afterEach(async () => {
