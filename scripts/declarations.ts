@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -75,4 +75,4 @@ function reachable(from: readonly string[], made: string): ReadonlySet<string> {
   return found
 }
 
-if (import.meta.filename === process.argv[1]) writeDeclarations()
+if (realpathSync(process.argv[1] ?? '.') === import.meta.filename) writeDeclarations()
