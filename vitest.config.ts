@@ -15,7 +15,7 @@ import { Mixed } from './test/support/order.ts'
 import { mostAtOnce } from './test/support/turns.ts'
 
 /** Tests that fill the memory and the processors, or wait for who is slow, and watch what other clients notice: nothing else runs beside them. */
-const alone = ['backpressure', 'bombs', 'http-slow'].map((name) => `test/attack/${name}.test.ts`)
+const alone = ['backpressure', 'bombs', 'http-slow', 'unread'].map((name) => `test/attack/${name}.test.ts`)
 
 /** Unit tests that wait for databases, processes or the file system, each for seconds: `npm run test:quick` leaves them out. */
 const waiting = [
@@ -137,7 +137,7 @@ export default defineConfig({
       {
         extends: true,
         plugins,
-        test: { name: 'alone', include: alone, maxWorkers: 3, sequence: { groupOrder: 1 } },
+        test: { name: 'alone', include: alone, maxWorkers: alone.length, sequence: { groupOrder: 1 } },
       },
     ],
   },

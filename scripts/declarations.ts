@@ -1,42 +1,47 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import ts from 'typescript'
 
-/**
- * Writes the type declarations of the package into `dist/`: those that the exports of package.json lead to, and no others.
- * Run after the bundle, before the package is packed. It fails where a declaration names a package: an installation has none of
- * the packages that are bundled. A type that the public API needs belongs into a module whose declarations name no package.
- */
 const root = resolve(import.meta.dirname, '..')
 const target = join(root, 'dist')
 /** An import of one of our own modules: what is before its path, the path without its ending, and the quote after it. */
 const relativeImport = /(\b(?:from|import)\s*\(?\s*['"])(\.[^'"]+)\.[jt]s(['"])/g
 /** An import of a package or of a module of Node. */
 const packageImport = /^(?:import|export)\b[^;]*?\bfrom\s*['"]([^.'"][^'"]*)['"]|\bimport\(['"]([^.'"][^'"]*)['"]\)/gm
-const made = mkdtempSync(join(tmpdir(), 'hikidashi-types-'))
 
-try {
-  emit(entries().map((file) => join(root, 'src', file.replace(/\.d\.ts$/, '.ts'))))
-  for (const file of reachable(entries())) {
-    mkdirSync(dirname(join(target, file)), { recursive: true })
-    // The compiler leaves the names of sources in declarations; a package has declarations of built files.
-    const text = readFileSync(join(made, file), 'utf8').replace(relativeImport, '$1$2.js$3')
-    writeFileSync(join(target, file), text)
+/**
+ * Writes the type declarations of the package into `dist/`: those that the exports of package.json lead to, and no others.
+ * Run after the bundle, before the package is packed. It fails where a declaration names a package: an installation has none of
+ * the packages that are bundled. A type that the public API needs belongs into a module whose declarations name no package.
+ *
+ * @param host A host that has read the sources already, if there is one.
+ */
+export function writeDeclarations(host?: ts.CompilerHost): void {
+  const made = mkdtempSync(join(tmpdir(), 'hikidashi-types-'))
+  try {
+    const sources = entries().map((file) => join(root, 'src', file.replace(/\.d\.ts$/, '.ts')))
+    emit(sources, made, host)
+    for (const file of reachable(entries(), made)) {
+      mkdirSync(dirname(join(target, file)), { recursive: true })
+      // The compiler leaves the names of sources in declarations; a package has declarations of built files.
+      const text = readFileSync(join(made, file), 'utf8').replace(relativeImport, '$1$2.js$3')
+      writeFileSync(join(target, file), text)
+    }
+  } finally {
+    rmSync(made, { recursive: true, force: true })
   }
-} finally {
-  rmSync(made, { recursive: true, force: true })
 }
 
 /**
  * Writes the declarations of modules, and of all that they import. `npm run types` checks the sources: checking them here too takes
  * twice as long as writing the declarations.
  */
-function emit(files: readonly string[]): void {
+function emit(files: readonly string[], outDir: string, host?: ts.CompilerHost): void {
   const { config } = ts.readConfigFile(join(root, 'tsconfig.build.json'), ts.sys.readFile)
   const { options, errors } = ts.parseJsonConfigFileContent(config, ts.sys, root)
-  const program = ts.createProgram(files, { ...options, emitDeclarationOnly: true, noCheck: true, outDir: made })
+  const program = ts.createProgram(files, { ...options, emitDeclarationOnly: true, noCheck: true, outDir }, host)
   const faults = [...errors, ...program.emit().diagnostics]
   if (faults.length > 0) throw new Error(ts.formatDiagnostics(faults, ts.createCompilerHost(options)))
 }
@@ -56,7 +61,7 @@ function entries(): readonly string[] {
 }
 
 /** The declaration files that some of them import, directly or not, and they themselves. */
-function reachable(from: readonly string[]): ReadonlySet<string> {
+function reachable(from: readonly string[], made: string): ReadonlySet<string> {
   const found = new Set(from)
   for (const file of found) {
     if (!existsSync(join(made, file))) throw new Error(`There is no declaration ${file}.`)
@@ -69,3 +74,5 @@ function reachable(from: readonly string[]): ReadonlySet<string> {
   }
   return found
 }
+
+if (realpathSync(process.argv[1] ?? '.') === import.meta.filename) writeDeclarations()

@@ -18,6 +18,7 @@ import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import ts from 'typescript'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { writeDeclarations } from '../scripts/declarations.ts'
 import { compilerHere, entryPoints, withTables } from '../scripts/toolkit.ts'
 import { connect } from '../src/client/index.ts'
 import { packedPackage } from './support/packed.ts'
@@ -34,7 +35,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 
 let tarball = ''
 beforeAll(async () => {
-  tarball = await packedPackage()
+  tarball = await packedPackage(() => writeDeclarations(compilerHere().host))
 })
 
 test('docs/toolkit.md has every export of the package', () => {

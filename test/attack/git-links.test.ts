@@ -1,10 +1,11 @@
 import { mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Provider } from '../../src/core/provider.ts'
 import { createGit } from '../../src/providers/git/index.ts'
 import { type Asked, ask, createGitFolder, type GitFolder, type GitRepository } from '../support/git.ts'
-import { fillPlainly } from '../support/git-hostile.ts'
+import { fakeGit, fillPlainly } from '../support/git-hostile.ts'
 import { canSwap, startSwapping, swapWays } from '../support/swapper.ts'
 import { hasTurn, volumeOf } from '../support/volume.ts'
 
@@ -25,12 +26,14 @@ beforeEach(() => {
   repository = folder.repository('repository')
   fillPlainly(repository)
   other = folder.repository('other')
-  other.write('a.txt', `${canary}\n`)
-  other.write('dir/canary.txt', `${canary}\n`)
-  const commit = other.commit(`${canary}\n\nin a message`)
-  other.git('branch', 'canary-branch')
-  other.write('canary-untracked.txt', canary)
-  secret = { commit, blob: other.git('rev-parse', 'HEAD:a.txt') }
+  secret = other.fillAs('canaries', () => {
+    other.write('a.txt', `${canary}\n`)
+    other.write('dir/canary.txt', `${canary}\n`)
+    const commit = other.commit(`${canary}\n\nin a message`)
+    other.git('branch', 'canary-branch')
+    other.write('canary-untracked.txt', canary)
+    return { commit, blob: other.git('rev-parse', 'HEAD:a.txt') }
+  })
 })
 
 afterEach(async () => {
@@ -210,17 +213,20 @@ describe.runIf(process.platform === 'linux').each(swapWays)('a link that comes a
   )
 })
 
+/** The paths of the folder that this process holds open. A path that was removed ends in `(deleted)`. */
+function openPaths(): readonly string[] {
+  const own = readdirSync('/proc/self/fd').flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${fd}`)]
+    } catch {
+      return []
+    }
+  })
+  return own.filter((path) => path.startsWith(folder.path))
+}
+
 test.runIf(process.platform === 'linux')('GT18 descriptors that were opened are closed', async () => {
-  const count = () => {
-    const own = readdirSync('/proc/self/fd').flatMap((fd) => {
-      try {
-        return [readlinkSync(`/proc/self/fd/${fd}`)]
-      } catch {
-        return []
-      }
-    })
-    return own.filter((path) => path.startsWith(folder.path)).length
-  }
+  const count = () => openPaths().length
   expect(count()).toBe(0)
   const asked = await open()
   await answers(asked)
@@ -238,3 +244,25 @@ test.runIf(process.platform === 'linux')('GT18 descriptors that were opened are 
   await opened.pop()?.close?.()
   await expect.poll(count, { timeout: 20_000 }).toBe(0)
 })
+
+test.runIf(process.platform === 'linux')(
+  'GT18 a pack that was deleted is closed, although an object is asked for meanwhile',
+  async () => {
+    repository.git('gc', '-q')
+    // The first question still waits for its object when the packs are replaced.
+    const git = fakeGit(folder, 'slow', 'case "$*" in *cat-file*) sleep 1 ;; esac\nexec "$REAL" "$@"')
+    const provider = await createGit({ repository: repository.dir, watch: false, git }, { maxAgeMs: 0 })
+    opened.push(provider)
+    const asked = ask(provider)
+    const deleted = () => openPaths().filter((path) => path.endsWith('(deleted)'))
+    const first = asked.text('HEAD/a.txt')
+    await sleep(300)
+    repository.write('a.txt', 'three\n')
+    repository.commit('three')
+    repository.git('repack', '-a', '-d', '-q')
+    expect(deleted()).not.toEqual([])
+    expect(await asked.text('HEAD/a.txt')).toBe('three\n')
+    expect(await first).toBe('one\ntwo\n')
+    await expect.poll(deleted, { timeout: 20_000 }).toEqual([])
+  },
+)

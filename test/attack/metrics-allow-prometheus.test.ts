@@ -13,6 +13,7 @@ import {
   startPrometheus,
 } from '../support/prometheus.ts'
 import { requires } from '../support/require.ts'
+import { volumeOf } from '../support/volume.ts'
 
 // The allow-list of a mount in front of a real Prometheus. `canary_total` and `canary` are not allowed; their values and labels
 // stand nowhere else, so that an answer that holds them tells of them, whatever the query was.
@@ -255,7 +256,8 @@ requires(
     expect(relay.requests()).toBe(0)
   })
 
-  test('of 2,000 random queries it answers those that pass as before, and none tells of the canary', async () => {
+  test('of random queries it answers those that pass as before, and none tells of the canary', async () => {
+    const count = volumeOf(2000, 400)
     let state = 20_261_122
     const random = (below: number) => {
       state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff
@@ -304,7 +306,7 @@ requires(
       return random(3) === 0 ? text.slice(0, at) + (pieces[random(pieces.length)] ?? '') + text.slice(at) : text
     }
     let passed = 0
-    for (let i = 0; i < 2000; i++) {
+    for (let i = 0; i < count; i++) {
       const query = makeQuery()
       relay.clear()
       try {
@@ -322,6 +324,6 @@ requires(
         expect(rewritten.instant, query).toEqual(original.instant)
       }
     }
-    expect(passed).toBeGreaterThan(200)
+    expect(passed).toBeGreaterThan(count / 10)
   })
 })

@@ -30,7 +30,8 @@ beforeAll(async () => {
   stdio = await openStdio(first, world)
   http = await openHttp(second, world)
   for (const wire of [stdio, http]) await wire.call('resources/list')
-  oracles = await openOracles(world, [stdio, http], { counts: true })
+  // What is planted here is never given back.
+  oracles = await openOracles(world, [stdio, http], { counts: true, settlesWithin: 1000 })
 }, 120_000)
 
 afterAll(async () => {

@@ -163,6 +163,8 @@ export interface SentryOptions {
   readonly work?: number
   /** What may be left over beyond what there was in the beginning; O3. */
   readonly slack?: Partial<Slack>
+  /** How long it is waited for what is left over to be given back, in milliseconds; O3. By default ten seconds. */
+  readonly settlesWithin?: number
   /** The programs that a server may start; O4. */
   readonly programs?: readonly string[]
   /** The ports of this machine that a server is told to ask; O4. They are known once it was started. */
@@ -176,7 +178,7 @@ const usual: Slack = { descriptors: 16, threads: 8, watches: 64, resident: 400 }
 
 /** Starts to watch servers, of which one may serve HTTP. What they hold now is what they are compared with. */
 export function openSentry(world: World, targets: readonly Target[], options: SentryOptions = {}): Sentry {
-  const { work: most = 1000, programs = [], upstreams = () => [] } = options
+  const { work: most = 1000, settlesWithin, programs = [], upstreams = () => [] } = options
   const slack = { ...usual, ...options.slack }
   const living = () => targets.filter((target) => target.isAlive())
   const settled = new Map(targets.map((target) => [target, new Map<string, string | undefined>()]))
@@ -239,6 +241,7 @@ export function openSentry(world: World, targets: readonly Target[], options: Se
         ...(await until(
           () => excess(holdingsOf(pid)),
           (left) => left.length === 0,
+          settlesWithin,
         )),
       )
     }

@@ -48,13 +48,15 @@ export function carelessly(repository: GitRepository, ...args: readonly string[]
 
 /** Two commits of a text file, and a change in the working tree. */
 export function fillPlainly(repository: GitRepository): { readonly first: string; readonly second: string } {
-  repository.write('a.txt', 'one\n')
-  repository.write('dir/b.txt', 'b\n')
-  const first = repository.commit('first')
-  repository.write('a.txt', 'one\ntwo\n')
-  const second = repository.commit('second')
-  repository.write('a.txt', 'one\ntwo\nthree\n')
-  return { first, second }
+  return repository.fillAs('plainly', () => {
+    repository.write('a.txt', 'one\n')
+    repository.write('dir/b.txt', 'b\n')
+    const first = repository.commit('first')
+    repository.write('a.txt', 'one\ntwo\n')
+    const second = repository.commit('second')
+    repository.write('a.txt', 'one\ntwo\nthree\n')
+    return { first, second }
+  })
 }
 
 /** Sets everything in a repository that makes git run a program, and leaves a change in its working tree. */

@@ -10,8 +10,10 @@ const run = promisify(execFile)
 /**
  * The tarball of the package with its declarations, as it was built: it is packed once for all files of a run of tests, which takes the
  * processor several seconds. The test command builds before.
+ *
+ * @param declare Writes the declarations, where this process has read the sources already. By default a process of its own does.
  */
-export async function packedPackage(): Promise<string> {
+export async function packedPackage(declare: () => unknown = declareInChild): Promise<string> {
   const shared = process.env[sharedVariable] ?? mkdtempSync(join(tmpdir(), 'hikidashi-packed-'))
   mkdirSync(shared, { recursive: true })
   const known = join(shared, 'packed')
@@ -25,7 +27,7 @@ export async function packedPackage(): Promise<string> {
       continue
     }
     try {
-      if (!existsSync(known)) await pack(shared, known)
+      if (!existsSync(known)) await pack(shared, known, declare)
     } finally {
       rmdirSync(lock)
     }
@@ -34,9 +36,12 @@ export async function packedPackage(): Promise<string> {
   return join(known, name)
 }
 
-async function pack(shared: string, known: string): Promise<void> {
+const declareInChild = () =>
+  run(process.execPath, ['--import', 'tsx', join(home, 'scripts/declarations.ts')], { cwd: home })
+
+async function pack(shared: string, known: string, declare: () => unknown): Promise<void> {
   const made = mkdtempSync(join(shared, 'made-'))
-  await run(process.execPath, ['--import', 'tsx', join(home, 'scripts/declarations.ts')], { cwd: home })
+  await declare()
   await run('npm', ['pack', '--ignore-scripts', '--pack-destination', made], { cwd: home })
   renameSync(made, known)
 }

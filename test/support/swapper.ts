@@ -50,7 +50,8 @@ export async function startSwapping(way: SwapWay, a: string, b: string): Promise
     dots += data.length
   })
   const exited = once(child, 'exit')
-  while (dots === 0 && child.exitCode === null) await new Promise((resolve) => setTimeout(resolve, 5))
+  while (dots === 0 && child.exitCode === null && child.signalCode === null)
+    await new Promise((resolve) => setTimeout(resolve, 5))
   return {
     swaps: () => dots * 100,
     stop: async () => {

@@ -11,12 +11,12 @@ import { isAlive } from './postgres-processes.ts'
 const leastAtOnce = 4
 
 /** So many files run at once at most: the processes that vitest starts. */
-export const mostAtOnce = 6
+export const mostAtOnce = 7
 
 /** One more file begins if so much of a processor had nothing to do. */
-const idleProcessors = 0.4
+const idleProcessors = 0.3
 
-const sampleMs = 400
+const sampleMs = 200
 
 /** Each file that runs has an entry here, with the id of its process. */
 function folder(): string {
@@ -34,7 +34,9 @@ export async function takeTurn(): Promise<void> {
   // It is left over if the last file of this process could not be loaded.
   rmSync(own, { force: true })
   while (!mayBegin({ ...othersIn(running), idle: 0 })) {
-    if (mayBegin({ ...othersIn(running), idle: await idle() })) break
+    const idleNow = await idle()
+    // Another file may have begun while this was measured.
+    if (mayBegin({ ...othersIn(running), idle: idleNow })) break
     // Those that wait do not ask at the same time.
     await sleep(Math.random() * sampleMs)
   }

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { appendFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { useFiles } from '../support/files.ts'
 import { contextOf, listAll, openBelow, readOne, sleep, textAt } from '../support/folder.ts'
@@ -155,6 +156,7 @@ describe.each([
         last = text
       }
       expect(last).toMatch(/^line 0\n(.*\n)*line \d+\n$/)
+      appendFileSync(folder.at('a.log'), 'many lines at once\n'.repeat(1000))
       await expect
         .poll(() => readOne(provider, 'a.log').catch((error: unknown) => error), { timeout: 20_000, interval: 200 })
         .toMatchObject({ kind: 'too-large' })

@@ -41,20 +41,22 @@ const complete = async (template: string, name: string, value: string, filled: R
 
 /** Three commits on `main`, one more on `feature/x`, a tag of each kind. */
 function fill() {
-  repository.write('src/main.ts', 'one\n')
-  repository.write('README.md', '# Title\n')
-  const first = repository.commit('first')
-  repository.write('src/main.ts', 'one\ntwo\n')
-  const second = repository.commit('second\n\nBecause of\n  reasons.', { author: 'Grace Hopper <grace@example.com>' })
-  repository.git('tag', 'light', first)
-  repository.git('tag', '-a', 'v1.0', '-m', 'the first release', second)
-  repository.git('checkout', '-q', '-b', 'feature/x')
-  repository.write('src/feature.ts', 'feature\n')
-  const feature = repository.commit('a feature')
-  repository.git('checkout', '-q', 'main')
-  repository.git('mv', 'README.md', 'docs.md')
-  const third = repository.commit('third')
-  return { first, second, third, feature }
+  return repository.fillAs('branches', () => {
+    repository.write('src/main.ts', 'one\n')
+    repository.write('README.md', '# Title\n')
+    const first = repository.commit('first')
+    repository.write('src/main.ts', 'one\ntwo\n')
+    const second = repository.commit('second\n\nBecause of\n  reasons.', { author: 'Grace Hopper <grace@example.com>' })
+    repository.git('tag', 'light', first)
+    repository.git('tag', '-a', 'v1.0', '-m', 'the first release', second)
+    repository.git('checkout', '-q', '-b', 'feature/x')
+    repository.write('src/feature.ts', 'feature\n')
+    const feature = repository.commit('a feature')
+    repository.git('checkout', '-q', 'main')
+    repository.git('mv', 'README.md', 'docs.md')
+    const third = repository.commit('third')
+    return { first, second, third, feature }
+  })
 }
 
 describe('files', () => {

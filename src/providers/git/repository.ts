@@ -127,10 +127,11 @@ async function read(
     try {
       const release = await shadow.lent.sync(folders)
       const found = shadow.lent.directories()
+      // Taken before the restart: it starts new processes for open requests, which open nothing that was deleted.
+      if (release !== undefined) void launcher.settled().then(release)
       // A long-lived process holds deleted packs open, or searches objects in old directories.
       if (found !== stores || release !== undefined) objects.restart()
       stores = found
-      if (release !== undefined) void launcher.settled().then(release)
     } finally {
       for (const folder of folders) folder.close()
     }
