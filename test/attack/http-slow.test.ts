@@ -10,7 +10,7 @@ import { rawOf } from '../support/attack-raw.ts'
 import { startFixture, until } from '../support/attack-target.ts'
 
 /** The deadlines are short here, so that nobody waits for them; what they are by default is asserted below. */
-const deadlines = { headersTime: 4000, requestTime: 6000, slow: 6000 }
+const deadlines = { headersTime: 5000, requestTime: 8000, slow: 10_000 }
 // Behind many who read slowly, the control client waits for its turn as everybody does: nobody is asked who they are.
 const arena = useArena({ limits: deadlines }, startFixture, { work: 60_000, onlyHttp: true })
 const { bodyOf, head, honest, own, tell } = rawOf(arena)

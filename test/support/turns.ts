@@ -11,7 +11,7 @@ import { isAlive } from './postgres-processes.ts'
 const leastAtOnce = 4
 
 /** So many files run at once at most: the processes that vitest starts. */
-export const mostAtOnce = 7
+export const mostAtOnce = 6
 
 /** One more file begins if so much of a processor had nothing to do. */
 const idleProcessors = 0.3
