@@ -130,18 +130,26 @@ export function mountOf(descriptor: Descriptor): string | undefined {
 /** The beginning of a file of /proc/self/fdinfo, which has the number of the mount in its third line. */
 const infoBytes = Buffer.alloc(512)
 
-/** The mounts that this process sees, a line for each: its number, its parent, its device, its root and its path, see proc_pid_mountinfo(5). */
-export function mountTable(): string {
-  return fs.readFileSync('/proc/self/mountinfo', 'latin1')
+/**
+ * The mounts that this process sees, a line for each: its number, its parent, its device, its root and its path, see proc_pid_mountinfo(5).
+ * Undefined if the system does not tell.
+ */
+export function mountTable(): string | undefined {
+  try {
+    return fs.readFileSync('/proc/self/mountinfo', 'latin1')
+  } catch {
+    return undefined
+  }
 }
 
 /** Whether the table still has a mount. It does not have unmounted ones (also by `umount -l`). */
-export function isMounted(mount: string, table: string): boolean {
-  return `\n${table}`.includes(`\n${mount} `)
+export function isMounted(mount: string, table: string | undefined): boolean {
+  return table === undefined || `\n${table}`.includes(`\n${mount} `)
 }
 
 /** Whether the table may have a mount inside a directory: then a name in it may lead to a file system that does not answer. */
-export function hasMountsInside(directory: string, table: string): boolean {
+export function hasMountsInside(directory: string, table: string | undefined): boolean {
+  if (table === undefined) return true
   const octal = (character: string) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`
   const escaped = Buffer.from(directory)
     .toString('latin1')
