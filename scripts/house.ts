@@ -1,23 +1,31 @@
 /**
  * `npm run house`: the numbers of the code, beside those of 2026-11-22 and the targets, and a sample of comments and paragraphs
  * for a reader to judge. `--seed N` draws others, `--list` names the circles, the long functions and the files with one importer.
+ * `--origins` counts how much of the lines is the code of 2026-11-22 (some minutes; needs the history of the repository).
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { circlesOf } from './house/circles.ts'
+import { countOrigins } from './house/origins.ts'
 import { traceRead } from './house/read-path.ts'
 import { draw, readParagraphs } from './house/sample.ts'
 import { readSource, root, type SourceFile } from './house/source.ts'
-import { riddleIn } from './house/words.ts'
+import { maxSameNames, repeatedNames, riddleIn } from './house/words.ts'
 
 const maxFunctionLines = 120
 const maxFileLines = 300
 const sampledComments = 20
 const sampledParagraphs = 10
+/** The last commit of 2026-11-22, from which the first column of the table is. */
+const firstMeasured = '0e9cdf0c70548fb27c897cbe1fb9917ab430ad49'
 
 const { values } = parseArgs({
-  options: { seed: { type: 'string', default: '1' }, list: { type: 'boolean', default: false } },
+  options: {
+    seed: { type: 'string', default: '1' },
+    list: { type: 'boolean', default: false },
+    origins: { type: 'boolean', default: false },
+  },
 })
 const seed = Number(values.seed)
 if (!Number.isSafeInteger(seed)) throw new Error(`--seed needs a whole number, not ${JSON.stringify(values.seed)}.`)
@@ -29,6 +37,7 @@ const loadedLater = new Set(files.flatMap(({ loads }) => loads))
 const long = files.flatMap((file) => file.functions).filter((found) => found.lines > maxFunctionLines)
 const large = files.filter((file) => file.lines > maxFileLines)
 const riddles = files.flatMap((file) => file.comments).filter(({ text }) => riddleIn(text) !== undefined).length
+const withoutUnit = files.flatMap((file) => file.withoutUnit.map((name) => `${file.file} ${name}`))
 const circles = circlesOf(files)
 const started = readFileSync(join(root, 'test/data/start/serve-folder.txt'), 'utf8')
 const loaded = started.split('\n').filter((line) => line.startsWith('src/')).length
@@ -43,6 +52,8 @@ const rows: readonly (readonly [string, string, string | number, string])[] = [
   [`files over ${maxFileLines} lines`, '', large.length, '0'],
   ['import circles (at run time)', '17 (2)', `${circles.length} (${circlesOf(files, true).length})`, '0'],
   ['sentences of comments that begin with "what", "whoever" or "where"', '', riddles, '0'],
+  [`names of types that more than ${maxSameNames} files declare`, '46', repeatedNames(files).length, '0'],
+  ['numbers whose comment gives a unit and whose name does not', '95', withoutUnit.length, '0'],
   ['own modules loaded by `serve DIR --stdio`', '302', loaded, '≤ 190'],
   ['files that run for a small read over HTTP', '65', read.files.length, '40'],
   ['functions that run for it', '221', read.functions, '140'],
@@ -60,8 +71,26 @@ if (values.list) {
     ...long.map((found) => `  ${found.file}:${found.line} ${found.name} (${found.lines} lines)`),
   )
   print('', 'Large files:', ...large.map((file) => `  ${file.file} (${file.lines} lines)`))
+  print('', 'Names of many types:', ...repeatedNames(files).map((name) => `  ${name}`))
+  print('', 'Numbers without a unit:', ...withoutUnit.map((name) => `  ${name}`))
   print('', 'Files with one importer:', ...single.map((file) => `  ${file}`))
   print('', 'Files that run for a small read:', ...read.files.map((file) => `  ${file}`))
+}
+
+if (values.origins) {
+  process.stderr.write('Looking for the origin of each line. This takes some minutes.\n')
+  const { found, shared } = await countOrigins(
+    firstMeasured,
+    files.map(({ file }) => file),
+  )
+  const row = (title: string, of: 'old' | 'same' | 'faster' | 'feature') =>
+    `| ${title} | ${Math.round(found[of]).toLocaleString('en')} | ${Math.round(shared[of]).toLocaleString('en')} |`
+  print('', '| lines of `src`, by origin | `git blame` | lines written again shared out |', '|---|---|---|')
+  print(row('the code of 2026-11-22', 'old'), row('written again, the same behaviour', 'same'))
+  print(
+    row('the same behaviour with less time or memory', 'faster'),
+    row('features and mended faults since', 'feature'),
+  )
 }
 
 const comments = draw(

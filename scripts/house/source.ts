@@ -32,6 +32,10 @@ export interface SourceFile {
   readonly loads: readonly string[]
   readonly functions: readonly CodeFunction[]
   readonly comments: readonly Comment[]
+  /** Names of the types that it declares at its top level. */
+  readonly types: readonly string[]
+  /** Constants whose comment gives a unit that their name does not end in. */
+  readonly withoutUnit: readonly string[]
 }
 
 export interface Comment {
@@ -63,6 +67,10 @@ export function parse(file: string, text: string): SourceFile {
     lines: text.split('\n').length - 1,
     imports: importsOf(file, text),
     loads: [...text.matchAll(/\bimport\(\s*'(\.[^'\n]+\.tsx?)'/g)].map(([, name = '']) => join(dirname(file), name)),
+    types: [...text.matchAll(/^(?:export )?(?:interface|type|class) (\w+)/gm)].map(([, name = '']) => name),
+    withoutUnit: [...text.matchAll(measuredConstant)].flatMap(([, unit = '', name = '']) =>
+      name.endsWith(nameEnds.get(unit) ?? '') ? [] : [name],
+    ),
     get functions() {
       functions ??= functionsOf(file, parsed())
       return functions
@@ -73,6 +81,16 @@ export function parse(file: string, text: string): SourceFile {
     },
   }
 }
+
+/** Ends of names, by the unit in which a comment says that a number is. */
+const nameEnds: ReadonlyMap<string, string> = new Map([
+  ['milliseconds', 'Ms'],
+  ['seconds', 'Seconds'],
+  ['bytes', 'Bytes'],
+])
+/** The constant at the top level of a file that is a number, and whose comment of one line gives one unit. */
+const measuredConstant =
+  /^\/\*\* (?!Maximum number)(?:(?! in )[^\n])* in (milliseconds|seconds|bytes)\b(?:(?!maximum|\*\/)[^\n])*\*\/\n(?:export )?const (\w+) = [\d_*. ]+$/gm
 
 /** A static import or re-export of a file. The formatter begins each on a line of its own. */
 const statement = /^(import|export)\s+(type\s+)?(?:([^'"`;()]*?)\s*\bfrom\s*)?'(\.[^'\n]+\.tsx?)'/gm
