@@ -2,6 +2,7 @@ import { PassThrough, Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { createCatalog } from '../../src/core/catalog.ts'
 import type { Provider } from '../../src/core/provider.ts'
+import { sendConsoleTo } from '../../src/server/stdio/console.ts'
 import { createWriter, readLines } from '../../src/server/stdio/lines.ts'
 import { serveStdio } from '../../src/server/stdio/serve-stdio.ts'
 import { memory } from '../support/memory.ts'
@@ -14,6 +15,41 @@ async function linesOf(chunks: readonly (string | Buffer)[], limit = 100) {
     lines.push(...read.map((line) => (line === 'too-long' ? '<too long>' : Buffer.from(line).toString())))
   return lines
 }
+
+describe('the console', () => {
+  const printed = () => {
+    const stream = new PassThrough()
+    return {
+      restore: sendConsoleTo(() => stream as unknown as typeof process.stderr),
+      text: () => String(stream.read() ?? ''),
+    }
+  }
+
+  test('is sent to a stream until it is restored', () => {
+    const before = globalThis.console
+    const unused = printed()
+    unused.restore()
+    expect(globalThis.console).toBe(before)
+    const used = printed()
+    globalThis.console.log('while it serves')
+    used.restore()
+    expect(used.text()).toBe('while it serves\n')
+    expect(globalThis.console).toBe(before)
+  })
+
+  test('stays the one of a library that replaced it meanwhile', () => {
+    const before = globalThis.console
+    const { restore } = printed()
+    const own = { ...before }
+    try {
+      globalThis.console = own
+      restore()
+      expect(globalThis.console).toBe(own)
+    } finally {
+      globalThis.console = before
+    }
+  })
+})
 
 describe('lines', () => {
   test('are found across chunks, with LF or CRLF, without empty ones, with or without an end', async () => {
