@@ -1,4 +1,6 @@
+import { createParser } from 'eventsource-parser'
 import { ResourceError } from '../core/errors.ts'
+import { defined } from '../core/kit/object.ts'
 
 /** A stream of bytes, as browsers and Node have it. */
 export interface ByteStream {
@@ -12,7 +14,7 @@ interface EventOptions {
   /** Called with every piece that arrives, comments too: the server is still there. */
   readonly onPiece?: () => void
   /** Maximum length of an event, in characters. Default: no limit. */
-  readonly maxLength?: number
+  readonly maxLength?: number | undefined
 }
 
 /**
@@ -22,39 +24,27 @@ interface EventOptions {
  */
 export async function* eventsOf(
   body: ByteStream,
-  { onPiece = () => {}, maxLength = Number.POSITIVE_INFINITY }: EventOptions = {},
+  { onPiece = () => {}, maxLength }: EventOptions = {},
 ): AsyncGenerator<string> {
   const reader = body.getReader()
   const decoder = new TextDecoder()
-  /** The pieces of the line that is not whole yet. They are joined once it is: not with every piece. */
-  let line: string[] = []
-  let data: string[] = []
-  let length = 0
-  let endedInCr = false
+  const events: string[] = []
+  let isTooLong = false
+  const parser = createParser({
+    onEvent: ({ data }) => events.push(data),
+    onError: ({ type }) => {
+      if (type === 'max-buffer-size-exceeded') isTooLong = true
+    },
+    ...defined({ maxBufferSize: maxLength }),
+  })
   try {
     for (;;) {
       const { done, value } = await reader.read()
       if (done) return
       onPiece()
-      let text = decoder.decode(value, { stream: true })
-      if (text === '') continue
-      // The LF of a CRLF that two pieces share.
-      if (endedInCr && text.startsWith('\n')) text = text.slice(1)
-      endedInCr = text.endsWith('\r')
-      length += text.length
-      if (length > maxLength) throw new ResourceError('unavailable', 'The server sends an event that does not end.')
-      const lines = text.split(/\r\n|\n|\r/)
-      const rest = lines.pop() ?? ''
-      for (const end of lines) {
-        const whole = line.length === 0 ? end : `${line.join('')}${end}`
-        line = []
-        if (whole.startsWith('data:')) data.push(whole.slice(whole[5] === ' ' ? 6 : 5))
-        if (whole !== '') continue
-        if (data.length > 0) yield data.join('\n')
-        data = []
-        length = rest.length
-      }
-      if (rest !== '') line.push(rest)
+      parser.feed(decoder.decode(value, { stream: true }))
+      yield* events.splice(0)
+      if (isTooLong) throw new ResourceError('unavailable', 'The server sends an event that does not end.')
     }
   } finally {
     await reader.cancel().catch(() => {})
