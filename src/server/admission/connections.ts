@@ -87,7 +87,9 @@ export async function listen(server: Server, host: string, port: number, backlog
           ? 'the port is in use'
           : error.code === 'EACCES'
             ? 'it is not permitted'
-            : error.code
+            : error.code === 'EADDRNOTAVAIL'
+              ? 'this machine has no such address'
+              : error.code
       reject(invalid(`Cannot listen on ${host}:${port}: ${why}.`, 'listen'))
     })
     server.listen({ port, host, backlog }, resolve)
