@@ -61,11 +61,11 @@ export function createAnnouncer({ say, log, server, addresses, assumed }: Announ
       const ends = 'Or serve it over HTTP: --http 8787. Ctrl-C stops it.'
       sentences('on stdin and stdout, and waits for a client', '', addOverStdio(server), '', ends)
     },
-    /** Over HTTP, with the URL of the explorer, if there is one. */
-    listening: (url: string, page: string | undefined) => {
+    /** Over HTTP, with the URL by which clients reach it, and the URL of the explorer, if there is one. */
+    listening: (url: string, clientUrl: string, page: string | undefined) => {
       if (log !== undefined) return event(log, 'serving over HTTP', { url, ...defined({ page }) })
       const explore = page === undefined ? [] : ['', `Explore it in a browser: ${page}`]
-      sentences(`at ${url}`, ...explore, '', addOverHttp({ ...server, url }), '', 'Ctrl-C stops it.')
+      sentences(`at ${url}`, ...explore, '', addOverHttp({ ...server, url: clientUrl }), '', 'Ctrl-C stops it.')
     },
   }
 }
@@ -195,7 +195,7 @@ export function refuseUnasked({ config }: Local, { stdio, tokens }: ServeOptions
 }
 
 export function adviceOn(reason: string | number | undefined): string {
-  if (reason === 'listen') return ' Choose another one: --http 0 takes any that is free.'
+  if (reason === 'listen') return ' Choose another one: --http 0 takes a free port of the loopback interface.'
   if (reason === 'insecure') return ' Or give --tokens FILE. To serve everybody who can reach it: --insecure.'
   return reason === 'allowed-hosts' ? ' Or name them here: --allow-host NAME.' : ''
 }
@@ -247,6 +247,16 @@ export async function openPage(
     log('warn', 'the explorer is not served', { reason: error.message })
     return undefined
   }
+}
+
+/**
+ * The URL by which clients reach a server that listens at `url`. Beyond the loopback interface this is the first allowed host. If
+ * that has no port, a proxy with TLS stands before the server, unless the server itself listens at port 80.
+ */
+export function clientUrlOf(url: string, { host, allowedHosts: [named] = [] }: HttpOptions): string {
+  if (isLoopback(host) || named === undefined) return url
+  const { port, pathname } = new URL(url)
+  return `${/:\d+$/.test(named) || port === '' ? 'http' : 'https'}://${named}${pathname}`
 }
 
 /** The address of the page beside an MCP endpoint. */
