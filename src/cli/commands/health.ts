@@ -58,7 +58,11 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
       const clean = (text: string) => io.secrets.scrub(text)
       const diagnosis = { check, status, found: clean(found), ...(fix === undefined ? {} : { fix: clean(fix) }) }
       checks.push(diagnosis)
-      if (!options.json) lines.push(io.out.write(format(diagnosis, colours), { isStyled: true }))
+      if (options.json) return
+      const line = io.out.write(format(diagnosis, colours), { isStyled: true })
+      // Awaited at the end of the checks: until then a failure has no handler.
+      line.catch(() => {})
+      lines.push(line)
     },
     doing: (what) => progress.set({ what: escapeText(what) }),
   }

@@ -148,7 +148,7 @@ function isThere(path: string): boolean {
 /** Reads and parses a text file. Errors name the file. */
 export async function readText<T>(file: string, parse: (text: string) => T): Promise<T> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw cannot('read', file, error)
+    throw cannot('read', `The file ${file}`, error)
   })
   try {
     return parse(text)
@@ -160,7 +160,7 @@ export async function readText<T>(file: string, parse: (text: string) => T): Pro
 
 export async function writeText(file: string, text: string): Promise<void> {
   await writeFile(file, text).catch((error: unknown) => {
-    throw cannot('written', file, error)
+    throw cannot('written', `The file ${file}`, error)
   })
 }
 
