@@ -145,7 +145,7 @@ describe('one context', () => {
       [
         ['--pin', 'held/boats.md', '--budget', '100'],
         3,
-        /What is required takes \d+ tokens of 97: docs:.*Raise the budget/,
+        /The required resources take \d+ tokens, and the budget has room for 97: docs:.*Raise the budget/,
       ],
       [['--pin', `${at}/hidden/plan.md`], 4, /not there: docs:\/\/held\/hidden\/plan\.md/],
       [['--pin', 'held'], 2, /held is a directory\. Pin what is in it, or say --mount/],

@@ -57,7 +57,9 @@ async function printSql(database: string, io: Io): Promise<void> {
 
 async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
   const folder = resolve(dir)
-  const survey = await surveyAll(folder).catch(() => {
+  const survey = await surveyAll(folder).catch((error: unknown) => {
+    const code = errorCodeOf(error)
+    if (code === 'ENOTDIR') throw failed(`${folder} is not a folder.`)
     throw failed(`The folder ${folder} does not exist, or cannot be read. Create it, or name another folder.`)
   })
   const address = addressFor(folder)
@@ -154,7 +156,7 @@ export function configFor(folder: string, address: string, survey: Found): strin
     // ${text(`mcp://${plainWord(server)}`)}: ${text(mount)},`,
   )
   return `{
-  // The configuration of hikidashi. To check it: hikidashi check. All keys: docs/configuration.md.
+  // The configuration of hikidashi. To check it: hikidashi check. All keys: docs/configuration.md of hikidashi.
   "$schema": ${text(schemaFor(folder))},
   "mounts": {
     // The key is the address: the prefix of the URIs of all files in the mount. This name is the same on every machine.
