@@ -178,6 +178,11 @@ describe('serve', () => {
     [['serve', 'README.md'], 1, 'is not a folder'],
     [['serve', 'docs', '.'], 1, 'overlap'],
     [['serve', '--config', 'nope.json'], 1, 'There is no such file'],
+    [
+      ['serve', '.', '--http', '0', '--tokens', 'docs/tokens.json'],
+      1,
+      'docs/tokens.json lies in the folder that "file:',
+    ],
   ])('%j ends with %i', async (args, code, message) => {
     const result = await cli(...args)
     expect(result).toMatchObject({ code, out: '' })

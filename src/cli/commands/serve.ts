@@ -23,6 +23,7 @@ import {
   openLater,
   openPage,
   pageOf,
+  refuseServedTokens,
   refuseUnasked,
   refuseWithheld,
   type ServeOptions,
@@ -114,6 +115,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   refuseWithheld(local, options)
   const listen = options.stdio ? undefined : (options.http ?? local.config?.http?.listen)
   refuseUnasked(local, options, listen)
+  await refuseServedTokens(local, options)
   // On stdio, stdout belongs to the protocol: redirect output of libraries to stderr.
   if (listen === undefined) sendConsoleTo(standardError)
   const stop = createStop(log)

@@ -18,7 +18,7 @@ import { isLoopback } from '../../core/uri.ts'
 import type { View } from '../../core/view.ts'
 import { createExplorerApp } from '../../explorer/app.ts'
 import type { Page } from '../../explorer/index.ts'
-import { type Listen, resolveFolder } from '../../schema/values.ts'
+import { isInside, type Listen, resolveFolder } from '../../schema/values.ts'
 import type { ContentLinkOptions, HttpOptions, ServeOptions as StdioOptions } from '../../server/index.ts'
 import { failed, misused } from '../terminal/exit.ts'
 import { count } from '../terminal/io.ts'
@@ -192,6 +192,23 @@ export function refuseUnasked({ config }: Local, { stdio, tokens }: ServeOptions
   throw misused(
     'Tokens are for HTTP, but no address is given. Set http.listen or give --http; or give --stdio to serve the program that starts this.',
   )
+}
+
+/** The file of tokens must not be served, as the configuration refuses it too. */
+export async function refuseServedTokens({ mounts }: Local, { tokens }: ServeOptions): Promise<void> {
+  if (tokens === undefined) return
+  const [{ folderOf }, { servedFinding }] = await Promise.all([
+    import('../../config/open-mount.ts'),
+    import('../../config/problem.ts'),
+  ])
+  const file = resolve(tokens)
+  const serving = mounts.find((mount) => {
+    const folder = folderOf(mount)
+    return folder !== undefined && isInside(file, folder)
+  })
+  if (serving === undefined) return
+  const { message, fix } = servedFinding([], `The file of tokens ${file}`, serving.address)
+  throw failed(`${message} ${fix}`)
 }
 
 export function adviceOn(reason: string | number | undefined): string {
