@@ -35,6 +35,17 @@ test.each([
     [{ mounts: [{ address: 'a://b', provider: { list() {} } }] }],
     'The provider at a://b needs "read", a function: it is missing.',
   ],
+  [
+    createCatalog,
+    [{ mounts: [{ address: 'a://b', provider: Promise.resolve({}) }] }],
+    'The provider at a://b is a promise: await it.',
+  ],
+  [
+    createCatalog,
+    [{ mounts: [{ address: 'a://b', provider: { list() {}, read() {} }, access: [{ allow: ['a'] }] }] }],
+    'A mount of createCatalog needs "access", a function: it is of the type object.',
+  ],
+  [createCatalog({ mounts: [] }).view({ id: 'a', roles: [] }).read, [7], 'A URI is a text.'],
   [files, [], 'files({ root }) needs "root", a text: it is missing.'],
   [files, [{ root: 3 }], 'files({ root }) needs "root", a text: it is of the type number.'],
   [git, [{}], 'git({ repository }) needs "repository", a text: it is missing.'],
