@@ -53,11 +53,16 @@ test.each([
   [connect, [], 'connect({ command }) or connect({ url }) needs "command", a text: it is missing.'],
   [connect, [{ url: 1 }], 'connect({ url }) needs "url", a text: it is of the type number.'],
   [assemble, [], 'The view of assemble(view, options) needs "list", a function: it is missing.'],
-  [serveStdio, [{}], 'serveStdio({ name, version, view }) needs "name", a text: it is missing.'],
+  [
+    serveStdio,
+    [{ name: 'a', version: '1', view() {} }],
+    'serveStdio({ name, version, view, log }) needs "log", a function: it is missing.',
+  ],
+  [serveStdio, [{}], 'serveStdio({ name, version, view, log }) needs "name", a text: it is missing.'],
   [
     serveHttp,
     [{ name: 'a', version: '1' }],
-    'serveHttp({ name, version, view, host, port }) needs "view", a function: it is missing.',
+    'serveHttp({ name, version, view, log, host, port }) needs "view", a function: it is missing.',
   ],
   [api, [{ url: 'https://a.example' }], 'api({ url, routes }) needs "routes", an array: it is missing.'],
   [gcs, [{}], 'gcs({ bucket }) needs "bucket", a text: it is missing.'],
