@@ -138,7 +138,7 @@ async function read(connection: Connection, resources: readonly Wire[]): Promise
     try {
       const answer = await connection.request('resources/read', { uri }, undefined)
       const fault = await faultOf('ReadResourceResult', answer)
-      if (fault !== undefined) return failed(`What reading ${shown} answers is malformed: ${fault}.`, conform)
+      if (fault !== undefined) return failed(`The answer to reading ${shown} is malformed: ${fault}.`, conform)
       if (Array.isArray(answer.contents) && answer.contents.length === 0)
         return failed(`Reading ${shown} answers no content.`, 'Answer one, or the error of what is not there.')
     } catch (error) {
@@ -161,7 +161,7 @@ async function subscribe(connection: Connection, resources: readonly Wire[]): Pr
       const { honoredFilter, close } = await connection.listen({ resourceSubscriptions: [uri] })
       await close()
       if ((honoredFilter.resourceSubscriptions ?? []).length === 0)
-        return warning(`Changes of ${printable(uri)} are not told.`, 'What cannot be watched needs to be read again.')
+        return warning(`Changes of ${printable(uri)} are not told.`, 'Read it again to notice changes.')
     }
     return ok('changes of a resource are listened to')
   } catch (error) {

@@ -124,7 +124,7 @@ describe('one context', () => {
     expect(again.out).toBe(first.out)
     const { tokens, reusedPrefixTokens } = parseManifest(readFileSync(manifest, 'utf8'))
     expect(reusedPrefixTokens).toBe(tokens)
-    expect(again.err).toBe(`${tokens} tokens in front are as they were.\n`)
+    expect(again.err).toBe(`${tokens} tokens at the front are unchanged.\n`)
     const against = await runHere(['pack', '--against', manifest], { cwd: folder.root })
     expect(against).toMatchObject({ code: 0, out: first.out, err: 'Nothing has changed: it is the same text.\n' })
     expect((await pack('anchors', '--reuse', 'none.json')).err).toMatch(/none\.json cannot be read/)

@@ -78,7 +78,7 @@ export function formatDifferences(
 ): string {
   if (before === after) return 'Nothing has changed: it is the same text.'
   if (differences.length === 0 && before === undefined) return 'Nothing in it has changed.'
-  if (differences.length === 0) return 'What is in it has not changed; it is written in another way.'
+  if (differences.length === 0) return 'The contents have not changed; only the form of the text has.'
   const lines = differences.map(({ uri, what, from, to }) => {
     const levels = from === to || from === undefined || to === undefined ? '' : ` (${from} → ${to})`
     return `  ${words[what]}  ${shown(uri)}${levels}`

@@ -200,5 +200,5 @@ async function collect({ answer, discard }: Opened, bytes: Buffer, signal: Abort
 }
 
 function notS3(what: string): ResourceError {
-  return unavailable(`What the store answers is not what S3 answers: ${what}. Look at what answers at the endpoint.`)
+  return unavailable(`The answer of the store is not one of S3: ${what}. Check which server is at the endpoint.`)
 }
