@@ -103,7 +103,8 @@ A history may contain secrets that were committed by mistake: "redact" shows the
 [redacted]; of .env files only the names are shown, and the values that "allow" names.`,
   env: 'The variables in .env: their names, and the values of those that "allow" names.',
   prompts: 'The prompts, which hosts show as commands: {{name}} in the text is an argument.',
-  sqlite: 'An SQLite database: its tables, and with "rows": true their rows.',
+  sqlite: `An SQLite database: its tables, and with "rows": true their rows. The mount of the files serves the whole database
+file as bytes: to hide the rows, name it in "exclude" there.`,
   search: 'A search over these mounts: hikidashi search WORDS. The index is in the store.',
 }
 
