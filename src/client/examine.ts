@@ -71,10 +71,13 @@ async function list(connection: Connection): Promise<{ readonly resources: reado
   const { items, pages, fault, isEnd } = await pagesOf(connection, 'resources/list', 'ListResourcesResult', 'resources')
   const uris = items.flatMap((item) => textOf(item.uri) ?? [])
   const twice = uris.find((uri, i) => uris.indexOf(uri) !== i && i < 5000)
-  const amount = `${items.length} resources on ${pages} ${pages === 1 ? 'page' : 'pages'}${isEnd ? '' : ', and more'}`
+  const amount = `${counted(items.length, 'resource')} on ${counted(pages, 'page')}${isEnd ? '' : ', and more'}`
   const found = twice === undefined ? ok(amount) : failed(`${printable(twice)} is listed twice.`, 'List each URI once.')
   return { resources: items, found: fault ?? found }
 }
+
+/** A number with a word: `1 page`, `2 pages`. */
+const counted = (number: number, word: string) => `${number} ${word}${number === 1 ? '' : 's'}`
 
 async function templates(connection: Connection): Promise<Found> {
   const listed = await pagesOf(
@@ -92,7 +95,7 @@ async function templates(connection: Connection): Promise<Found> {
       const shown = printable(String(uriTemplate))
       return failed(`The template ${shown} is malformed. ${error.message}`, 'Write it as RFC 6570 has it.')
     }
-  return ok(`${listed.items.length} templates`)
+  return ok(counted(listed.items.length, 'template'))
 }
 
 async function pagesOf(
