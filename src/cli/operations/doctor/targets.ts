@@ -252,7 +252,8 @@ async function checkTokens(file: string, { placeOf, withConfig }: Case, { tell }
       (stats) => stats.mode,
       () => 0,
     )
-    if (good.length === 0) tell('tokens', warning(`${file} has no token that is good: nobody can come in by one.`, add))
+    if (good.length === 0)
+      tell('tokens', warning(`${file} has no valid token, so no client can connect with one.`, add))
     else if (process.platform !== 'win32' && (mode & 0o044) !== 0)
       tell('tokens', warning(`Other users may read ${file}.`, `chmod 600 ${file}`))
     else {
