@@ -152,6 +152,7 @@ Data goes to stdout, everything else to stderr. --json prints data for programs.
     const toFile = createFileOutput(io)
     const define = await load()
     define(command, toFile.io)
+    for (const inner of command.commands) inner.showHelpAfterError(`For help: hikidashi ${name} ${inner.name()} --help`)
     toFile.offer(command)
   }
   return program
@@ -166,7 +167,7 @@ function withHeadings(text: string, isTerminal: boolean): string {
 const groups: Readonly<Record<string, readonly string[]>> = {
   'Look at resources:': ['ui', 'tui', 'ls', 'tree', 'stat', 'read', 'search', 'pack', 'watch', 'templates', 'complete'],
   'Serve resources to hosts:': ['init', 'serve', 'add', 'remove', 'hosts', 'bundle', 'registry'],
-  'Find faults:': ['doctor', 'check', 'status', 'access', 'trust'],
+  'Find faults:': ['doctor', 'check', 'status', 'why', 'access', 'trust'],
 }
 const otherCommands = 'Other commands:'
 

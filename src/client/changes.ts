@@ -153,7 +153,7 @@ function createSteadyFeed(link: Link, options: SteadyOptions) {
     if (recovering || closing.aborted) return
     recovering = true
     if (performance.now() - since >= stableMs) failures = 0
-    if (!isIdle()) log('warn', 'the server tells of no more changes: it is asked anew', {})
+    if (!isIdle()) log('warn', 'the connection for changes was lost: connecting again', {})
     for (let isFirst = true; !closing.aborted && !isIdle(); isFirst = false) {
       if (failures >= maxFailures) {
         giveUp(unavailable(`The connection was lost ${failures} times in a row, and is not opened again.`))
@@ -168,8 +168,9 @@ function createSteadyFeed(link: Link, options: SteadyOptions) {
         if (feed?.isLost === true) continue
         recovering = false
         const silent = [...wanted().uris].filter((uri) => !agreed.uris.has(uri)).length
-        if (silent > 0) log('warn', 'the server does not tell of some resources any more', { resources: silent })
-        log('info', 'the server tells of changes again', {})
+        if (silent > 0)
+          log('warn', 'the server does not report changes of some resources any more', { resources: silent })
+        log('info', 'the server reports changes again', {})
         return onGap()
       } catch (error) {
         if (closing.aborted) return
@@ -177,7 +178,7 @@ function createSteadyFeed(link: Link, options: SteadyOptions) {
           giveUp(error)
           break
         }
-        log('warn', 'the server does not come back: it is asked again later', { error })
+        log('warn', 'the server cannot be reached: trying again later', { error })
       }
     }
     recovering = false

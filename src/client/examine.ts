@@ -71,10 +71,13 @@ async function list(connection: Connection): Promise<{ readonly resources: reado
   const { items, pages, fault, isEnd } = await pagesOf(connection, 'resources/list', 'ListResourcesResult', 'resources')
   const uris = items.flatMap((item) => textOf(item.uri) ?? [])
   const twice = uris.find((uri, i) => uris.indexOf(uri) !== i && i < 5000)
-  const amount = `${items.length} resources on ${pages} ${pages === 1 ? 'page' : 'pages'}${isEnd ? '' : ', and more'}`
+  const amount = `${counted(items.length, 'resource')} on ${counted(pages, 'page')}${isEnd ? '' : ', and more'}`
   const found = twice === undefined ? ok(amount) : failed(`${printable(twice)} is listed twice.`, 'List each URI once.')
   return { resources: items, found: fault ?? found }
 }
+
+/** A number with a word: `1 page`, `2 pages`. */
+const counted = (number: number, word: string) => `${number} ${word}${number === 1 ? '' : 's'}`
 
 async function templates(connection: Connection): Promise<Found> {
   const listed = await pagesOf(
@@ -92,7 +95,7 @@ async function templates(connection: Connection): Promise<Found> {
       const shown = printable(String(uriTemplate))
       return failed(`The template ${shown} is malformed. ${error.message}`, 'Write it as RFC 6570 has it.')
     }
-  return ok(`${listed.items.length} templates`)
+  return ok(counted(listed.items.length, 'template'))
 }
 
 async function pagesOf(
@@ -138,7 +141,7 @@ async function read(connection: Connection, resources: readonly Wire[]): Promise
     try {
       const answer = await connection.request('resources/read', { uri }, undefined)
       const fault = await faultOf('ReadResourceResult', answer)
-      if (fault !== undefined) return failed(`What reading ${shown} answers is malformed: ${fault}.`, conform)
+      if (fault !== undefined) return failed(`The answer to reading ${shown} is malformed: ${fault}.`, conform)
       if (Array.isArray(answer.contents) && answer.contents.length === 0)
         return failed(`Reading ${shown} answers no content.`, 'Answer one, or the error of what is not there.')
     } catch (error) {
@@ -161,7 +164,7 @@ async function subscribe(connection: Connection, resources: readonly Wire[]): Pr
       const { honoredFilter, close } = await connection.listen({ resourceSubscriptions: [uri] })
       await close()
       if ((honoredFilter.resourceSubscriptions ?? []).length === 0)
-        return warning(`Changes of ${printable(uri)} are not told.`, 'What cannot be watched needs to be read again.')
+        return warning(`Changes of ${printable(uri)} are not told.`, 'Read it again to notice changes.')
     }
     return ok('changes of a resource are listened to')
   } catch (error) {

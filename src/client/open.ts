@@ -117,7 +117,10 @@ async function endSession(terminate: () => Promise<void>): Promise<void> {
 function parseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
-    throw invalid(`${JSON.stringify(text)} is not a URL of an MCP server: it begins with http:// or https://.`, 'url')
+    throw invalid(
+      `${JSON.stringify(text)} is not a URL. Write the URL of an MCP server, such as http://127.0.0.1:8787/mcp.`,
+      'url',
+    )
   return url
 }
 

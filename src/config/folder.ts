@@ -54,8 +54,8 @@ export function defaultStoreFile(
   folders: readonly string[],
   env?: Readonly<Record<string, string | undefined>>,
 ): string {
-  const [first = ''] = folders
   const paths = folders.map((folder) => resolve(folder))
+  const [first = ''] = paths
   // Loaded at its first use, because loading node:crypto slows down a start.
   const { createHash } = process.getBuiltinModule('node:crypto')
   const digest = createHash('sha256').update(paths.join('\0')).digest('hex').slice(0, 8)

@@ -196,7 +196,7 @@ async function withPolling(provider: Provider, config: MountConfig): Promise<Pro
   const refusal =
     provider.watch === undefined
       ? (config.provider === 'env' && config.file === undefined && 'The environment of a process does not change.') ||
-        (config.provider === 'inline' && 'What a configuration holds does not change while it is served.')
+        (config.provider === 'inline' && 'The texts of a configuration do not change while it is served.')
       : 'It tells of changes by itself, which is sooner and costs less.'
   if (refusal === false) return polled(provider, { interval: poll })
   await provider.close?.()

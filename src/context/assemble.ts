@@ -209,7 +209,7 @@ function tooMuch(formed: readonly Formed[], frame: number, usable: number): Reso
     .map(({ uri, tokens }) => `${uri} (${tokens})`)
     .join(', ')
   return invalid(
-    `What is required takes ${needed} tokens of ${usable}: ${list}. Raise the budget, or ask for less of them: outline or link.`,
+    `The required resources take ${needed} tokens, and the budget has room for ${usable}: ${list}. Raise the budget, or ask for less of them: outline or link.`,
     'budget',
     { needed, usable, items: sizes.length },
   )

@@ -1,3 +1,4 @@
+import { invalid } from './errors.ts'
 import { compileGlobs, compileReach, type PathTest, type Reach } from './glob.ts'
 import { requireArgument } from './kit/object.ts'
 import type { Principal } from './provider.ts'
@@ -42,12 +43,23 @@ export type Verdict =
  */
 export function compileAccess(rules: readonly AccessRule[]): Access {
   requireArgument('compileAccess(rules)', 'rules', rules, 'an array')
+  rules.forEach(requireRule)
   const judge = compileVerdict(rules)
   const reach = compileRulesReach(rules)
   const named = [...new Set(rules.flatMap(({ allow = [], deny = [] }) => [...allow, ...deny]))].sort()
   // Only roles that a rule names make a difference.
   const callers = ({ roles }: Principal) => JSON.stringify(named.filter((role) => roles.includes(role)))
   return Object.assign((principal: Principal, path: string) => judge(principal, path).allowed, { reach, callers })
+}
+
+/** A program in JavaScript may pass anything. A misspelt or malformed `deny` must not be ignored, because it would deny nothing. */
+function requireRule(rule: AccessRule): void {
+  const call = 'A rule of compileAccess(rules)'
+  requireArgument('compileAccess(rules)', 'a rule', rule, 'an object')
+  const unknown = Object.keys(rule).find((key) => !['allow', 'deny', 'match'].includes(key))
+  if (unknown !== undefined)
+    throw invalid(`${call} has the key "${unknown}". Its keys are allow, deny and match.`, 'argument')
+  for (const key of ['allow', 'deny'] as const) requireArgument(call, key, rule[key] ?? [], 'an array')
 }
 
 /** Compiles access rules into a function that also returns the deciding rule. {@link compileAccess} returns only the decision. */

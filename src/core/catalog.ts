@@ -73,6 +73,9 @@ export function createCatalog(options: CatalogOptions): Catalog {
   requireKeys('createCatalog({ mounts })', options, { mounts: 'an array' })
   for (const mount of options.mounts) {
     requireKeys('A mount of createCatalog', mount, { address: 'a text', provider: 'an object' })
+    if (mount.access !== undefined) requireKeys('A mount of createCatalog', mount, { access: 'a function' })
+    if (mount.provider instanceof Promise)
+      throw invalid(`The provider at ${mount.address} is a promise: await it.`, 'argument')
     requireKeys(`The provider at ${mount.address}`, mount.provider, { list: 'a function', read: 'a function' })
   }
   const mounts = options.mounts.map(createMount)
@@ -252,7 +255,8 @@ function readPath(
     telemetry === undefined ? work : () => tracedSource('read', mount.address.text, work),
     (contents) => {
       if (asked.denied) throw denied()
-      if (contents.length === 0) throw new ResourceError('internal', 'the provider answered a read with nothing')
+      if (!Array.isArray(contents) || contents.length === 0)
+        throw new ResourceError('internal', 'the provider must answer a read with an array of at least one content')
       let immutable = true
       const resources: ResourceContent[] = []
       for (const content of contents) {

@@ -36,6 +36,8 @@ export interface ParsedUri {
  * @throws ResourceError `invalid`, whose detail has a `reason`. The message does not repeat the URI.
  */
 export function parseUri(raw: string): ParsedUri {
+  // A program in JavaScript may pass anything.
+  if (typeof raw !== 'string') throw invalid('A URI is a text.', 'argument')
   if (raw.length > maxUriBytes || Buffer.byteLength(raw) > maxUriBytes)
     throw invalid(`The URI is longer than ${maxUriBytes} bytes.`, 'uri-too-long', { limit: maxUriBytes })
   if (!raw.isWellFormed()) throw invalid('The URI holds a lone surrogate.', 'not-unicode')

@@ -83,10 +83,10 @@ function checkText(text: string, what: string, most: number): void {
 export type Reason = 'gone' | 'busy' | 'full' | 'read-only' | 'damaged'
 
 const sentences: Readonly<Record<Reason, string>> = {
-  gone: 'The store does not answer. It is asked again the next time.',
-  busy: 'The store is busy with others for too long. Try again.',
-  full: 'The store has no room left. Free some space where it lies: it goes on by itself.',
-  'read-only': 'The store may not be written to. Let this user write where it lies: it goes on by itself.',
+  gone: 'The store does not answer. The next request tries it again.',
+  busy: 'The store is busy with other requests for too long. Try again.',
+  full: 'The disk of the store is full. Free some space; hikidashi need not be restarted.',
+  'read-only': 'The store may not be written to. Let this user write to its folder; hikidashi need not be restarted.',
   damaged: 'The store is damaged, and could not be begun anew.',
 }
 

@@ -149,6 +149,7 @@ export async function checkTemplates(run: Run): Promise<void> {
   const outcome = await run.call(undefined, async (context) => (await provider.templates?.(context)) ?? [])
   if (outcome === undefined) return
   if ('error' in outcome) return run.fail('templates', `it threw ${nameOf(outcome.error)}`)
+  if (!Array.isArray(outcome.value)) return run.fail('templates', `it answered ${show(outcome.value)}`)
   for (const template of outcome.value) {
     for (const fault of metadataFaults(template)) run.fail('templates', fault, template.template)
     if (typeof template.name !== 'string' || template.name === '')

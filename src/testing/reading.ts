@@ -135,8 +135,10 @@ async function read(run: Run, path: string, range?: ByteRange): Promise<readonly
   const promise = range === undefined ? 'read-content' : 'read-range'
   const outcome = await run.call(path, async (context) => {
     const request = { path, params: new Map<string, string>(), ...defined({ range }) }
+    const contents: unknown = await run.provider.read(request, context)
+    if (!Array.isArray(contents)) return show(contents)
     const wholes: Whole[] = []
-    for (const content of await run.provider.read(request, context))
+    for (const content of contents as readonly Content[])
       wholes.push({ content, bytes: await bytesOf(content, run.bounds.maxBytes, context) })
     return wholes
   })
@@ -148,6 +150,10 @@ async function read(run: Run, path: string, range?: ByteRange): Promise<readonly
       if (error.kind === 'invalid' && (error.detail.line !== undefined || isSealed(error.detail))) return 'damaged'
     }
     run.fail(promise, `it threw ${nameOf(error)}`, path)
+    return undefined
+  }
+  if (typeof outcome.value === 'string') {
+    run.fail(promise, `it answered ${outcome.value} instead of an array of contents`, path)
     return undefined
   }
   if (outcome.value.length > 0) return outcome.value
@@ -196,7 +202,8 @@ export async function checkMissing(run: Run, listed: Listed, expected: readonly 
 async function absence(run: Run, listed: Listed): Promise<(path: string) => boolean> {
   const paths = new Set([...listed.entries.map((entry) => entry.path), ...listed.directories])
   const outcome = await run.call(undefined, async (context) => (await run.provider.templates?.(context)) ?? [])
-  const templates = outcome !== undefined && 'value' in outcome ? outcome.value : []
+  // `checkTemplates` reports an answer that is not an array.
+  const templates = outcome !== undefined && 'value' in outcome && Array.isArray(outcome.value) ? outcome.value : []
   const patterns = templates
     .map(({ template }) => template)
     // A template that is only `{+path}` matches exactly the listed paths.
@@ -220,7 +227,9 @@ async function checkAbsent(run: Run, path: string, promise?: PromiseId): Promise
     judge(promise ?? 'stat-missing', outcome, (entry) => `stat answered ${show(entry)}`)
   }
   const outcome = await run.call(path, (context) => provider.read({ path, params: new Map() }, context))
-  judge(promise ?? 'read-missing', outcome, (contents) => `read answered ${contents.length} contents`)
+  judge(promise ?? 'read-missing', outcome, (contents) =>
+    Array.isArray(contents) ? `read answered ${contents.length} contents` : `read answered ${show(contents)}`,
+  )
 
   function judge<T>(id: PromiseId, result: Awaited<ReturnType<typeof run.call<T>>>, words: (value: T) => string) {
     if (result === undefined) return

@@ -101,7 +101,12 @@ export function createRun(provider: Provider, bounds: Bounds) {
         const next = await step(at, () => entries.next())
         if (next === undefined || 'error' in next) return failed(next)
         if (next.value.done === true) return 'ended'
-        if (visit(next.value.value)) continue
+        const entry = next.value.value
+        if (typeof entry?.path !== 'string') {
+          fail('list-paths', `it listed ${show(entry)}, which is not an entry with a path`, at)
+          return 'failed'
+        }
+        if (visit(entry)) continue
         const left = await step(at, () => entries.return?.())
         return left === undefined || 'error' in left ? failed(left) : 'left'
       }

@@ -6,8 +6,8 @@ export const fnvPrime = 0x01000193
 const maxProbes = 32
 
 /**
- * Numbers short ASCII texts, such as words, from 0: a hash table with open addressing. A text is compared letter by letter in its place,
- * so no string is made of one that is known.
+ * Numbers short ASCII texts, such as words, from 0: a hash table with open addressing. The caller gives a range of a longer text. The
+ * table compares it letter by letter, so it creates a string only for a text that is new.
  *
  * @param maxTexts At most 65,535.
  * @param maxUnits Maximum length of a text.

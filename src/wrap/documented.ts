@@ -3,7 +3,7 @@ import { isResourceError } from '../core/errors.ts'
 import { compileGlobs } from '../core/glob.ts'
 import { attempt, chain, promising, type Soon, soonOf } from '../core/kit/chain.ts'
 import { createRecent } from '../core/kit/lru.ts'
-import { defined } from '../core/kit/object.ts'
+import { defined, requireProvider } from '../core/kit/object.ts'
 import { parentOf } from '../core/path.ts'
 import type { Content, Context, Entry, Provider, ReadRequest } from '../core/provider.ts'
 import { type FrontMatter, frontMatterBytes, frontMatterOf, headingIn } from '../text/front-matter.ts'
@@ -36,6 +36,7 @@ const markdown = /\.(?:md|mdx|markdown)$/i
  * @throws ResourceError `invalid` for a malformed glob.
  */
 export function documented(provider: Provider, options: DocumentedOptions = {}): Provider {
+  requireProvider('documented(provider, options)', provider)
   const { frontMatter = [], headings = [] } = options
   const hasFrontMatter = compileGlobs(frontMatter)
   const hasHeading = compileGlobs(headings)

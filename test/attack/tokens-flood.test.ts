@@ -84,7 +84,7 @@ describe('a flood of bad tokens', () => {
     const told = server
       .log()
       .split('\n')
-      .filter((line) => line.includes('a token was not taken'))
+      .filter((line) => line.includes('a token was refused'))
     expect(told.length).toBeGreaterThan(0)
     expect(told.length).toBeLessThan(200)
     for (const line of told) expect(line).toMatch(/token=[0-9a-f]{8} why=/)

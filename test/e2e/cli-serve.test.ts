@@ -163,8 +163,14 @@ describe('serve', () => {
     expect(await cli(...named)).toMatchObject({ code: 1, out: '', err: expect.stringContaining('--insecure') })
     const server = start([...named, '--insecure'], { cwd: folder })
     await server.says(/serves 2 mounts/)
+    // A name without a port is that of a proxy with TLS.
+    await server.says(/hikidashi add HOST --url https:\/\/context\.example\.org\/mcp\n/)
     server.child.kill('SIGTERM')
     expect(await server.ended).toMatchObject({ code: 0 })
+    const direct = start([...named.slice(0, -1), 'context.example.org:8787', '--insecure'], { cwd: folder })
+    await direct.says(/hikidashi add HOST --url http:\/\/context\.example\.org:8787\/mcp\n/)
+    direct.child.kill('SIGTERM')
+    await direct.ended
   })
 
   test.each([
@@ -172,6 +178,11 @@ describe('serve', () => {
     [['serve', 'README.md'], 1, 'is not a folder'],
     [['serve', 'docs', '.'], 1, 'overlap'],
     [['serve', '--config', 'nope.json'], 1, 'There is no such file'],
+    [
+      ['serve', '.', '--http', '0', '--tokens', 'docs/tokens.json'],
+      1,
+      'docs/tokens.json lies in the folder that "file:',
+    ],
   ])('%j ends with %i', async (args, code, message) => {
     const result = await cli(...args)
     expect(result).toMatchObject({ code, out: '' })
@@ -238,9 +249,9 @@ describe('pipes', () => {
     const many = join(home, 'many')
     await mkdir(many)
     await Promise.all(Array.from({ length: 3000 }, (_, i) => writeFile(join(many, `a-rather-long-name-${i}`), '')))
-    const script = `set -o pipefail; "$0" "$1" ls -r --json | head -1; echo "code $?"`
+    const script = `set -o pipefail; "$0" "$1" ls -r --json | head -1; echo "code $?"; "$0" "$1" doctor | head -1; echo "code $?"`
     const { stdout, stderr } = await execute('bash', ['-c', script, process.execPath, main], { cwd: many })
-    expect(stdout).toBe('[\ncode 0\n')
+    expect(stdout).toMatch(/^\[\ncode 0\nok {6}node .*\ncode 0\n$/)
     expect(stderr).toBe('')
   })
 })

@@ -99,7 +99,7 @@ describe('watch', () => {
       await until(() => lines().length > 0)
       expect(lines()).toEqual(['changed  x://r/a'])
       await server.stop()
-      await says(/it is asked anew/)
+      await says(/connecting again/)
       await server.start()
       await until(() => lines().length >= 3, 15_000)
       expect(lines().slice(1).sort()).toEqual(['changed  x://r/a', 'changed  x://r/b'])
@@ -148,7 +148,7 @@ describe('watch', () => {
     await server.touch('x://r/a')
     await until(() => told().some((change) => change.uri === 'x://r/a'), 15_000)
     await server.stop()
-    await says(/it is asked anew/)
+    await says(/connecting again/)
     const before = lines().length
     await server.start()
     await until(() => told().slice(before).length >= 2, 15_000)

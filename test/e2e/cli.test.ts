@@ -269,6 +269,11 @@ describe('templates and complete', () => {
     )
     const completion = JSON.parse((await cli('complete', uri('{+path}'), 'path', 'RE', '--json')).out)
     expect(completion).toMatchObject({ values: ['README.md'], hasMore: false })
+    expect(await cli('complete', uri('{+path}'), 'pth', 'RE')).toMatchObject({
+      code: 2,
+      out: '',
+      err: expect.stringContaining('The template has no variable pth. It has: path.'),
+    })
     expect(await cli('complete', 'x://{y}', 'y')).toMatchObject({ code: 2, out: '' })
   })
 })

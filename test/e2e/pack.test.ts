@@ -124,7 +124,7 @@ describe('one context', () => {
     expect(again.out).toBe(first.out)
     const { tokens, reusedPrefixTokens } = parseManifest(readFileSync(manifest, 'utf8'))
     expect(reusedPrefixTokens).toBe(tokens)
-    expect(again.err).toBe(`${tokens} tokens in front are as they were.\n`)
+    expect(again.err).toBe(`${tokens} tokens at the front are unchanged.\n`)
     const against = await runHere(['pack', '--against', manifest], { cwd: folder.root })
     expect(against).toMatchObject({ code: 0, out: first.out, err: 'Nothing has changed: it is the same text.\n' })
     expect((await pack('anchors', '--reuse', 'none.json')).err).toMatch(/none\.json cannot be read/)
@@ -145,7 +145,7 @@ describe('one context', () => {
       [
         ['--pin', 'held/boats.md', '--budget', '100'],
         3,
-        /What is required takes \d+ tokens of 97: docs:.*Raise the budget/,
+        /The required resources take \d+ tokens, and the budget has room for 97: docs:.*Raise the budget/,
       ],
       [['--pin', `${at}/hidden/plan.md`], 4, /not there: docs:\/\/held\/hidden\/plan\.md/],
       [['--pin', 'held'], 2, /held is a directory\. Pin what is in it, or say --mount/],

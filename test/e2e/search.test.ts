@@ -241,10 +241,12 @@ describe('hikidashi search and status', () => {
     const told = await run(['status', ...away], { cwd: home })
     expect(told.out).toMatch(/^docs:\/\/all +watched\n/)
     expect(told.out).toMatch(
-      /search:\/\/all: 1 documents, \d+ passages\n {2}docs:\/\/all +indexed 1 of 1 +since \d{4}-/,
+      /search:\/\/all: 1 document, \d+ passages?\n {2}docs:\/\/all +indexed 1 of 1 +since \d{4}-/,
     )
     const found = await run(['search', 'anchors', ...away], { cwd: home })
     expect(found.out).toContain(`${docs}/open/guide.md?lines=`)
+    const elsewhere = await run(['search', 'anchors', '--mount', 'docs://al', ...away], { cwd: home })
+    expect(elsewhere.err).toContain('There is no mount docs://al. To list the mounts: hikidashi status')
     const nothing = await run(['search', 'x', '--config', 'none.json'], { cwd: home })
     expect(nothing.code).toBe(1)
   })

@@ -84,9 +84,7 @@ describe('hikidashi why', () => {
     expect(dotenv.code, dotenv.err).toBe(0)
     expect(dotenv.out).toMatch(/left out {2}docs:\/\/notes\/\.env\n.*\nserved {4}config:\/\/notes\/\.env/)
     const fine = await why('docs/fine.md')
-    expect(fine.out).toMatch(
-      /served {4}docs:\/\/notes\/fine\.md\n.*\nleft out {2}config:\/\/notes\/fine\.md\n.*formats/,
-    )
+    expect(fine.out).toMatch(/^served {4}docs:\/\/notes\/fine\.md\nleft out {2}config:\/\/notes\/fine\.md\n.*formats/)
     expect((await why('docs/in.md')).out).toContain('served    docs://notes/in.md')
     expect((await why('docs/secret/plan.md', '--as', 'boss')).out).toContain('served    docs://notes/secret/plan.md')
     expect((await why('docs/odd.txt')).out).toContain('served as bytes: its encoding is not known')

@@ -175,6 +175,10 @@ describe('a configuration', () => {
     expect(of(told, 'index')).toMatchObject([{ status: 'warning', fix: expect.stringContaining('hikidashi serve') }])
     writeFileSync(join(folder, 'a-file'), '')
     const refused = await diagnose({ mounts, store: { sqlite: 'a-file/store.sqlite' } })
-    expect(of(refused, 'store')).toMatchObject([{ status: 'failed' }])
+    expect(of(refused, 'store')).toMatchObject([
+      { status: 'failed', found: expect.stringMatching(/^The store .*a-file\/store\.sqlite cannot be opened: /) },
+    ])
+    // The search needs the store: it is not reported as a second fault.
+    expect(of(refused, 'mount').map(({ found }) => found)).toEqual([expect.stringContaining('docs://notes')])
   })
 })

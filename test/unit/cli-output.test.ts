@@ -1,6 +1,7 @@
-import { PassThrough } from 'node:stream'
+import { PassThrough, Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { createOutput } from '../../src/cli/terminal/io.ts'
+import { explain } from '../../src/cli/terminal/exit.ts'
+import { createOutput, outputClosed } from '../../src/cli/terminal/io.ts'
 import { coloursFor } from '../../src/cli/terminal/text.ts'
 
 /** An output, and all that was written to what is behind it. */
@@ -40,4 +41,18 @@ test('a pipe gets texts and bytes as they are', async () => {
   await out.write(hostile)
   await out.write(Uint8Array.of(0, 27, 155, 255))
   expect(written()).toEqual(Buffer.concat([Buffer.from(hostile), Buffer.of(0, 27, 155, 255)]))
+})
+
+test.each([
+  ['EPIPE', 'write EPIPE', undefined],
+  ['ENOSPC', 'ENOSPC: no space left on device, write', 'The output cannot be written: ENOSPC: no space left on device'],
+])('a write that fails with %s is no fault of hikidashi', async (code, message, told) => {
+  const failing = new Writable({
+    write: (_chunk, _encoding, done) => done(Object.assign(new Error(message), { code })),
+  })
+  const failure: unknown = await createOutput(failing)
+    .write('x')
+    .catch((error: unknown) => error)
+  if (told === undefined) expect(failure).toBe(outputClosed)
+  else expect(explain(failure)).toEqual({ message: told, exitCode: 1 })
 })

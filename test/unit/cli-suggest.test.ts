@@ -51,7 +51,7 @@ describe('the URI that was probably meant', () => {
     expect(await message('file:///project/READNE.md')).toMatch(/Did you mean file:\/\/\/project\/README\.md \?$/)
     const denied = await message('file:///project/secret/plans.md')
     expect(denied).toBe(await message('file:///project/absent/plans.md'))
-    expect(denied).toBe('There is nothing at URI, or you may not see it. What there is: hikidashi ls')
+    expect(denied).toBe('There is nothing at URI, or you may not see it. To list the resources: hikidashi ls')
   })
 
   test('is not waited for where a listing fails', async () => {

@@ -40,9 +40,36 @@ test.each([
   [['serve', '--stdio', '--http', '1'], 'cannot be used with'],
   [['serve', 'docs', '.', '--name', 'x'], 'One name stands for one folder'],
   [['check', '--limit', '0'], 'at least 1'],
+  [['serve', '--http', '0.0.0.0:0', '--allow-host', 'http://x'], 'NAME or NAME:PORT'],
+  [['token', 'add', '--expires', 'x'], 'For help: hikidashi token add --help'],
 ])('%j is a wrong command line: 2, told to the user, without a stack trace', async (words, message) => {
   const { code, out, err } = await ran(words)
   expect({ code, out }).toEqual({ code: 2, out: '' })
   expect(err).toContain(message)
   expect(err).not.toMatch(/\n\s+at /)
+})
+
+test.each([
+  [['init', import.meta.filename], 'is not a folder'],
+  [['token', 'add', '--tokens', '/none/tokens.json'], '/none/tokens.json cannot be written (ENOENT)'],
+  [['token', 'list', '--tokens', '/none/tokens.json'], 'There is no file /none/tokens.json yet'],
+  [
+    ['pack', '--against', '/none/context.json'],
+    'The file /none/context.json cannot be read: ENOENT: no such file or directory\n',
+  ],
+  [['doctor', '--url', '127.0.0.1:8787'], '1 check of 3 failed'],
+] as const)('%j names the file or the URL that is wrong', async (words, message) => {
+  const { err } = await ran(words)
+  expect(err).toContain(message)
+  expect(err).not.toContain('fault of hikidashi')
+})
+
+test('the help of a duration has its default as it is written on the command line', async () => {
+  const stdout = vi.spyOn(process.stdout, 'write').mockImplementation(() => true)
+  try {
+    await ran(['auth', 'gdrive', '--help'])
+    expect(stdout.mock.calls.join('')).toContain('(default: 5m)')
+  } finally {
+    stdout.mockRestore()
+  }
 })

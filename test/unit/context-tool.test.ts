@@ -159,7 +159,9 @@ describe('a call', () => {
       [{ limit: 0 }, 'invalid: limit: It is not a whole number from 1 to 100.'],
       [
         { pins: [uri('cursor.md')], pins_only: true, budget: 50 },
-        expect.stringMatching(/^invalid: What is required takes \d+ tokens of 48: memory:\/\/docs\/cursor\.md \(\d+\)/),
+        expect.stringMatching(
+          /^invalid: The required resources take \d+ tokens, and the budget has room for 48: memory:\/\/docs\/cursor\.md \(\d+\)/,
+        ),
       ],
     ]
     for (const [given, told] of faults) expect(await refusal(given)).toEqual(told)

@@ -170,7 +170,7 @@ describe('a failure', () => {
     ['a fault of its own', api(500, 'internal', secret), 'unavailable', /status 500/],
     ['credentials that are refused', page(401), 'unavailable', /set "bearer" or "basic"/],
     ['a page that is not there', page(404), 'unavailable', /no API of Prometheus at "url"/],
-    ['a page of HTML', page(200), 'unavailable', /does not speak as Prometheus does/],
+    ['a page of HTML', page(200), 'unavailable', /does not answer like Prometheus/],
     ['a redirect', page(302, { location: 'http://127.0.0.1:1/' }), 'unavailable', /set "url" to where it leads/],
     ['a gateway', page(502), 'unavailable', /status 502/],
   ] as const)('by %s says what to do, and nothing of what came', async (_, given, kind, message) => {
@@ -210,7 +210,7 @@ describe('a failure', () => {
     })
     expect(await failureOf(read('series/up'))).toMatchObject({
       kind: 'unavailable',
-      message: expect.stringContaining('does not speak') as string,
+      message: expect.stringContaining('does not answer like Prometheus') as string,
     })
   })
 

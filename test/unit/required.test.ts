@@ -22,12 +22,13 @@ import { sqlite } from '../../src/providers/sqlite/index.ts'
 import { web } from '../../src/providers/web/index.ts'
 import { serveHttp, serveStdio } from '../../src/server/index.ts'
 import { checkProvider } from '../../src/testing/index.ts'
+import { decoded, deferred, documented, linked, polled, readable, redacted, tailed } from '../../src/wrap/index.ts'
 
 /** As a program in JavaScript calls it. */
 const called = (act: unknown, ...given: readonly unknown[]) =>
   (async () => (act as (...all: readonly unknown[]) => unknown)(...given))()
 
-test.each([
+test.each<readonly [unknown, readonly unknown[], string]>([
   [createCatalog, [], 'createCatalog({ mounts }) needs "mounts", an array: it is missing.'],
   [createCatalog, [{ mounts: [{ provider: {} }] }], 'A mount of createCatalog needs "address", a text: it is missing.'],
   [
@@ -35,6 +36,17 @@ test.each([
     [{ mounts: [{ address: 'a://b', provider: { list() {} } }] }],
     'The provider at a://b needs "read", a function: it is missing.',
   ],
+  [
+    createCatalog,
+    [{ mounts: [{ address: 'a://b', provider: Promise.resolve({}) }] }],
+    'The provider at a://b is a promise: await it.',
+  ],
+  [
+    createCatalog,
+    [{ mounts: [{ address: 'a://b', provider: { list() {}, read() {} }, access: [{ allow: ['a'] }] }] }],
+    'A mount of createCatalog needs "access", a function: it is of the type object.',
+  ],
+  [createCatalog({ mounts: [] }).view({ id: 'a', roles: [] }).read, [7], 'A URI is a text.'],
   [files, [], 'files({ root }) needs "root", a text: it is missing.'],
   [files, [{ root: 3 }], 'files({ root }) needs "root", a text: it is of the type number.'],
   [git, [{}], 'git({ repository }) needs "repository", a text: it is missing.'],
@@ -42,11 +54,16 @@ test.each([
   [connect, [], 'connect({ command }) or connect({ url }) needs "command", a text: it is missing.'],
   [connect, [{ url: 1 }], 'connect({ url }) needs "url", a text: it is of the type number.'],
   [assemble, [], 'The view of assemble(view, options) needs "list", a function: it is missing.'],
-  [serveStdio, [{}], 'serveStdio({ name, version, view }) needs "name", a text: it is missing.'],
+  [
+    serveStdio,
+    [{ name: 'a', version: '1', view() {} }],
+    'serveStdio({ name, version, view, log }) needs "log", a function: it is missing.',
+  ],
+  [serveStdio, [{}], 'serveStdio({ name, version, view, log }) needs "name", a text: it is missing.'],
   [
     serveHttp,
     [{ name: 'a', version: '1' }],
-    'serveHttp({ name, version, view, host, port }) needs "view", a function: it is missing.',
+    'serveHttp({ name, version, view, log, host, port }) needs "view", a function: it is missing.',
   ],
   [api, [{ url: 'https://a.example' }], 'api({ url, routes }) needs "routes", an array: it is missing.'],
   [gcs, [{}], 'gcs({ bucket }) needs "bucket", a text: it is missing.'],
@@ -72,6 +89,26 @@ test.each([
   ],
   [compileTemplate, [7], 'compileTemplate(text) needs "text", a text: it is of the type number.'],
   [compileAccess, [], 'compileAccess(rules) needs "rules", an array: it is missing.'],
+  [compileAccess, [['admin']], 'compileAccess(rules) needs "a rule", an object: it is of the type string.'],
+  [
+    compileAccess,
+    [[{ deny: 'guest' }]],
+    'A rule of compileAccess(rules) needs "deny", an array: it is of the type string.',
+  ],
+  [
+    compileAccess,
+    [[{ dney: ['guest'] }]],
+    'A rule of compileAccess(rules) has the key "dney". Its keys are allow, deny and match.',
+  ],
+  ...[decoded, documented, linked, polled, readable, redacted, tailed].map(
+    (wrapper) =>
+      [
+        wrapper,
+        [undefined, {}],
+        `The provider of ${wrapper.name}(provider, options) needs "list", a function: it is missing.`,
+      ] as const,
+  ),
+  [deferred, [], 'deferred(open, options) needs "open", a function: it is missing.'],
   [fileAddress, [], 'fileAddress(absolutePath) needs "absolutePath", a text: it is missing.'],
 ])('wrong input to a public function is named in a sentence: %o %j', async (act, given, message) => {
   await expect(called(act, ...given)).rejects.toMatchObject({ kind: 'invalid', message })

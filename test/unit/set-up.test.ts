@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { configFor, mountsFor } from '../../src/cli/commands/init.ts'
 import { surveyAll } from '../../src/cli/operations/survey.ts'
 import { openCatalog } from '../../src/config/build.ts'
+import { defaultStoreFile } from '../../src/config/folder.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { methodsOf, planConfig } from '../../src/config/plan.ts'
 import { planSetUp } from '../../src/config/set-up.ts'
@@ -110,6 +111,13 @@ describe('the set-up of a folder', () => {
     const { mounts } = await planSetUp([folder.root])
     expect(mounts.map(({ config }) => config.provider)).toEqual(['files', 'search'])
   })
+})
+
+test('a folder has one store, whether it is named by a relative or an absolute path', () => {
+  const here = process.cwd()
+  expect(defaultStoreFile(['.'])).toBe(defaultStoreFile([here]))
+  expect(defaultStoreFile(['src/..'])).toBe(defaultStoreFile([here]))
+  expect(basename(join(defaultStoreFile(['.']), '..'))).toMatch(new RegExp(`^${basename(here)}-[0-9a-f]{8}$`))
 })
 
 test('databases are looked for in the first 500 folders', async () => {

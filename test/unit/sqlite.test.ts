@@ -370,8 +370,8 @@ describe('the file', () => {
       ['text.db', /not a database/],
       ['short.db', /not a database/],
       ['link.db', /symbolic link/],
-      ['folder.db', /no file/],
-      ['pipe.db', /no file/],
+      ['folder.db', /not a file/],
+      ['pipe.db', /not a file/],
       ['odd.db', /journal/],
     ] as const)
       expect(await failureOf(sqlite({ file: folder.at(name) })), name).toMatchObject({

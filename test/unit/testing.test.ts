@@ -31,6 +31,34 @@ describe('the contract suite', () => {
     expect((await checkProvider(memory(contents), { entries: bare }, options)).problems).toEqual([])
   })
 
+  test.each<readonly [Readonly<Record<string, unknown>>, PromiseId, string]>([
+    [{ read: async () => undefined }, 'read-content', 'it answered undefined instead of an array of contents'],
+    [{ read: async () => 'text' }, 'read-content', 'it answered "text" instead of an array of contents'],
+    [
+      {
+        list: async function* () {
+          yield 'a.txt'
+        },
+      },
+      'list-paths',
+      'it listed "a.txt", which is not an entry with a path',
+    ],
+    [
+      {
+        list: async function* () {
+          yield null
+        },
+      },
+      'list-paths',
+      'it listed null, which is not an entry with a path',
+    ],
+    [{ templates: async () => 5 }, 'templates', 'it answered 5'],
+  ])('reports an answer of a wrong type, as a program in JavaScript gives it: %o', async (wrong, promise, seen) => {
+    const provider = { ...memory({ 'a.txt': 'a' }), ...wrong } as unknown as Provider
+    const { problems } = await checkProvider(provider, {}, options)
+    expect(problems).toContainEqual(expect.objectContaining({ promise, seen }))
+  })
+
   test('passes a large listing and an empty one', async () => {
     expect((await checkProvider(rich(many), {}, options)).problems).toEqual([])
     expect(await checkProvider(memory({}), {}, options)).toEqual({ problems: [], examined: 0, complete: true })

@@ -1,10 +1,10 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { defaultConfig } from '../../config/folder.ts'
 import { defined } from '../../core/kit/object.ts'
 import { parseDuration } from '../../schema/values.ts'
-import { addToken, readTokenFile, revokeToken, type StoredToken } from '../../server/auth/token-file.ts'
+import { absent, addToken, readTokenFile, revokeToken, type StoredToken } from '../../server/auth/token-file.ts'
 import { loadFound, trustCommand, withheldNote } from '../operations/withheld.ts'
 import { CommandError, examples, exitCodes, failed, failedBy, misused } from '../terminal/exit.ts'
 import { type Io, writeJson } from '../terminal/io.ts'
@@ -83,9 +83,11 @@ async function add({ role: roles = [], name, expires, ...options }: AddOptions, 
 }
 
 async function list(options: FileOptions, io: Io): Promise<void> {
-  const { tokens } = await readTokenFile(await fileOf(options)).catch(failedBy)
+  const file = await fileOf(options)
+  const { tokens, mark } = await readTokenFile(file).catch(failedBy)
   if (options.json) return writeJson(io.out, tokens.map(publicPart))
-  if (tokens.length === 0) return io.say('There are no tokens.')
+  if (tokens.length === 0)
+    return io.say(mark === absent ? `There is no file ${file} yet: no tokens.` : 'There are no tokens.')
   const layOut = createColumns()
   const rows = tokens.map(({ id, roles, created, expires, name = '' }) => [
     id,
@@ -164,7 +166,9 @@ the browser to this command. The token is stored in the file "tokenFile" of the 
     .argument('[address]', 'the mount, if there are several')
     .option('--config <file>', `the configuration (by default ${defaultConfig})`)
     .option('--open', 'open the browser')
-    .option('--wait <duration>', 'how long to wait for an answer', parseWait, 300_000)
+    .addOption(
+      new Option('--wait <duration>', 'how long to wait for an answer').argParser(parseWait).default(300_000, '5m'),
+    )
     .action((address: string | undefined, options: AuthOptions) => authorize(address, options, io))
 }
 

@@ -9,7 +9,7 @@ import { packageVersion } from '../operations/command-line.ts'
 import { addSourceOptions, parseCount, type SourceOptions, withSource } from '../operations/source.ts'
 import { reasonsOf, withheldJson } from '../operations/withheld.ts'
 import { examples, failed, misused } from '../terminal/exit.ts'
-import { count, type Io, writeJson } from '../terminal/io.ts'
+import { count, counted, type Io, writeJson } from '../terminal/io.ts'
 import { createTextLog } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { type Colours, coloursFor, createColumns, escapeText } from '../terminal/text.ts'
@@ -58,7 +58,11 @@ async function doctor(options: DoctorOptions, io: Io): Promise<void> {
       const clean = (text: string) => io.secrets.scrub(text)
       const diagnosis = { check, status, found: clean(found), ...(fix === undefined ? {} : { fix: clean(fix) }) }
       checks.push(diagnosis)
-      if (!options.json) lines.push(io.out.write(format(diagnosis, colours), { isStyled: true }))
+      if (options.json) return
+      const line = io.out.write(format(diagnosis, colours), { isStyled: true })
+      // Awaited at the end of the checks: until then a failure has no handler.
+      line.catch(() => {})
+      lines.push(line)
     },
     doing: (what) => progress.set({ what: escapeText(what) }),
   }
@@ -181,7 +185,8 @@ const changeWords: Readonly<Record<string, string>> = {
 function formatSearch({ address, indexing, mounts, documents, passages, embedding }: Told['searches'][number]): string {
   const layOut = createColumns()
   const number = (value: number) => value.toLocaleString('en')
-  const size = documents === undefined ? '' : `: ${number(documents)} documents, ${number(passages ?? 0)} passages`
+  const size =
+    documents === undefined ? '' : `: ${counted(documents, 'document')}, ${counted(passages ?? 0, 'passage')}`
   const vectors =
     embedding === undefined || embedding.waiting === 0 ? '' : `, ${number(embedding.waiting)} without a vector`
   const stopped = indexing === 'running' ? '' : '; no server keeps it up to date just now'

@@ -110,7 +110,7 @@ async function add(id: string, folders: readonly string[], options: AddOptions, 
     io.say(
       [
         `Added to ${host.title} as ${context.name}, in ${before.file}.`,
-        ...(backup === undefined ? [] : [`What was there: ${backup}`]),
+        ...(backup === undefined ? [] : [`The old file: ${backup}`]),
         host.next,
       ].join('\n'),
     )
@@ -261,7 +261,7 @@ async function remove(id: string, options: RemoveOptions, io: Io): Promise<void>
   if (options.json)
     return writeJson(io.out, { host: id, scope: options.scope, file: before.file, name, status: 'removed', backup })
   const gone = after === undefined ? ' Nothing else was in that file: it is gone.' : ''
-  io.say(`Took ${name} out of ${host.title}, from ${before.file}.${gone}\nWhat was there: ${backup}`)
+  io.say(`Took ${name} out of ${host.title}, from ${before.file}.${gone}\nThe old file: ${backup}`)
 }
 
 function refuseOthers(opened: Opened, name: string, { force }: RemoveOptions): void {

@@ -57,7 +57,9 @@ async function printSql(database: string, io: Io): Promise<void> {
 
 async function init(dir: string, options: InitOptions, io: Io): Promise<void> {
   const folder = resolve(dir)
-  const survey = await surveyAll(folder).catch(() => {
+  const survey = await surveyAll(folder).catch((error: unknown) => {
+    const code = errorCodeOf(error)
+    if (code === 'ENOTDIR') throw failed(`${folder} is not a folder.`)
     throw failed(`The folder ${folder} does not exist, or cannot be read. Create it, or name another folder.`)
   })
   const address = addressFor(folder)
@@ -101,7 +103,8 @@ A history may contain secrets that were committed by mistake: "redact" shows the
 [redacted]; of .env files only the names are shown, and the values that "allow" names.`,
   env: 'The variables in .env: their names, and the values of those that "allow" names.',
   prompts: 'The prompts, which hosts show as commands: {{name}} in the text is an argument.',
-  sqlite: 'An SQLite database: its tables, and with "rows": true their rows.',
+  sqlite: `An SQLite database: its tables, and with "rows": true their rows. The mount of the files serves the whole database
+file as bytes: to hide the rows, name it in "exclude" there.`,
   search: 'A search over these mounts: hikidashi search WORDS. The index is in the store.',
 }
 
@@ -154,7 +157,7 @@ export function configFor(folder: string, address: string, survey: Found): strin
     // ${text(`mcp://${plainWord(server)}`)}: ${text(mount)},`,
   )
   return `{
-  // The configuration of hikidashi. To check it: hikidashi check. All keys: docs/configuration.md.
+  // The configuration of hikidashi. To check it: hikidashi check. All keys: docs/configuration.md of hikidashi.
   "$schema": ${text(schemaFor(folder))},
   "mounts": {
     // The key is the address: the prefix of the URIs of all files in the mount. This name is the same on every machine.

@@ -151,7 +151,7 @@ async function pack(query: string, options: PackOptions, io: Io): Promise<void> 
     if (options.explain) io.say(explained(assembled, known, io.saysToTerminal))
     if (before !== undefined) io.say(formatDifferences(differences(before, manifest), before.sha256, manifest.sha256))
     if (assembled.reusedPrefixTokens !== undefined)
-      io.say(`${assembled.reusedPrefixTokens.toLocaleString('en')} tokens in front are as they were.`)
+      io.say(`${assembled.reusedPrefixTokens.toLocaleString('en')} tokens at the front are unchanged.`)
     for (const note of notes) io.say(`Note: ${note}`)
     if (items.length === 0) io.say('Nothing that helps was found, or nothing of it fits into the budget.')
     else if (!options.explain && (io.saysToTerminal || options.output !== undefined))

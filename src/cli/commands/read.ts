@@ -152,7 +152,7 @@ async function toFile(file: string, write: (out: Output) => Promise<void>): Prom
   } catch (error) {
     stream.destroy()
     if (isResourceError(error)) throw error
-    throw cannot('written', file, error)
+    throw cannot('written', `The file ${file}`, error)
   }
 }
 

@@ -19,12 +19,16 @@ interface PutOptions {
 }
 
 export function define(command: Command, io: Io): void {
-  command.description('Stores results of wall-bounce analyses in a results mount.').addHelpText(
-    ...examples(`
+  command
+    .description(
+      'Stores results of analyses, in which several language models answer one question, in a results mount.',
+    )
+    .addHelpText(
+      ...examples(`
   hikidashi results put analysis.json
   hikidashi results put results.jsonl --mount wallbounce://project
   analyse | hikidashi results put -`),
-  )
+    )
   command
     .command('put')
     .description(

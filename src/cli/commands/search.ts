@@ -75,7 +75,12 @@ async function search(query: string, options: SearchOptions, io: Io): Promise<vo
     await io.out.write(formatFound(found, coloursFor(io.out.isTerminal)), { isStyled: true })
     // The age of a recent index has been reported already.
     for (const note of found.notes) if (!isRecent || note !== idleNote) io.say(`Note: ${note}`)
-    if (found.hits.length === 0) io.say('Nothing was found.')
+    if (found.hits.length === 0) {
+      const isMissing = mount !== undefined && !(await view.mounts()).some(({ uri }) => uri === mount)
+      io.say(
+        `Nothing was found.${isMissing ? ` There is no mount ${mount}. To list the mounts: hikidashi status` : ''}`,
+      )
+    }
     if (found.next !== undefined) io.say(`There is more: --after ${found.next}`)
   })
 }

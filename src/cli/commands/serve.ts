@@ -17,11 +17,13 @@ import { type Local, openLocal, requireLocal, scopesOfMounts } from '../operatio
 import {
   adviceOn,
   argumentsFor,
+  clientUrlOf,
   createAnnouncer,
   httpOptions,
   openLater,
   openPage,
   pageOf,
+  refuseServedTokens,
   refuseUnasked,
   refuseWithheld,
   type ServeOptions,
@@ -55,7 +57,11 @@ open them. With a configuration, only its mounts are served; hikidashi init writ
         .argParser(parseHttp)
         .conflicts('stdio'),
     )
-    .option('--allow-host <name>', 'a host name by which clients reach this machine (repeatable)', addWord)
+    .option(
+      '--allow-host <host>',
+      'a host as clients send it in Host: with its port, unless that is 80 or 443 (repeatable)',
+      addHost,
+    )
     .option('--tokens <file>', 'over HTTP, serve only callers with a token of this file (see hikidashi token)')
     .option('--insecure', 'serve other machines without authentication')
     .addOption(new Option('--only <part>', 'serve only the files of a folder').choices(['files']))
@@ -76,7 +82,7 @@ On SIGTERM and SIGINT (Ctrl-C) the server answers the requests in flight, and en
 Examples:
   hikidashi serve . --http 8787
   hikidashi serve ~/notes ~/work/docs --stdio
-  hikidashi serve . --http 0.0.0.0:8787 --allow-host context.example.org --tokens ~/.hikidashi-tokens.json
+  hikidashi serve . --http 0.0.0.0:8787 --allow-host context.example.org:8787 --tokens ~/.hikidashi-tokens.json
 ${exitCodeHelp}`,
     )
     .action((folders: readonly string[], options: ServeOptions) => serve(folders, options, io))
@@ -86,6 +92,12 @@ function parseHttp(value: string): Listen {
   const listen = parseListen(value)
   if (listen === undefined) throw new InvalidArgumentError('It is a port, or HOST:PORT such as 127.0.0.1:8787.')
   return listen
+}
+
+/** Adds a value of the Host header. A URL would never equal one. */
+function addHost(value: string, hosts: readonly string[] = []): readonly string[] {
+  if (/^[^/\s]+$/.test(value)) return addWord(value, hosts)
+  throw new InvalidArgumentError('It is NAME or NAME:PORT, such as context.example.org:8787.')
 }
 
 /** Parses the name of a replica, which begins the ids of its sessions. */
@@ -103,6 +115,7 @@ async function serve(folders: readonly string[], options: ServeOptions, io: Io):
   refuseWithheld(local, options)
   const listen = options.stdio ? undefined : (options.http ?? local.config?.http?.listen)
   refuseUnasked(local, options, listen)
+  await refuseServedTokens(local, options)
   // On stdio, stdout belongs to the protocol: redirect output of libraries to stderr.
   if (listen === undefined) sendConsoleTo(standardError)
   const stop = createStop(log)
@@ -229,7 +242,9 @@ async function serveOverHttp(
   })
   try {
     await Promise.race([opening.start(), stopped])
-    if (!signal.aborted) announce.listening(running.url, options.pages === undefined ? undefined : pageOf(running.url))
+    const { url } = running
+    if (!signal.aborted)
+      announce.listening(url, clientUrlOf(url, options), options.pages === undefined ? undefined : pageOf(url))
     await Promise.race([
       opening
         .start()

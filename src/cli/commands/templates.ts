@@ -1,7 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { pagesOf } from '../../core/kit/groups.ts'
+import { compileTemplate } from '../../core/template.ts'
 import { addSourceOptions, type SourceOptions, withSource } from '../operations/source.ts'
-import { examples } from '../terminal/exit.ts'
+import { examples, misused } from '../terminal/exit.ts'
 import { createJsonArray, type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
@@ -74,6 +75,9 @@ async function complete(
   const { out } = io
   await withSource(options, io, async ({ view }) => {
     const completion = await view.complete({ uriTemplate, argument, arguments: options.with ?? new Map() })
+    const { variables } = compileTemplate(uriTemplate)
+    if (completion.values.length === 0 && !variables.includes(argument.name))
+      throw misused(`The template has no variable ${argument.name}. It has: ${variables.join(', ')}.`)
     if (options.json) await writeJson(out, completion)
     else await out.write(completion.values.map((value) => `${escapeText(value)}\n`).join(''))
   })

@@ -86,7 +86,7 @@ async function begin(
 }
 
 function nothing(message: string, meant?: string): CommandError {
-  const advice = meant === undefined ? 'What there is: hikidashi ls' : `Did you mean ${meant} ?`
+  const advice = meant === undefined ? 'To list the resources: hikidashi ls' : `Did you mean ${meant} ?`
   return new CommandError(exitCodes.notFound, `${message} ${advice}`)
 }
 

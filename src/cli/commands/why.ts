@@ -157,5 +157,7 @@ function providerWords(provider: PlannedMount['config']['provider']): string {
 function format({ mount, uri, served, why }: Answer, { out }: Io): string {
   const { green, yellow } = coloursFor(out.isTerminal)
   const sign = served ? green('served  ') : yellow('left out')
-  return `${sign}  ${escapeText(uri || mount)}\n          ${escapeText(why)}\n`
+  // A served file needs a reason only if it is served in an unexpected form.
+  const reason = why === 'served' ? '' : `          ${escapeText(why)}\n`
+  return `${sign}  ${escapeText(uri || mount)}\n${reason}`
 }

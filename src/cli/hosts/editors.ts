@@ -184,7 +184,7 @@ export const cursor: Host = {
 
 const zedSpelling: Spelling = {
   otherwise:
-    'What it starts has its own environment: leave --env out. For a URL, write a configuration in which hikidashi mounts that server (provider "remote", with a header of { "env": … }), and add that.',
+    'It gives each server an environment of its own: leave --env out. For a URL, write a configuration in which hikidashi mounts that server (provider "remote", with a header of { "env": … }), and add that.',
 }
 
 const zedFolder = (place: Place) => {

@@ -22,7 +22,7 @@ export const yaml: Format = {
     const [start, end] = spanOf(text, map, pair)
     if (map.flow) return withoutInFlow(text, map, pair)
     if (map.items.length > 1 || holder === undefined) return text.slice(0, start) + text.slice(end)
-    // A key without a value would not be a map any more.
+    // The last entry of a map is removed: write `{}`, because YAML reads a key without a value as null.
     const colon = text.indexOf(':', rangeOf(holder.key)[1])
     return `${text.slice(0, colon + 1)} {}${text.slice(colon + 1, start)}${text.slice(end)}`
   },

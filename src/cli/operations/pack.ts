@@ -78,7 +78,7 @@ export function formatDifferences(
 ): string {
   if (before === after) return 'Nothing has changed: it is the same text.'
   if (differences.length === 0 && before === undefined) return 'Nothing in it has changed.'
-  if (differences.length === 0) return 'What is in it has not changed; it is written in another way.'
+  if (differences.length === 0) return 'The contents have not changed; only the form of the text has.'
   const lines = differences.map(({ uri, what, from, to }) => {
     const levels = from === to || from === undefined || to === undefined ? '' : ` (${from} → ${to})`
     return `  ${words[what]}  ${shown(uri)}${levels}`
@@ -148,7 +148,7 @@ function isThere(path: string): boolean {
 /** Reads and parses a text file. Errors name the file. */
 export async function readText<T>(file: string, parse: (text: string) => T): Promise<T> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw cannot('read', file, error)
+    throw cannot('read', `The file ${file}`, error)
   })
   try {
     return parse(text)
@@ -160,7 +160,7 @@ export async function readText<T>(file: string, parse: (text: string) => T): Pro
 
 export async function writeText(file: string, text: string): Promise<void> {
   await writeFile(file, text).catch((error: unknown) => {
-    throw cannot('written', file, error)
+    throw cannot('written', `The file ${file}`, error)
   })
 }
 

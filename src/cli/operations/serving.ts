@@ -18,7 +18,7 @@ import { isLoopback } from '../../core/uri.ts'
 import type { View } from '../../core/view.ts'
 import { createExplorerApp } from '../../explorer/app.ts'
 import type { Page } from '../../explorer/index.ts'
-import { type Listen, resolveFolder } from '../../schema/values.ts'
+import { isInside, type Listen, resolveFolder } from '../../schema/values.ts'
 import type { ContentLinkOptions, HttpOptions, ServeOptions as StdioOptions } from '../../server/index.ts'
 import { failed, misused } from '../terminal/exit.ts'
 import { count } from '../terminal/io.ts'
@@ -61,11 +61,11 @@ export function createAnnouncer({ say, log, server, addresses, assumed }: Announ
       const ends = 'Or serve it over HTTP: --http 8787. Ctrl-C stops it.'
       sentences('on stdin and stdout, and waits for a client', '', addOverStdio(server), '', ends)
     },
-    /** Over HTTP, with the URL of the explorer, if there is one. */
-    listening: (url: string, page: string | undefined) => {
+    /** Over HTTP, with the URL by which clients reach it, and the URL of the explorer, if there is one. */
+    listening: (url: string, clientUrl: string, page: string | undefined) => {
       if (log !== undefined) return event(log, 'serving over HTTP', { url, ...defined({ page }) })
       const explore = page === undefined ? [] : ['', `Explore it in a browser: ${page}`]
-      sentences(`at ${url}`, ...explore, '', addOverHttp({ ...server, url }), '', 'Ctrl-C stops it.')
+      sentences(`at ${url}`, ...explore, '', addOverHttp({ ...server, url: clientUrl }), '', 'Ctrl-C stops it.')
     },
   }
 }
@@ -194,8 +194,25 @@ export function refuseUnasked({ config }: Local, { stdio, tokens }: ServeOptions
   )
 }
 
+/** The file of tokens must not be served, as the configuration refuses it too. */
+export async function refuseServedTokens({ mounts }: Local, { tokens }: ServeOptions): Promise<void> {
+  if (tokens === undefined) return
+  const [{ folderOf }, { servedFinding }] = await Promise.all([
+    import('../../config/open-mount.ts'),
+    import('../../config/problem.ts'),
+  ])
+  const file = resolve(tokens)
+  const serving = mounts.find((mount) => {
+    const folder = folderOf(mount)
+    return folder !== undefined && isInside(file, folder)
+  })
+  if (serving === undefined) return
+  const { message, fix } = servedFinding([], `The file of tokens ${file}`, serving.address)
+  throw failed(`${message} ${fix}`)
+}
+
 export function adviceOn(reason: string | number | undefined): string {
-  if (reason === 'listen') return ' Choose another one: --http 0 takes any that is free.'
+  if (reason === 'listen') return ' Choose another one: --http 0 takes a free port of the loopback interface.'
   if (reason === 'insecure') return ' Or give --tokens FILE. To serve everybody who can reach it: --insecure.'
   return reason === 'allowed-hosts' ? ' Or name them here: --allow-host NAME.' : ''
 }
@@ -247,6 +264,16 @@ export async function openPage(
     log('warn', 'the explorer is not served', { reason: error.message })
     return undefined
   }
+}
+
+/**
+ * The URL by which clients reach a server that listens at `url`. Beyond the loopback interface this is the first allowed host. If
+ * that has no port, a proxy with TLS stands before the server, unless the server itself listens at port 80.
+ */
+export function clientUrlOf(url: string, { host, allowedHosts: [named] = [] }: HttpOptions): string {
+  if (isLoopback(host) || named === undefined) return url
+  const { port, pathname } = new URL(url)
+  return `${/:\d+$/.test(named) || port === '' ? 'http' : 'https'}://${named}${pathname}`
 }
 
 /** The address of the page beside an MCP endpoint. */

@@ -196,7 +196,7 @@ export async function asked<T>(uri: string, answer: Promise<T>, view?: View): Pr
 /** Returns the error for a URI without a resource. It is the same for a denied resource. */
 export async function nothingAt(uri: string, view?: View): Promise<CommandError> {
   const meant = view === undefined ? undefined : await nearestUri(view, uri)
-  const advice = meant === undefined ? 'What there is: hikidashi ls' : `Did you mean ${meant} ?`
+  const advice = meant === undefined ? 'To list the resources: hikidashi ls' : `Did you mean ${meant} ?`
   return new CommandError(exitCodes.notFound, `There is nothing at ${uri}, or you may not see it. ${advice}`)
 }
 

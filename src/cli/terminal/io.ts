@@ -130,8 +130,13 @@ function forTerminal(text: string, { isStyled = false }: WriteOptions = {}): str
 /** The reader of the output is gone (`| head`): the command ends without an error. */
 export const outputClosed = new Error('the reader of the output is gone')
 
-export function createOutput(stream: Writable & { readonly isTTY?: boolean }): Output {
+/** @param name The output, as the subject of an error. */
+export function createOutput(stream: Writable & { readonly isTTY?: boolean }, name = 'The output'): Output {
   let failure: Error | undefined
+  const reasonOf = (error: NodeJS.ErrnoException) => {
+    const gone = error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED' || error.code === 'ECONNRESET'
+    return gone ? outputClosed : cannot('written', name, error)
+  }
   // Keep a listener: without it, a late failure would end the process.
   stream.on('error', (error: NodeJS.ErrnoException) => {
     failure ??= reasonOf(error)
@@ -150,11 +155,6 @@ export function createOutput(stream: Writable & { readonly isTTY?: boolean }): O
         stream.write(written, (error) => (error ? reject(reasonOf(error)) : resolve()))
       }),
   }
-}
-
-function reasonOf(error: NodeJS.ErrnoException): Error {
-  const gone = error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED' || error.code === 'ECONNRESET'
-  return gone ? outputClosed : error
 }
 
 /** Writes a JSON array while its items arrive, one a line, so that a long array is never held in memory. */
@@ -217,19 +217,13 @@ export function openFile(file: string): Output {
   try {
     descriptor = openSync(file, 'w')
   } catch (error) {
-    throw cannot('written', file, error)
+    throw cannot('written', `The file ${file}`, error)
   }
-  const output = createOutput(createWriteStream(file, { fd: descriptor }))
-  return {
-    isTerminal: false,
-    write: (data) =>
-      output.write(data).catch((error: unknown) => {
-        throw error === outputClosed ? error : cannot('written', file, error)
-      }),
-  }
+  return createOutput(createWriteStream(file, { fd: descriptor }), `The file ${file}`)
 }
 
-/** The error for a file that cannot be read or written. */
-export function cannot(what: 'read' | 'written', file: string, error: unknown): Error {
-  return failed(`The file ${file} cannot be ${what}: ${error instanceof Error ? error.message : String(error)}`)
+/** The error for a file or an output that cannot be read or written. The reason of Node repeats the path, which is left out. */
+export function cannot(what: 'read' | 'written', name: string, error: unknown): Error {
+  const reason = error instanceof Error ? error.message.replace(/, \w+(?: '.*')?$/s, '') : String(error)
+  return failed(`${name} cannot be ${what}: ${reason}`)
 }

@@ -274,6 +274,6 @@ async function reasonIn(answer: IncomingMessage): Promise<string | undefined> {
 
 function notGcs(what: string): ResourceError {
   return unavailable(
-    `What the store answers is not what Google Cloud Storage answers: ${what}. Look at what answers at the endpoint.`,
+    `The answer of the store is not one of Google Cloud Storage: ${what}. Check which server is at the endpoint.`,
   )
 }

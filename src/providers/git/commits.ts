@@ -28,7 +28,7 @@ export interface Commits {
    * object of the ref is missing.
    */
   find(path: string, table: RefTable, signal: AbortSignal): Promise<(Named & { readonly rest: string }) | undefined>
-  /** Finds the commit that a whole text names. */
+  /** Like `find`, but the name must be the whole text. */
   named(text: string, table: RefTable, signal: AbortSignal): Promise<Named | undefined>
   /** Returns the commit of a ref; undefined for a tag of another object. */
   at(ref: Pick<Ref, 'oid'>): Promise<string | undefined>

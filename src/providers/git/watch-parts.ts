@@ -212,7 +212,10 @@ async function movedBetween(before: RefTable, after: RefTable): Promise<readonly
   return moved
 }
 
-/** Returns the names of a ref in paths. An ambiguous short name counts too: it is ambiguous only while both refs exist. */
+/**
+ * Returns the names of a ref in paths: the full name, and the short name. The short name is included even if another ref has it too,
+ * because it names this ref again after the other one is deleted.
+ */
 function namesOf(ref: string): readonly string[] {
   const short = shortName(ref)
   return short === undefined ? [ref] : [ref, short]

@@ -187,7 +187,7 @@ export function unreachable(url: HttpUrl, why: string, code?: string): ResourceE
 }
 
 function tooLong(limit: number): ResourceError {
-  return tooLarge(`What is there is longer than ${limit} bytes, the most that is fetched.`, { limit })
+  return tooLarge(`The answer is longer than ${limit} bytes, the most that is fetched.`, { limit })
 }
 
 /** Reasons of failed connections, by the error code of the system or of the client: texts that follow "does not answer:". */

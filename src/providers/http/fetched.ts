@@ -114,7 +114,7 @@ function pauseIn({ status, header }: Answer): number {
 function faultOf({ status, url }: Answer, asked: HttpUrl): ResourceError {
   if (status === 404 || status === 410) return notFound(`${formatHttpUrl(url)} answers ${status}`)
   if (status === 400 || status === 422)
-    return invalid('What is asked for is nothing that the server takes: look at the values in the URI.', 'refused')
+    return invalid('The server refuses this request as wrong: check the values in the URI.', 'refused')
   if (status === 401 || status === 403 || status === 407)
     return unreachable(asked, `it refuses who asks (${status}): look at the credentials, and at what they may read`)
   if (status === 429) return unreachable(asked, 'it was asked too often (429)')

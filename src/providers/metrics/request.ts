@@ -140,7 +140,7 @@ const noApi = 'There is no API of Prometheus at "url": look whether a path such 
 /** Returns the error for an answer that is not in the format of the API, whatever its status. */
 export function noAnswer(): ResourceError {
   return unavailable(
-    'What answers at "url" does not speak as Prometheus does: its answer is cut off, or no JSON of the API.',
+    'The server at "url" does not answer like Prometheus: its answer is cut off, or is not JSON of the API.',
   )
 }
 

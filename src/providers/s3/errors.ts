@@ -41,7 +41,7 @@ const places = {
   TemporaryRedirect: 'The bucket is elsewhere just now. Nothing is followed there.',
   AuthorizationHeaderMalformed: 'The bucket is in another region. Set "region" to that.',
   IllegalLocationConstraintException: 'The bucket is in another region. Set "region" to that.',
-  MethodNotAllowed: 'What answers at the endpoint is no S3. Correct "endpoint".',
+  MethodNotAllowed: 'The server at the endpoint is not S3. Correct "endpoint".',
   NotImplemented: 'The store does not know a request that takes. Name another endpoint.',
 }
 
@@ -96,7 +96,7 @@ export function translate(error: unknown, about: 'list' | 'object', log: Log): u
   if (code === 'TooLong')
     return away('The store answers with more than there can be. Look at what answers at the endpoint.')
   if (status === 200 || code === 'SyntaxError')
-    return away('What the store answers is not what S3 answers. Look at what answers at the endpoint.')
+    return away('The answer of the store is not one of S3. Check which server is at the endpoint.')
   return away(silent)
 }
 

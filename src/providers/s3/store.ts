@@ -60,7 +60,7 @@ export function createS3Store(client: S3Client, bucket: string, requesterPays: b
       return await client.send(new HeadObjectCommand({ ...common, Key: key }), { abortSignal: signal })
     } catch (error) {
       if (!isMute(error)) throw error
-      // An answer to HEAD has no body with the reason: that to GET has.
+      // An error answer to HEAD has no body, so the reason is unknown. GET fails for the same reason, and states it in its body.
       const { discard } = await open({ key }, signal)
       discard()
       throw notFound('HEAD is refused, GET is not')
@@ -200,5 +200,5 @@ async function collect({ answer, discard }: Opened, bytes: Buffer, signal: Abort
 }
 
 function notS3(what: string): ResourceError {
-  return unavailable(`What the store answers is not what S3 answers: ${what}. Look at what answers at the endpoint.`)
+  return unavailable(`The answer of the store is not one of S3: ${what}. Check which server is at the endpoint.`)
 }

@@ -81,8 +81,8 @@ function identify(file: string): string {
   const found = lstatSync(file, { bigint: true, throwIfNoEntry: false })
   if (found === undefined) throw away('The file of the database is not there.')
   if (found.isSymbolicLink())
-    throw refused('Where the file of the database should be is a symbolic link. Name the file that it leads to.')
-  if (!found.isFile()) throw refused('What is named as the file of the database is no file.')
+    throw refused('The path of the database is a symbolic link. Name the file that it leads to.')
+  if (!found.isFile()) throw refused('The path of the database is not a file.')
   return `${found.dev}:${found.ino}`
 }
 
@@ -110,7 +110,7 @@ function wayOf(file: string, isLogged: boolean): Way {
   for (const end of companions) {
     const found = lstatSync(`${file}${end}`, { throwIfNoEntry: false })
     if (found === undefined) continue
-    if (!found.isFile()) throw refused('What lies beside the database as its log or journal is no file.')
+    if (!found.isFile()) throw refused('The log or journal beside the database is not a file.')
     sizes.set(end, found.size)
   }
   if (!isLogged || sizes.has('-shm')) return 'locked'

@@ -71,7 +71,7 @@ export function web(options: WebOptions): Provider {
   const accept = (contentType: string | undefined) => {
     const { mimeType } = mediaTypeOf(contentType)
     if (mimeType !== undefined && !isWanted(mimeType))
-      throw invalid('What is there is of a media type that is not served ("types" of the mount).', 'type')
+      throw invalid('The page has a media type that is not served ("types" of the mount).', 'type')
   }
 
   let listed: { readonly table: PageTable; readonly until: number } | undefined

@@ -87,7 +87,9 @@ export async function listen(server: Server, host: string, port: number, backlog
           ? 'the port is in use'
           : error.code === 'EACCES'
             ? 'it is not permitted'
-            : error.code
+            : error.code === 'EADDRNOTAVAIL'
+              ? 'this machine has no such address'
+              : error.code
       reject(invalid(`Cannot listen on ${host}:${port}: ${why}.`, 'listen'))
     })
     server.listen({ port, host, backlog }, resolve)
@@ -264,7 +266,7 @@ async function readQueues(): Promise<ReadonlyMap<string, number>> {
     for (const match of text.matchAll(/^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:([0-9A-F]{4}) 01 ([0-9A-F]{8}):/gm)) {
       const [local = 0, remote = 0, waiting = 0] = match.slice(1).map((hex) => Number.parseInt(hex, 16))
       const key = `${local} ${remote}`
-      // Two peers can have the same port: keep the smaller queue, so that neither is cut because of the other.
+      // Two peers with the same port have the same key: keep the smaller queue, so that no peer is cut off for the queue of another.
       queues.set(key, Math.min(queues.get(key) ?? waiting, waiting))
     }
   }

@@ -72,7 +72,7 @@ export async function createAuthorizer(options: AuthorizerOptions): Promise<Auth
       }
       if (token.length > maxToken) return refused('it is too long')
       const verifier = verifiers.find((one) => one.takes(token))
-      if (verifier === undefined) return refused('it is of no kind that is taken')
+      if (verifier === undefined) return refused('its kind or its issuer is not accepted')
       const judge = (verdict: Verdict) =>
         'grant' in verdict ? callerOf(token, digest, verdict.grant, verifier) : refused(verdict.fault)
       const fail = (error: unknown) => {
@@ -167,7 +167,7 @@ function createRefusalLog(log: Log) {
     left = Math.min(burstSize, left + gained)
     if (left === 0) return void untold++
     left--
-    log('info', 'a token was not taken', { token: digest, why, ...(untold > 0 ? { untold } : {}) })
+    log('info', 'a token was refused', { token: digest, why, ...(untold > 0 ? { untold } : {}) })
     untold = 0
   }
 }

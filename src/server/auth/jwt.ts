@@ -66,7 +66,7 @@ export async function createJwtVerifier(
     })
     const type = (protectedHeader.typ ?? 'JWT').toLowerCase().replace(/^application\//, '')
     const { types = ['at+jwt'] } = issuer
-    if (!types.some((taken) => taken.toLowerCase() === type)) return { fault: 'it is of a type that is not taken' }
+    if (!types.some((taken) => taken.toLowerCase() === type)) return { fault: 'its type is not accepted' }
     return judgeClaims(payload as Claims, issuer, implies)
   }
 

@@ -162,7 +162,7 @@ type Changed<T> = { readonly tokens: readonly StoredToken[]; readonly value: T }
 
 /** Changes a file atomically, under a lock against other processes. */
 async function changeTokens<T>(file: string, change: (tokens: readonly StoredToken[]) => Changed<T>): Promise<T> {
-  const unlock = await lock(`${file}.lock`)
+  const unlock = await lock(file)
   try {
     const { tokens: before } = await readTokenFile(file)
     const { tokens, value } = change(before)
@@ -178,16 +178,17 @@ async function changeTokens<T>(file: string, change: (tokens: readonly StoredTok
 const lockTimeoutMs = 5000
 
 async function lock(file: string): Promise<() => Promise<void>> {
+  const locked = `${file}.lock`
   for (const end = performance.now() + lockTimeoutMs; ; ) {
     try {
-      await (await open(file, 'wx', 0o600)).close()
-      return () => unlink(file)
+      await (await open(locked, 'wx', 0o600)).close()
+      return () => unlink(locked)
     } catch (error) {
       if (errorCodeOf(error) !== 'EEXIST') throw unwritable(file, error)
       if (performance.now() > end)
         throw new ResourceError(
           'unavailable',
-          `Another process is changing the tokens: there is ${file}. If none is, remove that file.`,
+          `Another process is changing the tokens: there is ${locked}. If none is, remove that file.`,
         )
       await sleep(20)
     }

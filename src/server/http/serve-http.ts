@@ -77,10 +77,11 @@ export interface HttpService {
  * @throws ResourceError `invalid` when it must not, or cannot, listen on the address.
  */
 export async function serveHttp(options: HttpOptions): Promise<HttpService> {
-  requireKeys('serveHttp({ name, version, view, host, port })', options, {
+  requireKeys('serveHttp({ name, version, view, log, host, port })', options, {
     name: 'a text',
     version: 'a text',
     view: 'a function',
+    log: 'a function',
     host: 'a text',
     port: 'a number',
   })

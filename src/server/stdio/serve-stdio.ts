@@ -36,7 +36,12 @@ const maxWaiting = 1000
  * console writes to stderr.
  */
 export async function serveStdio(options: StdioOptions): Promise<void> {
-  requireKeys('serveStdio({ name, version, view })', options, { name: 'a text', version: 'a text', view: 'a function' })
+  requireKeys('serveStdio({ name, version, view, log })', options, {
+    name: 'a text',
+    version: 'a text',
+    view: 'a function',
+    log: 'a function',
+  })
   if (options.output !== undefined) return serveClient(options)
   const restoreConsole = sendConsoleTo(() => process.stderr)
   try {

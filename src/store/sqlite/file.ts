@@ -140,8 +140,8 @@ function checkOwn(name: string): void {
   const found = look(name)
   if (found === undefined) return
   if (!found.isFile()) {
-    const what = found.isSymbolicLink() ? 'a link' : 'no file'
-    throw refused(`Where the file of the store should be is ${what}. Name another file, or remove it.`, 'link')
+    const what = found.isSymbolicLink() ? 'a link' : 'not a file'
+    throw refused(`The path of the store is ${what}. Name another file, or remove it.`, 'link')
   }
   if ((found.mode & 0o077) !== 0 && process.platform !== 'win32') chmodSync(name, 0o600)
 }

@@ -126,21 +126,28 @@ async function inotifyWatches(): Promise<number | undefined> {
   return Number.isNaN(number) ? undefined : number
 }
 
+/** Returns the addresses of the mounts that need the store. */
+export function storingIn({ mounts }: Case): readonly string[] {
+  return mounts.filter(({ config }) => sourceNamed(config.provider)?.keeps === true).map(({ address }) => address)
+}
+
 /** Checks whether the store answers, if a mount needs it. Resolves to whether mounts can be opened with it. */
 export async function checkStore(
-  { local, mounts, placeOf }: Case,
+  here: Case,
   store: LazyStore | undefined,
   { tell, doing }: Findings,
 ): Promise<boolean> {
+  const { local, placeOf } = here
   const kept = storeOf(local)
   if (kept === undefined || store === undefined) return false
-  if (!mounts.some(({ config: { provider } }) => sourceNamed(provider)?.keeps === true)) return true
+  if (storingIn(here).length === 0) return true
   doing('Opening the store')
   const where = 'sqlite' in kept ? kept.sqlite.file : 'PostgreSQL'
   const refused = 'sqlite' in kept ? await faultOfFile(kept.sqlite.file) : undefined
   if (refused !== undefined) {
-    const fix = `Let this user write there, or keep it elsewhere: ${placeOf(['store', 'sqlite'])}`
-    tell('store', failed(refused, fix))
+    const elsewhere = local.config === undefined ? 'set XDG_STATE_HOME' : placeOf(['store', 'sqlite'])
+    const fix = `Let this user write there, or keep the store elsewhere: ${elsewhere}`
+    tell('store', failed(`The store ${where} cannot be opened: ${refused}`, fix))
     return false
   }
   try {

@@ -18,7 +18,7 @@ import { type Planned, planLocal, storeOf } from '../local.ts'
 import type { Secrets } from '../secrets.ts'
 import { type SourceOptions, serverTarget } from '../source.ts'
 import { reasonsOf, trustCommand } from '../withheld.ts'
-import { type Case, checkMounts, checkStore } from './mounts.ts'
+import { type Case, checkMounts, checkStore, storingIn } from './mounts.ts'
 import { checkPrograms, checkSecrets } from './needs.ts'
 
 /** Time-out of an answer of a server, in milliseconds, and maximum length of an answer. */
@@ -48,6 +48,7 @@ export async function checkServer(options: SourceOptions, { tell, doing }: Findi
  * rebinding). If it does, any open web page can read everything.
  */
 async function checkGuard(url: string, tell: Tell): Promise<void> {
+  if (!URL.canParse(url)) return
   const { protocol, hostname } = new URL(url)
   if (protocol !== 'http:' || !isLoopback(hostname.replace(/^\[|\]$/g, ''))) return
   const status = await statusFor(url, { host: 'rebound.example', origin: 'http://rebound.example' })
@@ -145,6 +146,7 @@ export async function checkLocal(
   const store = kept === undefined ? undefined : lazyStore(kept, log)
   try {
     const isStored = await checkStore(here, store, findings)
+    if (!isStored) for (const address of storingIn(here)) lacking.add(address)
     await checkMounts(here, lacking, isStored ? store : undefined, findings)
   } finally {
     await store?.close()
@@ -250,7 +252,8 @@ async function checkTokens(file: string, { placeOf, withConfig }: Case, { tell }
       (stats) => stats.mode,
       () => 0,
     )
-    if (good.length === 0) tell('tokens', warning(`${file} has no token that is good: nobody can come in by one.`, add))
+    if (good.length === 0)
+      tell('tokens', warning(`${file} has no valid token, so no client can connect with one.`, add))
     else if (process.platform !== 'win32' && (mode & 0o044) !== 0)
       tell('tokens', warning(`Other users may read ${file}.`, `chmod 600 ${file}`))
     else {

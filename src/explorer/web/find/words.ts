@@ -30,7 +30,7 @@ export const t = createWords({
     'Type what you look for in the field above: names and contents are searched.',
     '上の欄に探したい語を入力してください。名前と本文の両方を探します。',
   ],
-  quoted: ['Words in quotation marks have to stand as they are.', '引用符で囲んだ語は、そのままの並びで探します。'],
+  quoted: ['Words in quotation marks must occur exactly as written.', '引用符で囲んだ語は、そのままの並びで探します。'],
   searching: ['Searching…', '検索しています…'],
   noSearch: ['No search is mounted on this server.', 'このサーバーには検索がマウントされていません。'],
   noSearchHint: [
