@@ -223,26 +223,12 @@ export interface DegradedMount {
 }
 
 /** The subscriptions of all principals. Each mount has one watch, which runs while anyone listens. */
-export interface Changes {
-  /** Whether any mount can notify about changes. */
-  readonly possible: boolean
-  /** Whether any mount with prompts can notify about changes of them. */
-  readonly ofPrompts: boolean
-  /** The same for tools. */
-  readonly ofTools: boolean
-  open(listener: ChangeListener, principal: Principal): Subscription
-  /** Returns the watch of a mount; undefined when its source cannot notify about changes. */
-  watchOf(mount: Mounted): MountWatch | undefined
-  degraded(): readonly DegradedMount[]
-  close(): Promise<void>
-}
-
 export function createChanges(
   state: CatalogState,
   route: Route,
   limits: Partial<ChangeLimits> = {},
   clock: Clock = systemClock,
-): Changes {
+) {
   const most = { ...defaultLimits, ...limits }
   const watches = new Map<Mounted, MountWatch>()
   for (const mount of state.mounts) {
@@ -252,18 +238,25 @@ export function createChanges(
   const parts = { state, route, watches, quota: createQuota(most), listIntervalMs: most.listIntervalMs, clock }
 
   return {
+    /** Whether any mount can notify about changes. */
     possible: watches.size > 0,
+    /** Whether any mount with prompts can notify about changes of them. */
     ofPrompts: [...watches.keys()].some(({ provider }) => provider.prompts !== undefined),
+    /** The same for tools. */
     ofTools: [...watches.keys()].some(({ provider }) => provider.tools !== undefined),
-    open: (listener, principal) => openSubscription(parts, listener, principal),
-    watchOf: (mount) => watches.get(mount),
-    degraded: () =>
+    open: (listener: ChangeListener, principal: Principal): Subscription =>
+      openSubscription(parts, listener, principal),
+    /** Returns the watch of a mount; undefined when its source cannot notify about changes. */
+    watchOf: (mount: Mounted): MountWatch | undefined => watches.get(mount),
+    degraded: (): readonly DegradedMount[] =>
       [...watches].flatMap(([mount, watch]) => {
         const degradation = watch.degraded()
         return degradation === undefined ? [] : [{ address: mount.address.text, degradation }]
       }),
-    close: async () => {
+    close: async (): Promise<void> => {
       await Promise.all([...watches.values()].map((watch) => watch.close()))
     },
   }
 }
+
+export type Changes = ReturnType<typeof createChanges>

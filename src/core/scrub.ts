@@ -48,13 +48,6 @@ export interface Scrubber {
   stream(): ScrubStream
 }
 
-interface ScrubStream {
-  /** Takes a piece, and returns the bytes that are known to be clean, in pieces. They may lie in the memory of the given one. */
-  push(bytes: Uint8Array): readonly Uint8Array[]
-  /** Returns the remaining bytes. Nothing may be pushed after it. */
-  end(): Uint8Array
-}
-
 /**
  * Creates a scrubber of known secrets: the last defence, after the detectors that recognise secrets by their form.
  *
@@ -145,7 +138,7 @@ function replaceBytes(bytes: Uint8Array, spans: readonly Span[], to: number): Ui
 }
 
 /** @param isIn Whether a secret is in bytes: it is faster than a scan, which a long piece then needs at its end only. */
-function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean): ScrubStream {
+function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean) {
   const longest = automaton.depth.reduce((most, depth) => Math.max(most, depth), 0)
   let scan = createScan(automaton)
   let held: Buffer = Buffer.alloc(0)
@@ -168,7 +161,8 @@ function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean
   const isAcross = (before: Buffer, bytes: Uint8Array) =>
     before.length > 0 && isIn(Buffer.concat([before, bytes.subarray(0, longest)]))
   return {
-    push: (bytes) => {
+    /** Takes a piece, and returns the bytes that are known to be clean, in pieces. They may lie in the memory of the given one. */
+    push: (bytes: Uint8Array): readonly Uint8Array[] => {
       const before = held
       // A long piece without a secret is not copied: copies of 1 MiB each filled the memory until the collector paused for them.
       if (spans.length === 0 && bytes.length > longest && !isIn(bytes) && !isAcross(before, bytes)) {
@@ -185,9 +179,12 @@ function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean
       // A span that ends where another one may begin is held back, since the two become one mark.
       return [release(spans.some(({ end }) => end === begun) ? begun - 1 : begun)]
     },
-    end: () => release(held.length),
+    /** Returns the remaining bytes. Nothing may be pushed after it. */
+    end: (): Uint8Array => release(held.length),
   }
 }
+
+type ScrubStream = ReturnType<typeof createStream>
 
 /** Returns the parts of a secret that are secret by themselves, the whole first. */
 function partsOf(secret: string): readonly string[] {

@@ -184,11 +184,7 @@ export function pack(vector: readonly number[]): Uint8Array {
 }
 
 /** The vectors of one model, in the memory of this process. New vectors are loaded from the store. */
-interface Vectors {
-  nearest(vector: readonly number[], limit: number, has?: Has): Promise<readonly number[]>
-}
-
-export function createVectors(texts: Texts, model: string): Vectors {
+export function createVectors(texts: Texts, model: string) {
   const kept = new Map<number, { readonly text: number; readonly bytes: Int8Array; readonly norm: number }>()
   let known = 0
   /** The change of the texts up to which removed texts have been dropped. */
@@ -220,7 +216,7 @@ export function createVectors(texts: Texts, model: string): Vectors {
   }
 
   return {
-    nearest: async (vector, limit, has) => {
+    nearest: async (vector: readonly number[], limit: number, has?: Has): Promise<readonly number[]> => {
       await update()
       const wanted = new Int8Array(pack(vector).buffer)
       const found: { readonly id: number; readonly near: number }[] = []

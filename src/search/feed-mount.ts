@@ -38,13 +38,6 @@ export interface FeedMountOptions {
   readonly log: Log
 }
 
-/** Keeps the index of one mount up to date. */
-export interface FeedMount {
-  progress(): MountProgress
-  /** Works until the signal aborts. */
-  run(signal: AbortSignal): Promise<void>
-}
-
 const firstWait = 500
 const longestWait = 60_000
 /** Number of documents indexed at once, and number of indexed documents requested at once. */
@@ -59,7 +52,7 @@ const mostFailures = 20
  * follows announced changes, which also go first during a comparison. Temporary failures are retried; nothing is removed from
  * the index because a source does not answer.
  */
-export function createFeedMount(options: FeedMountOptions): FeedMount {
+export function createFeedMount(options: FeedMountOptions) {
   const { mount, index, way, interval, window = defaultWindow, log } = options
   const tasks = createTasks()
   let state: MountState = 'waiting'
@@ -254,6 +247,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     await renewHeard(signal)
   }
 
+  /** Works until the signal aborts. */
   const run = async (signal: AbortSignal): Promise<void> => {
     let wait = firstWait
     tasks.hear([{}])
@@ -284,7 +278,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
 
   return {
     run,
-    progress: () => ({
+    progress: (): MountProgress => ({
       address: mount.address,
       state,
       since,
@@ -296,3 +290,5 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     }),
   }
 }
+
+export type FeedMount = ReturnType<typeof createFeedMount>

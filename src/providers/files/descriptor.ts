@@ -196,20 +196,18 @@ export function createHot<K>(clock: Clock = performance): Hot<K> {
   }
 }
 
-/** Lets other work go first once calls on this thread have taken long enough. */
-interface Turns {
-  /** Undefined: go on. Otherwise resolves in a later turn of the event loop. */
-  over(): Promise<void> | undefined
-}
-
 /**
  * How long calls run on this thread within one turn of the event loop, in milliseconds. After that they wait for the next turn,
  * because a task that reads one file after the other would never yield.
  */
 const maxTurnMs = 20
 
-/** @param nextTurn Calls back in the next turn of the event loop. */
-export function createTurns(clock: Clock = performance, nextTurn: (then: () => void) => void = setImmediate): Turns {
+/**
+ * Lets other work go first once calls on this thread have taken long enough.
+ *
+ * @param nextTurn Calls back in the next turn of the event loop.
+ */
+export function createTurns(clock: Clock = performance, nextTurn: (then: () => void) => void = setImmediate) {
   /** When the first call of this turn was. */
   let begun: number | undefined
   /** The callers that wait for the next turn, in the order in which they came. */
@@ -223,7 +221,8 @@ export function createTurns(clock: Clock = performance, nextTurn: (then: () => v
   }
 
   return {
-    over: () => {
+    /** Undefined: go on. Otherwise resolves in a later turn of the event loop. */
+    over: (): Promise<void> | undefined => {
       if (begun === undefined) {
         begun = clock.now()
         nextTurn(end)

@@ -23,16 +23,6 @@ interface Head {
   readonly digest: string
 }
 
-/** A row, parsed as far as needed. */
-export interface Found {
-  readonly id: string
-  readonly row: Row
-  readonly head: Head
-  /** The analysis as it is served. */
-  json(): string
-  analysis(): Analysis
-}
-
 const titleLength = 80
 const newline = 0x0a
 
@@ -57,18 +47,21 @@ export function formatRow(analysis: Analysis): Uint8Array {
   return Buffer.from(`${JSON.stringify(head)}\n${json}`)
 }
 
-/** @throws ResourceError `internal` for a row that something else has written. */
-export function parseRow(row: Row): Found {
+/** Parses a row as far as needed. @throws ResourceError `internal` for a row that something else has written. */
+export function parseRow(row: Row) {
   const bytes = Buffer.from(row.value.buffer, row.value.byteOffset, row.value.byteLength)
   const end = bytes.indexOf(newline)
-  const json = () => bytes.toString('utf8', end + 1)
+  /** The analysis as it is served. */
+  const json = (): string => bytes.toString('utf8', end + 1)
   try {
     const head = JSON.parse(bytes.toString('utf8', 0, end)) as Head
-    return { id: row.key, row, head, json, analysis: () => JSON.parse(json()) as Analysis }
+    return { id: row.key, row, head, json, analysis: (): Analysis => JSON.parse(json()) as Analysis }
   } catch (error) {
     throw new ResourceError('internal', 'a row of the store is no result', {}, { cause: error })
   }
 }
+
+export type Found = ReturnType<typeof parseRow>
 
 /** The terms by which an analysis is found. */
 export function termsOf({ prompt, tags }: Pick<Analysis, 'prompt' | 'tags'>): readonly string[] {
