@@ -38,8 +38,6 @@ export function createCursorSeal(secret: Uint8Array, earlier: readonly Uint8Arra
   }
 }
 
-type CursorSeal = ReturnType<typeof createCursorSeal>
-
 function sealWith(secret: Uint8Array) {
   const derive = (use: string) => Buffer.from(hkdfSync('sha256', secret, 'hikidashi', `cursor ${use}`, 32))
   const macKey = derive('tag')
@@ -79,7 +77,7 @@ function sealWith(secret: Uint8Array) {
 /** State that the parts of a catalog share. `mounts` is sorted by address. */
 export interface CatalogState {
   readonly mounts: readonly Mounted[]
-  readonly seal: CursorSeal
+  readonly seal: ReturnType<typeof createCursorSeal>
   readonly paging: Paging
   readonly log: Log
 }

@@ -45,7 +45,7 @@ export interface Scrubber {
   /** Does the same for bytes, which may be text in UTF-8 or UTF-16, or binary. Returns the input itself when it contains no secret. */
   scrubBytes(bytes: Uint8Array): Uint8Array
   /** Does the same for bytes that arrive in pieces, split anywhere: it holds back bytes that may be the beginning of a secret. */
-  stream(): ScrubStream
+  stream(): ReturnType<typeof createStream>
 }
 
 /**
@@ -183,8 +183,6 @@ function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean
     end: (): Uint8Array => release(held.length),
   }
 }
-
-type ScrubStream = ReturnType<typeof createStream>
 
 /** Returns the parts of a secret that are secret by themselves, the whole first. */
 function partsOf(secret: string): readonly string[] {

@@ -244,14 +244,12 @@ export function spellAll(
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, spell(value, host, spelling)]))
 }
 
-type Stdio = Extract<Launch, { transport: 'stdio' }>
-
 /**
  * The words of a command line in the notation of a host. Paths in the project are relative to its folder, if the host has a
  * variable for it.
  */
 export function spellCommand(
-  { command }: Pick<Stdio, 'command'>,
+  { command }: Pick<Extract<Launch, { transport: 'stdio' }>, 'command'>,
   host: Named,
   { fills, folder }: Spelling,
   place?: Place,

@@ -148,17 +148,12 @@ const maxFacts = 10_000
 /** How long a directory must be unchanged, in milliseconds: file systems such as FAT count time in steps of 2 s. */
 const settledMs = 3000
 
-interface Known {
-  readonly stats: BigIntStats
-  readonly facts: Set<string>
-}
-
 /**
  * Facts about the names in directories of local file systems, such as that there is no `.gitignore`. A fact holds until the directory changes:
  * whoever adds a name changes its times. So two look-ups of a small read need not be repeated for each read, a sixth of its work.
  */
 export function createDirectoryFacts(clock: Pick<DateConstructor, 'now'> = Date) {
-  const directories = new Map<bigint, Known>()
+  const directories = new Map<bigint, { readonly stats: BigIntStats; readonly facts: Set<string> }>()
 
   /** Returns the facts that were noted since the directory last changed; undefined when there are none. */
   const of = ({ stats, local }: Place): Set<string> | undefined => {

@@ -198,8 +198,7 @@ interface Offered<T> {
   readonly error?: unknown
 }
 
-type Query = { readonly cursor?: string }
-type PageAt<T> = (query: Query, options: { readonly signal: AbortSignal }) => Promise<Page<T>>
+type PageAt<T> = (query: { readonly cursor?: string }, options: { readonly signal: AbortSignal }) => Promise<Page<T>>
 
 /** Returns a function that loads a list into a signal. Until it is loaded, the old items are shown. A new load ends an earlier one. */
 function createLoad<T>(target: Signal<Offered<T>>, maxPages: number, pages: () => PageAt<T> | undefined) {
