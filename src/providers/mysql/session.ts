@@ -3,9 +3,9 @@ import { type Connection, type ConnectionOptions, createConnection } from 'mysql
 import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { decodeComponent, isLoopback } from '../../core/uri.ts'
-import type { ServerSettings, TlsOptions } from '../relational/open.ts'
+import { endedError, type ServerSettings, type TlsOptions } from '../relational/open.ts'
 import { type Facts, readFacts, requireHarmless } from './account.ts'
-import { connectError, endedError, lateError, openingError, refused, statementError } from './errors.ts'
+import { connectError, lateError, openingError, refused, statementError } from './errors.ts'
 import type { Cells, Query } from './sql.ts'
 
 /** Additional time after the server's own time-out, in milliseconds, because the server may hang. */

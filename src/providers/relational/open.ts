@@ -220,3 +220,15 @@ export function askingAgain<C>(pool: Pool<C>, isPassing: (error: unknown) => boo
     }
   }
 }
+
+export function endedError(): ResourceError {
+  return unavailable('The connection to the database has ended.', { reason: 'ended' })
+}
+
+/** Returns the fault of a connection that should be encrypted, by the code of its error. @param isPlain Whether the server does not encrypt. */
+export function tlsFault(code: string, isPlain: boolean): string | undefined {
+  if (isPlain) return 'The database does not encrypt, and the connection must be: turn TLS on there.'
+  if (/^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|HANDSHAKE_SSL)/.test(code))
+    return 'The certificate of the database cannot be trusted. Name the authority that signed it: "tls": { "ca": … }.'
+  return undefined
+}
