@@ -1,5 +1,6 @@
 import * as fs from 'node:fs'
 import { errorCodeOf, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { singleFlight } from '../../core/kit/abort.ts'
 import { isLocalDisk } from '../../core/kit/local-disk.ts'
 import { failure, type Place, type Places, type Pool } from './access.ts'
 import {
@@ -181,23 +182,15 @@ interface RootKeeper {
 }
 
 function createRootKeeper(first: Root, real: string, pool: Pool): RootKeeper {
-  let reopening: Promise<void> | undefined
   let checkedAt = performance.now()
   let checking: Promise<void> | undefined
 
-  const replace = async () => {
+  const reopen = singleFlight(async () => {
     const next = await openTested(real, pool)
     const last = keeper.isClosed ? next : keeper.root
     if (!keeper.isClosed) keeper.root = next
     last.descriptor.close()
-  }
-
-  const reopen = () => {
-    reopening ??= replace().finally(() => {
-      reopening = undefined
-    })
-    return reopening
-  }
+  }).run
 
   const check = async () => {
     const there = await pool.run(() => fs.promises.lstat(real, { bigint: true }).catch(() => undefined), {
