@@ -1,5 +1,5 @@
 import type { Listener } from './change-listeners.ts'
-import { isResourceError } from './errors.ts'
+import { attempt, fallbackTo, isResourceError } from './errors.ts'
 import { isVisible } from './listing.ts'
 import type { Mounted } from './mount.ts'
 import { createMountWatch, type MountWatch } from './mount-watch.ts'
@@ -208,12 +208,7 @@ async function isAllowed(mount: Mounted, path: string, adding: Adding): Promise<
 
 /** Returns the mount and path of a URI; undefined when it lies in no mount or is malformed. */
 function placeOf(uri: string, route: Route): ReturnType<Route> {
-  try {
-    return route(parseUri(uri))
-  } catch (error) {
-    if (isResourceError(error, 'invalid')) return undefined
-    throw error
-  }
+  return attempt(() => route(parseUri(uri)), fallbackTo(undefined, 'invalid'))
 }
 
 /** A mount whose notifications of changes are currently degraded. */

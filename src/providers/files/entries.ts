@@ -1,5 +1,5 @@
 import type { BigIntStats } from 'node:fs'
-import { isResourceError } from '../../core/errors.ts'
+import { fallbackTo, isResourceError } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import { baseName } from '../../core/path.ts'
@@ -88,12 +88,8 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
 
   /** Returns the entry of the target of a symbolic link. */
   const entryAt = async (directory: Position, name: string, signal: AbortSignal): Promise<Entry | undefined> => {
-    try {
-      return await describe(await walk.enter(directory, name, false, signal), signal)
-    } catch (error) {
-      if (isResourceError(error, 'not-found')) return undefined
-      throw error
-    }
+    const found = walk.enter(directory, name, false, signal).then((position) => describe(position, signal))
+    return found.catch(fallbackTo(undefined, 'not-found'))
   }
 
   /**

@@ -1,4 +1,4 @@
-import { isResourceError } from '../../core/errors.ts'
+import { fallbackTo } from '../../core/errors.ts'
 import { singleFlight } from '../../core/kit/abort.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import type { Log } from '../../core/log.ts'
@@ -88,11 +88,8 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log) {
     const known = files.get(path)
     if (known?.settled && known.stamp === stamp && known.above === above) return known.ignores
     const settled = isSettled(stats, Date.now())
-    const text = await readText(place, file.names, path, signal).catch((error: unknown) => {
-      // As in git, which only warns: a link or an unreadable file has no rules.
-      if (isResourceError(error, 'not-found')) return ''
-      throw error
-    })
+    // As in git, which only warns: a link or an unreadable file has no rules.
+    const text = await readText(place, file.names, path, signal).catch(fallbackTo('', 'not-found'))
     const same = known !== undefined && known.above === above && known.text === text
     const ignores = same ? known.ignores : text.trim() === '' ? above : compile(text, path, file.base, above)
     files.set(path, { above, stamp, settled, text, ignores })

@@ -1,4 +1,4 @@
-import { invalid, isResourceError, notFound, unavailable } from '../../core/errors.ts'
+import { fallbackTo, invalid, isResourceError, notFound, unavailable } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Content, Params } from '../../core/provider.ts'
 import { once } from '../../store/index.ts'
@@ -234,19 +234,10 @@ async function keep(writer: Parts['writer'], made: NewAnalysis): Promise<Analysi
 }
 
 async function newest(records: Collection, question: Question): Promise<Analysis | undefined> {
-  try {
-    return (await findExact(records, question, 1))[0]?.analysis()
-  } catch (error) {
-    if (isResourceError(error, 'unavailable')) return undefined
-    throw error
-  }
+  const found = await findExact(records, question, 1).catch(fallbackTo([], 'unavailable'))
+  return found[0]?.analysis()
 }
 
 async function isKept(records: Collection, id: string): Promise<boolean> {
-  try {
-    return (await records.get(id)) !== undefined
-  } catch (error) {
-    if (isResourceError(error, 'unavailable')) return true
-    throw error
-  }
+  return records.get(id).then((row) => row !== undefined, fallbackTo(true, 'unavailable'))
 }

@@ -1,5 +1,5 @@
 import { withSignalOf } from '../../core/call.ts'
-import { invalid, isResourceError, notFound } from '../../core/errors.ts'
+import { fallbackTo, invalid, notFound } from '../../core/errors.ts'
 import { rescue, soonOf } from '../../core/kit/chain.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
@@ -209,10 +209,7 @@ const skillMethods: Readonly<Record<string, Method>> = {
   },
   'skills/get': async ({ params, revision, signal, view: { skills } }) => {
     const uri = requiredString(params, 'uri')
-    const found = await skills?.get(uri, { signal }).catch((error: unknown) => {
-      if (isResourceError(error, 'not-found')) return undefined
-      throw error
-    })
+    const found = await skills?.get(uri, { signal }).catch(fallbackTo(undefined, 'not-found'))
     // The extension wants this code on every revision. Absent and denied are the same bytes.
     if (found === undefined) throw new ProtocolError(codes.invalidParams, 'No skill is served there')
     return { skill: found.skill, ...cached(found.cache, revision) }
