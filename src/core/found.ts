@@ -1,4 +1,4 @@
-import { defined, isObject, jsonIn } from './kit/object.ts'
+import { defined, isCount, isObject, jsonIn, textsIn } from './kit/object.ts'
 import { type Origin, originOf } from './meta.ts'
 import type { Audience } from './provider.ts'
 import { compileTemplate, type UriTemplate } from './template.ts'
@@ -138,7 +138,7 @@ export function parseFound(text: string): Found | undefined {
     hits,
     ...(isCount(total) ? { total } : {}),
     ...(typeof next === 'string' ? { next } : {}),
-    notes: stringsIn(value.notes),
+    notes: textsIn(value.notes),
     ...textsOf(value, ['fallback']),
   }
 }
@@ -163,7 +163,7 @@ function parseHit(value: unknown): FoundHit | undefined {
   if (!isWhole || typeof score !== 'number' || !isObject(lines) || !isObject(snippet)) return undefined
   const { start, end } = lines
   if (!isCount(start) || !isCount(end) || typeof snippet.text !== 'string') return undefined
-  const audience = stringsIn(value.audience).filter((name) => name === 'user' || name === 'assistant')
+  const audience = textsIn(value.audience).filter((name) => name === 'user' || name === 'assistant')
   return {
     uri,
     document,
@@ -197,14 +197,6 @@ function textsOf<K extends string>(value: Readonly<Record<string, unknown>>, key
     if (typeof text === 'string') texts[key] = text
   }
   return texts
-}
-
-function stringsIn(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && Number(value) >= 0
 }
 
 /** Cuts a snippet where its marks begin and end. */

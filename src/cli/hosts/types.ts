@@ -164,10 +164,6 @@ export function withValueAt(value: unknown, path: readonly (string | number)[], 
   return Object.fromEntries(Object.entries(others).filter(([name]) => name !== key))
 }
 
-export function strings(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
-}
-
 /** A text cannot be read or edited. The message follows the name of the file. */
 export function formatError(text: string, offset: number | undefined, message: string): Error {
   const error = new Error(offset === undefined ? `: ${message}` : `:${lineAndColumn(text, offset)}: ${message}`)

@@ -1,5 +1,4 @@
-import { defined } from '../../core/kit/object.ts'
-import { isObject } from '../protocol/messages.ts'
+import { defined, isObject } from '../../core/kit/object.ts'
 import type { Audit, AuditRecord } from '../telemetry/audit.ts'
 
 /** The limits that protect the service from overload. docs/limits.md describes the effect of each. */

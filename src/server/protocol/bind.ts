@@ -1,7 +1,7 @@
 import { withSignalOf } from '../../core/call.ts'
 import { fallbackTo, invalid, notFound } from '../../core/errors.ts'
 import { rescue, soonOf } from '../../core/kit/chain.ts'
-import { defined } from '../../core/kit/object.ts'
+import { defined, isObject } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { metaKeys } from '../../core/meta.ts'
 import {
@@ -16,16 +16,7 @@ import {
 import { resourcesToText } from '../tools/shown.ts'
 import { type Toolbox, toolMethods, withApps } from '../tools/tools.ts'
 import type { Served } from './channel.ts'
-import {
-  codes,
-  filledIn,
-  isObject,
-  optionalString,
-  type Params,
-  ProtocolError,
-  requiredString,
-  stringsIn,
-} from './messages.ts'
+import { codes, filledIn, optionalString, type Params, ProtocolError, requiredString, stringsIn } from './messages.ts'
 import type { ExtraMethod, Method } from './method.ts'
 import {
   cached,
