@@ -70,6 +70,18 @@ export function endOf(prefix: string): string | undefined {
   return undefined
 }
 
+/** Returns a function that reads columns of a row as texts and numbers. */
+export function readerOf<Columns extends Readonly<Record<string, (value: unknown) => unknown>>>(columns: Columns) {
+  const all = Object.entries(columns)
+  return (row: Readonly<Record<string, unknown>>) => {
+    const read: Record<string, unknown> = {}
+    for (const [name, convert] of all) read[name] = convert(row[name])
+    return read as { readonly [Name in keyof Columns]: ReturnType<Columns[Name]> }
+  }
+}
+
+export const readListed = readerOf({ key: String, version: String, edition: Number })
+
 /** The differences between the SQL of the engines. */
 export interface Dialect {
   /** The n-th value, from 1. */

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
 import type { ResourceError } from '../../core/errors.ts'
 import type { TextOperations } from '../engine.ts'
-import { endOf } from '../engine.ts'
+import { endOf, readListed } from '../engine.ts'
 import { bytesOf, failure } from '../rules.ts'
 import type { CheckedText, TextEntry } from '../texts.ts'
 import { isInSet } from '../texts.ts'
@@ -9,7 +9,7 @@ import { type Database, type Found, listIn, transaction, type Value } from './da
 import { createRows, type RowOperations } from './rows.ts'
 import { createTermSums } from './schema.ts'
 import { prepareTexts, type TextStatements } from './statements.ts'
-import { createFinding, type Home, tokensOf } from './texts-finding.ts'
+import { createFinding, type Home, homeOf, tokensOf } from './texts-finding.ts'
 
 /** All operations on a database. */
 export interface SqliteOperations extends RowOperations, TextOperations {}
@@ -100,11 +100,7 @@ function createTexts(database: Database): TextOperations {
     textsList: (name, { prefix = '', after = '', mimeType = null, limit }) =>
       statements.list
         .all(name, after, prefix, prefix === '' ? null : (endOf(prefix) ?? null), limit, mimeType)
-        .map(({ key, version, edition }) => ({
-          key: String(key),
-          version: String(version),
-          edition: Number(edition),
-        })),
+        .map(readListed),
     textsEntries: (name, after, limit) => {
       const found = listIn(statements.entries.get(find(name)?.id ?? 0, after, limit)?.entries)
       return (found as readonly (readonly [number, string, string, number, number])[]).map(
@@ -173,17 +169,6 @@ function createHomes(statements: TextStatements) {
   const save = (home: Home) =>
     statements.saveHome.run(home.revision + 1, home.texts, home.parts, home.length, home.bytes, home.id)
   return { find, findOrMake, save }
-}
-
-function homeOf({ id, revision, texts, parts, length, bytes }: Found): Home {
-  return {
-    id: Number(id),
-    revision: Number(revision),
-    texts: Number(texts),
-    parts: Number(parts),
-    length: Number(length),
-    bytes: Number(bytes),
-  }
 }
 
 function added(home: Home, texts: number, parts: number, length: number, bytes: number): Home {

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { type Bounds, listSql, type Operations } from '../engine.ts'
+import { type Bounds, listSql, type Operations, readerOf } from '../engine.ts'
 import { failure, leases } from '../rules.ts'
 import type { Condition, Row, WholeRow } from '../store.ts'
 import { type Database, type Found, type Statement, transaction, type Value } from './database.ts'
@@ -172,16 +172,7 @@ function surplus(statements: RowStatements, home: Home, bounds: Bounds, now: num
   })
 }
 
-function homeOf(found: Found): Home {
-  const { id, revision, removed, rows, bytes } = found
-  return {
-    id: Number(id),
-    revision: Number(revision),
-    removed: Number(removed),
-    rows: Number(rows),
-    bytes: Number(bytes),
-  }
-}
+const homeOf = readerOf({ id: Number, revision: Number, removed: Number, rows: Number, bytes: Number })
 
 /** Greater than all earlier revisions, even those of a lost file, because it follows the clock. */
 function nextRevision(home: Home, now: number): number {
