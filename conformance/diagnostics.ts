@@ -1,5 +1,4 @@
-import { isObject } from '../src/core/kit/object.ts'
-import { codes, ProtocolError } from '../src/server/protocol/messages.ts'
+import { codes, isObject, ProtocolError } from '../src/server/protocol/messages.ts'
 import type { ExtraMethod } from '../src/server/protocol/method.ts'
 import { protocolKeys } from '../src/server/protocol/revisions.ts'
 

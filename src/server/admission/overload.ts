@@ -1,6 +1,5 @@
-import { isObject } from '../../core/kit/object.ts'
 import type { Principal } from '../../core/provider.ts'
-import { codes, failure, type RequestId, type Response } from '../protocol/messages.ts'
+import { codes, failure, isObject, type RequestId, type Response } from '../protocol/messages.ts'
 import type { Meter } from '../telemetry/meter.ts'
 import type { Crowded } from './gate.ts'
 import type { TurnedAway } from './limits.ts'

@@ -7,7 +7,6 @@ import {
   WithLateSignal,
 } from '../../core/call.ts'
 import { rescue, type Soon } from '../../core/kit/chain.ts'
-import { isObject } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { type TraceContext, telemetry, traceContextIn } from '../../core/trace.ts'
 import type { View } from '../../core/view.ts'
@@ -29,6 +28,7 @@ import {
 import {
   codes,
   failure,
+  isObject,
   type Notification,
   ProtocolError,
   type Request,

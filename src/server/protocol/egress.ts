@@ -1,7 +1,6 @@
-import { isObject } from '../../core/kit/object.ts'
 import { redactedMark, type Scrubber } from '../../core/scrub.ts'
 import { blobBytesOf, blobStreamKey, bytesOfBlob, isBlobStream, isJsonText, jsonTextKey } from './json-parts.ts'
-import type { Request, Response } from './messages.ts'
+import { isObject, type Request, type Response } from './messages.ts'
 import { protocolKeys, revisions } from './revisions.ts'
 
 /**

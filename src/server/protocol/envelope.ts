@@ -1,8 +1,15 @@
 import type { ServerResponse } from 'node:http'
 import { followFor } from '../../core/kit/abort.ts'
-import { isObject } from '../../core/kit/object.ts'
 import { refuse } from '../http/reply.ts'
-import { codes, invalidParams, type Notification, type Params, type Request, type WireError } from './messages.ts'
+import {
+  codes,
+  invalidParams,
+  isObject,
+  type Notification,
+  type Params,
+  type Request,
+  type WireError,
+} from './messages.ts'
 import { type ClientName, isClientName, type Result } from './method.ts'
 import { isLogLevel, isRevision, modern, protocolKeys, type Revision, revisions, since } from './revisions.ts'
 

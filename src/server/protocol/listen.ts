@@ -1,11 +1,11 @@
 import { setMaxListeners } from 'node:events'
 import { invalid } from '../../core/errors.ts'
-import { isObject } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Subscription, View, ViewChange } from '../../core/view.ts'
 import {
   codes,
   failure,
+  isObject,
   type Notification,
   type Request,
   type RequestId,

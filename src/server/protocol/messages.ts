@@ -1,5 +1,4 @@
 import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
-import { isObject } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { ContentLink } from '../auth/caller.ts'
 import { encodeJson, encodeJsonInPieces, formatJson, formatLine } from './json.ts'
@@ -37,6 +36,10 @@ const maxName = 1024
 
 export function failure(id: RequestId | null, error: WireError): Response {
   return { jsonrpc: '2.0', id, error }
+}
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Classifies one message (not a batch). It does not check methods or their params. */

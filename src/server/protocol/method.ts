@@ -1,6 +1,5 @@
 import type { Arrival } from '../../core/call.ts'
 import type { Soon } from '../../core/kit/chain.ts'
-import { isObject } from '../../core/kit/object.ts'
 import type { Principal } from '../../core/provider.ts'
 import type { Tool, ToolApp, ToolProgress } from '../../core/tool.ts'
 import { type TraceContext, traced } from '../../core/trace.ts'
@@ -9,7 +8,7 @@ import type { Pass } from '../admission/gate.ts'
 import type { LinkFor } from '../auth/caller.ts'
 import type { Sending } from '../http/content/sending.ts'
 import { connectorTools, resourceTools } from '../tools/index.ts'
-import type { Notification, Params, Request } from './messages.ts'
+import { isObject, type Notification, type Params, type Request } from './messages.ts'
 import { type LogLevel, protocolKeys, type Revision } from './revisions.ts'
 
 /** The result of a method: the member `result` of a JSON-RPC response. */
