@@ -182,6 +182,12 @@ export function eolOf(text: string): string {
   return /\r?\n/.exec(text)?.[0] ?? '\n'
 }
 
+/** Returns the text before the first value: comments stay, blanks do not. */
+export function headOf(text: string): string {
+  if (text.trim() === '') return ''
+  return text.endsWith('\n') ? text : text + eolOf(text)
+}
+
 /** The indentation of the line that contains an offset. */
 export function indentAt(text: string, offset: number): string {
   return /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset))?.[0] ?? ''

@@ -6,7 +6,7 @@ import { bytesOf, failure } from '../rules.ts'
 import type { CheckedText, TextEntry } from '../texts.ts'
 import { isInSet } from '../texts.ts'
 import { type Database, type Found, listIn, transaction, type Value } from './database.ts'
-import { createRows, type RowOperations } from './rows.ts'
+import { createHomes, createRows, type RowOperations } from './rows.ts'
 import { createTermSums } from './schema.ts'
 import { prepareTexts, type TextStatements } from './statements.ts'
 import { createFinding, type Home, homeOf, tokensOf } from './texts-finding.ts'
@@ -44,7 +44,9 @@ const batch = 200
  */
 function createTexts(database: Database): TextOperations {
   const statements = prepareTexts(database)
-  const { find, findOrMake, save } = createHomes(statements)
+  const { find, findOrMake } = createHomes(statements, homeOf)
+  const save = (home: Home) =>
+    statements.saveHome.run(home.revision + 1, home.texts, home.parts, home.length, home.bytes, home.id)
   const saveTermSums = createTermSums(database)
   const owners = createOwnerTexts(database, statements)
 
@@ -152,23 +154,6 @@ function createTexts(database: Database): TextOperations {
         return { order: Number(position), id: Number(part), text: Number(text), vector }
       }),
   }
-}
-
-/** The collections of texts, by name. */
-function createHomes(statements: TextStatements) {
-  const find = (name: string): Home | undefined => {
-    const found = statements.home.get(name)
-    return found === undefined ? undefined : homeOf(found)
-  }
-  const findOrMake = (name: string): Home => {
-    const found = find(name)
-    if (found !== undefined) return found
-    statements.makeHome.run(name)
-    return { id: Number(statements.home.get(name)?.id), revision: 0, texts: 0, parts: 0, length: 0, bytes: 0 }
-  }
-  const save = (home: Home) =>
-    statements.saveHome.run(home.revision + 1, home.texts, home.parts, home.length, home.bytes, home.id)
-  return { find, findOrMake, save }
 }
 
 function added(home: Home, texts: number, parts: number, length: number, bytes: number): Home {
