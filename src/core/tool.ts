@@ -1,26 +1,21 @@
 import type { Context } from './call.ts'
-import type { Content, Entry, Icon, Resource } from './entry.ts'
+import type { Content, Description, Entry, Icon, Resource } from './entry.ts'
 import { invalid } from './errors.ts'
 
 /** A tool of a provider: an action beyond reading. */
-export interface ProvidedTool {
+export interface ProvidedTool extends Pick<Description, 'title' | 'description' | 'icons' | 'meta'> {
   /** Path for the access rules: a principal that may see it may call the tool. */
   readonly path: string
   /** Of the characters A-Z a-z 0-9 _ - and ., at most 128. */
   readonly name: string
   /** Name by which it is called when another tool has its name. */
   readonly longName: string
-  readonly title?: string
-  readonly description?: string
   /** JSON Schema of the arguments, an object. */
   readonly inputSchema: Readonly<Record<string, unknown>>
   /** JSON Schema of `structured`. */
   readonly outputSchema?: Readonly<Record<string, unknown>>
   /** Hints that a host shows to a person before a call. */
   readonly annotations?: ToolHints
-  readonly icons?: readonly Icon[]
-  /** Members of `_meta` in the answer. JSON values. */
-  readonly meta?: Readonly<Record<string, unknown>>
 }
 
 /** Hints about the effects of a tool. */

@@ -3,11 +3,9 @@ import { isResourceError } from '../core/errors.ts'
 import { sleep } from '../core/kit/abort.ts'
 import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
-import type { MountReader } from '../core/mount-reader.ts'
 import type { Entry } from '../core/provider.ts'
-import type { Scrubber } from '../core/scrub.ts'
 import type { MountProgress, MountState } from '../core/tool.ts'
-import { createWriter, newestFirst, readDocument, stampOf } from './feed-documents.ts'
+import { createWriter, newestFirst, type Reading, readDocument, stampOf } from './feed-documents.ts'
 import {
   countKnown,
   createNaming,
@@ -19,11 +17,8 @@ import {
 } from './feed-steps.ts'
 import type { SearchDocument, SearchIndex } from './search-index.ts'
 
-export interface FeedMountOptions {
-  readonly mount: MountReader
+export interface FeedMountOptions extends Pick<Reading, 'mount' | 'way' | 'scrubber'> {
   readonly index: SearchIndex
-  /** Key of the reading settings. Documents that were read with another key are read again. */
-  readonly way: string
   /** Maximum length of the indexed beginning of a text, in bytes. Default 1 MiB. */
   readonly maxBytes: number
   /** Number of documents that are read at once. Default 2. */
@@ -34,7 +29,6 @@ export interface FeedMountOptions {
   readonly maxParts: number
   /** Maximum number of pending documents. Default 50,000. */
   readonly window?: number
-  readonly scrubber?: Scrubber
   readonly log: Log
 }
 

@@ -1,6 +1,7 @@
 import { classOf, type Folded, fold, word } from '../text/fold.ts'
 import { type Beginnings, beginningsOf, tokenize } from '../text/tokenizer.ts'
 import type { Found } from './part.ts'
+import type { QueryTerm } from './query.ts'
 
 /** A word that is derived like a word of a query. */
 export interface WordForm {
@@ -12,17 +13,11 @@ export interface WordForm {
 }
 
 /** A term of a query, with its weight. */
-export interface RatedTerm {
-  readonly term: string
-  readonly prefix: boolean
+export interface RatedTerm extends Pick<QueryTerm, 'term' | 'prefix' | 'loose' | 'joined'> {
   /** Its rarity, times the weight of its kind. */
   readonly weight: number
   /** Weight by the kind of the term and its frequency in the question, without its rarity. */
   readonly share: number
-  /** As in `QueryTerm`: it only ranks, and finds nothing by itself while there are better matches. */
-  readonly loose: boolean
-  /** As in `QueryTerm`: it stands only for words that are written together, without a hyphen or a dot. */
-  readonly joined?: true
   /** Other forms of the word, if it is rare. */
   readonly forms?: readonly WordForm[]
 }

@@ -36,13 +36,8 @@ import { addWord, CommandError, examples, exitCodes, failed } from '../terminal/
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
-interface AddOptions extends LaunchWords {
-  readonly scope: Scope
-  readonly name: string
-  readonly force?: true
-  readonly dryRun?: true
+interface AddOptions extends LaunchWords, RemoveOptions {
   readonly print?: true
-  readonly json?: true
 }
 
 export function defineAdd(command: Command, io: Io): void {

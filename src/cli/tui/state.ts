@@ -62,15 +62,9 @@ export interface Prompt {
   readonly editor: Editor
 }
 
-export interface FoundList {
+export interface FoundList extends Hits {
   readonly query: string
   readonly state: 'searching' | 'done' | 'failed'
-  readonly hits: readonly FoundHit[]
-  readonly notes: readonly string[]
-  /** The hits have only single characters of the words. */
-  readonly isLoose?: true
-  /** Cursor of the next hits. */
-  readonly next?: string
   readonly wantsMore?: true
   readonly at: number
   readonly top: number
@@ -123,7 +117,9 @@ export type Event =
 export interface Hits {
   readonly hits: readonly FoundHit[]
   readonly notes: readonly string[]
+  /** The hits have only single characters of the words. */
   readonly isLoose?: true
+  /** Cursor of the next hits. */
   readonly next?: string
 }
 

@@ -12,7 +12,7 @@ import type { FileFacts, Looked, Names } from './names.ts'
 import { isSettled, kindOf, lookAtAll, modeAllows, type PermitOptions, stampOf } from './stats.ts'
 import { mayRead, type Position, type Walk } from './walk.ts'
 
-interface EntriesOptions {
+export interface EntriesOptions {
   readonly walk: Walk
   readonly permit: PermitOptions
   readonly rules: Rules | undefined
