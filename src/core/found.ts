@@ -1,3 +1,4 @@
+import type { Description } from './entry.ts'
 import { defined, isCount, isObject, jsonIn, textsIn } from './kit/object.ts'
 import { type Origin, originOf } from './meta.ts'
 import type { Audience } from './provider.ts'
@@ -28,15 +29,13 @@ export interface Found {
 }
 
 /** A hit: a part of a document, with the link and the revision of the document if its source provides them. */
-export interface FoundHit extends Origin {
+export interface FoundHit extends Origin, Pick<Description, 'title' | 'mimeType' | 'priority' | 'audience'> {
   /** URI of the part. */
   readonly uri: string
   /** URI of the whole document, as it is listed. */
   readonly document: string
   /** Address of the document's mount. */
   readonly mount: string
-  readonly title?: string
-  readonly mimeType?: string
   /** Heading above the part. */
   readonly heading?: string
   /** Lines of the document's text, from 1, both inclusive. */
@@ -45,8 +44,6 @@ export interface FoundHit extends Origin {
   readonly score: number
   /** Time of the last modification (RFC 3339). */
   readonly modified?: string
-  readonly priority?: number
-  readonly audience?: readonly Audience[]
   readonly snippet: FoundSnippet
 }
 

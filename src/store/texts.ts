@@ -86,11 +86,7 @@ interface TextsQuery {
   readonly limit: number
 }
 
-interface ListedText {
-  readonly key: string
-  readonly version: string
-  readonly edition: number
-}
+type ListedText = Pick<NewText, 'key' | 'version' | 'edition'>
 
 /** Facts about a text for statistics and for access checks. */
 export interface TextEntry {

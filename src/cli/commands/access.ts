@@ -5,7 +5,7 @@ import { type AccessRule, compileVerdict, type Verdict } from '../../core/access
 import { fallbackTo } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Principal } from '../../core/provider.ts'
-import { createResolver, type Resolved } from '../../core/router.ts'
+import { createResolver, type ResolvableMount, type Resolved } from '../../core/router.ts'
 import type { LeftOutReason } from '../../providers/files/index.ts'
 import { explainLeftOut } from '../operations/left-out.ts'
 import { requireLocal } from '../operations/local.ts'
@@ -112,9 +112,7 @@ async function leftOutBy(
   }
 }
 
-interface Ruled {
-  readonly address: string
-  readonly rules?: readonly AccessRule[]
+interface Ruled extends ResolvableMount {
   readonly scopes: readonly string[]
 }
 

@@ -1,7 +1,7 @@
 import { fallbackTo, invalid, isResourceError, notFound, unavailable } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Content, Params } from '../../core/provider.ts'
-import { once } from '../../store/index.ts'
+import { type OnceOptions, once } from '../../store/index.ts'
 import type { Collection, Store } from '../../store/store.ts'
 import { findRecord } from './list.ts'
 import { type Place, recordPath } from './places.ts'
@@ -167,13 +167,7 @@ function questionIn(params: Params): Question {
   return taskType === undefined ? { prompt } : { prompt, taskType }
 }
 
-export interface ComputeOptions {
-  /** Time after which another process takes over from one that died while computing, in milliseconds. Default 10,000. */
-  readonly ttlMs?: number
-  /** How long to wait for the computation of another caller, in milliseconds. Default 300,000. */
-  readonly waitMs?: number
-  readonly signal?: AbortSignal
-}
+export type ComputeOptions = OnceOptions
 
 interface Parts {
   readonly store: Store

@@ -2,21 +2,15 @@ import { createHash } from 'node:crypto'
 import { ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Row } from '../../store/store.ts'
-import type { Analysis, TaskType } from './record.ts'
+import type { Analysis } from './record.ts'
 
 /** Facts about an analysis for listings. They precede the analysis in its row, so that a listing need not parse the analysis. */
-interface Head {
+interface Head extends Pick<Analysis, 'taskType' | 'language' | 'totalCost' | 'tags' | 'created' | 'expires'> {
   /** The beginning of the prompt, in one line. */
   readonly title: string
-  readonly taskType: TaskType
-  readonly language: string
   readonly confidence: number
   readonly met: boolean
-  readonly totalCost: number
   readonly providers: readonly string[]
-  readonly tags: readonly string[]
-  readonly created: string
-  readonly expires?: string
   /** Length of the JSON after it, in bytes. */
   readonly size: number
   /** Digest of the content: the same for the same analysis, whatever its id, tags and times. */

@@ -16,6 +16,7 @@ import {
 import { resourcesToText } from '../tools/shown.ts'
 import { type Toolbox, toolMethods, withApps } from '../tools/tools.ts'
 import type { Served } from './channel.ts'
+import type { ServerInfo } from './envelope.ts'
 import { codes, filledIn, optionalString, type Params, ProtocolError, requiredString, stringsIn } from './messages.ts'
 import type { ExtraMethod, Method } from './method.ts'
 import {
@@ -30,10 +31,7 @@ import {
 } from './wire.ts'
 
 /** The description of a server, and its additional methods. */
-export interface Identity {
-  readonly name: string
-  readonly version: string
-  readonly title?: string
+export interface Identity extends ServerInfo {
   readonly instructions?: string
   /**
    * Methods besides those of resources, by name, such as `prompts/get`; the capabilities are declared already. They replace the
