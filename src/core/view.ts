@@ -174,10 +174,8 @@ export interface ViewPromptRequest {
   readonly arguments?: ReadonlyMap<string, string>
 }
 
-export interface PromptCompletionRequest {
-  readonly name: string
+export interface PromptCompletionRequest extends ViewPromptRequest {
   readonly argument: { readonly name: string; readonly value: string }
-  readonly arguments?: ReadonlyMap<string, string>
 }
 
 /** The tools that one principal may call, of all mounts. */

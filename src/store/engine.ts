@@ -1,5 +1,5 @@
 import { createEvent } from '../core/kit/abort.ts'
-import type { Condition, Row, RowQuery, Store, WholeRow } from './store.ts'
+import type { Collection, Condition, Row, RowQuery, Store, WholeRow } from './store.ts'
 import type { CheckedText, TextSet, Texts, WeighedPart } from './texts.ts'
 
 /** Operations on rows, each of them atomic. The caller has checked the arguments. */
@@ -42,11 +42,7 @@ export interface TextOperations {
   textsVectors(name: string, model: string, after: number, limit: number): Awaited<ReturnType<Texts['vectors']>>
 }
 
-export interface Bounds {
-  readonly rows?: number
-  readonly bytes?: number
-  readonly age?: number
-}
+export type Bounds = Parameters<Collection['evict']>[0]
 
 /** The same, asynchronous: the engine is in another thread, or on a server. */
 export type Remote<Of> = {
