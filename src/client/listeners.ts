@@ -18,11 +18,7 @@ export function isNothing({ uris, list, prompts, tools }: Told): boolean {
 }
 
 /** Changes that were notified within a short time. */
-export interface Batch {
-  readonly uris: readonly string[]
-  readonly listed: boolean
-  readonly prompts?: boolean
-  readonly tools?: boolean
+export interface Batch extends Omit<ViewChange, 'below'> {
   /** Notifications were missed, so everything in the batch may have changed. */
   readonly missed?: true
 }

@@ -1,5 +1,5 @@
 import { ResourceError } from '../core/errors.ts'
-import { defined, objectOf } from '../core/kit/object.ts'
+import { defined, objectOf, textsIn } from '../core/kit/object.ts'
 import { metaKeys } from '../core/meta.ts'
 import type { Audience, Completion, FilledPrompt, Icon, PromptMessage } from '../core/provider.ts'
 import { decodeComponent } from '../core/uri.ts'
@@ -27,7 +27,7 @@ const maxValues = 100
 /** @throws ResourceError `internal` for an answer without resources. */
 export function resourcePageOf(answer: Wire): Omit<Page<Resource>, 'nextCursor'> {
   const addresses = objectOf(answer._meta)[metaKeys.unavailable]
-  const unavailable = Array.isArray(addresses) ? addresses.filter((address) => typeof address === 'string') : []
+  const unavailable = textsIn(addresses)
   return {
     items: resourcesOf(listOf(answer, 'resources')),
     cache: cacheOf(answer),

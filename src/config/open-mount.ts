@@ -1,6 +1,6 @@
 import { compileAccess } from '../core/access.ts'
 import type { Mount } from '../core/catalog.ts'
-import { invalid, isResourceError, ResourceError } from '../core/errors.ts'
+import { fallbackTo, invalid, isResourceError, ResourceError } from '../core/errors.ts'
 import { defined } from '../core/kit/object.ts'
 import type { Log, Measurements } from '../core/log.ts'
 import type { Provider } from '../core/provider.ts'
@@ -129,10 +129,7 @@ export async function openLazily(
   settings: MountSettings,
 ): Promise<Mount & Partial<DeferredMount>> {
   if (planned.config.provider !== 'results') return deferMount(planned, settings)
-  const mount = await openMount(planned, settings).catch((error: unknown) => {
-    if (isResourceError(error)) return undefined
-    throw error
-  })
+  const mount = await openMount(planned, settings).catch(fallbackTo(undefined))
   return mount ?? deferMount(planned, settings)
 }
 

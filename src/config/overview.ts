@@ -1,5 +1,5 @@
 import { compileAccess } from '../core/access.ts'
-import { invalid, isResourceError } from '../core/errors.ts'
+import { attempt, fallbackTo, invalid, isResourceError } from '../core/errors.ts'
 import { promising, soonOf } from '../core/kit/chain.ts'
 import { overviewUri } from '../core/meta.ts'
 import type { Views } from '../core/opening.ts'
@@ -236,12 +236,7 @@ export function guideFor(mounts: readonly PlannedMount[]): (principal: Principal
 }
 
 function addressOf({ address }: PlannedMount): string | undefined {
-  try {
-    return parseAddress(address).text
-  } catch (error) {
-    if (isResourceError(error)) return undefined
-    throw error
-  }
+  return attempt(() => parseAddress(address).text, fallbackTo(undefined))
 }
 
 /** Returns the kind of data of a mount as a noun: for mounts without a title, and for counts of mounts. */

@@ -30,40 +30,32 @@ const commonRules = {
   ...harmless('title description link access scopes cache poll limits'),
 } as const satisfies Rules<z.output<z.Members<typeof mountShape>>>
 
-/** The schemas of the loaded sources, and their other declarations about mounts. */
-export interface MountSchemas {
-  /** Validates a mount of one of these sources, and refuses every other. */
-  readonly mount: z.Schema<MountConfig>
-  /** The source of a mount before validation; undefined if the mount names no known source. */
-  sourceOf(written: unknown): AnySource | undefined
-  /** Returns the effects of a mount beyond reading the folder of its configuration. */
-  effectsOf(config: MountConfig, context: EffectContext): readonly Effect[]
-  /** Finds faults of a mount, before validation, that only its source can detect. */
-  findingsOf(written: unknown, context: FindingContext): Promise<readonly Finding[]>
-}
-
 /** The name of the source of a mount, before validation. */
 const providerOf = (mount: unknown) => memberOf(mount, 'provider')
 
 /** Loads the schemas of all sources, or only of the sources that some mounts name. A start loads only the schemas that it needs. */
-export async function loadMountSchemas(mounts?: Iterable<unknown>): Promise<MountSchemas> {
+export async function loadMountSchemas(mounts?: Iterable<unknown>) {
   const wanted = mounts === undefined ? undefined : new Set(Array.from(mounts, providerOf))
   const names = (Object.keys(sources) as SourceName[]).filter((name) => wanted?.has(name) ?? true)
   const loaded = await Promise.all(names.map(async (name) => [name, await loadSource(name)] as const))
   const schemas = new Map(loaded.map(([name, source]) => [name, schemaOf(name, source)]))
   const known = new Map<unknown, AnySource>(loaded)
-  const sourceOf = (written: unknown) => known.get(providerOf(written))
+  /** The source of a mount before validation; undefined if the mount names no known source. */
+  const sourceOf = (written: unknown): AnySource | undefined => known.get(providerOf(written))
   return {
+    /** Validates a mount of one of these sources, and refuses every other. */
     mount: z.discriminatedUnion('provider', [...schemas.values()]),
     sourceOf,
-    effectsOf: (config, context) => {
+    /** Returns the effects of a mount beyond reading the folder of its configuration. */
+    effectsOf: (config: MountConfig, context: EffectContext): readonly Effect[] => {
       const { provider: _, ...options } = config
       const { always, options: own } = known.get(config.provider)?.effects ?? { options: {} }
       // Options without a rule count as effects, so those of a source that is not loaded are withheld.
       const rules = { ...commonRules, ...own } as Rules<typeof options>
       return [...(always?.(options, context) ?? []), ...effectsBy(rules, options, context)]
     },
-    findingsOf: async (written, context) => {
+    /** Finds faults of a mount, before validation, that only its source can detect. */
+    findingsOf: async (written: unknown, context: FindingContext): Promise<readonly Finding[]> => {
       const source = sourceOf(written)
       if (source?.findings === undefined) return []
       const name = sourceNamed(providerOf(written))?.name
@@ -72,6 +64,8 @@ export async function loadMountSchemas(mounts?: Iterable<unknown>): Promise<Moun
     },
   }
 }
+
+export type MountSchemas = Awaited<ReturnType<typeof loadMountSchemas>>
 
 async function loadSource(name: SourceName): Promise<AnySource> {
   const { source } = await sources[name].config()

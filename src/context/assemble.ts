@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { invalid, ResourceError } from '../core/errors.ts'
 import { defined, requireKeys } from '../core/kit/object.ts'
-import type { Resource, View } from '../core/view.ts'
+import type { View } from '../core/view.ts'
 import { type Collapse, createCollapse, shinglesOf } from './collapse.ts'
 import { type Form, type Formed, type Forming, formsOf } from './forms.ts'
 import { commonEntries, inOrder, type Packing, packAfter, prefixesOf } from './prefix.ts'
@@ -224,16 +224,12 @@ export interface Measured {
   readonly frame: number
 }
 
-export interface MeasuredItem {
-  readonly uri: string
-  readonly resource: Resource
+export interface MeasuredItem extends Pick<AssembledItem, 'uri' | 'resource' | 'tokens' | 'notes'> {
   /** The level of the pin, or the next lower one that exists. */
   readonly level: Level
-  readonly tokens: number
   readonly levels: LevelTokens
   /** The resource does not exist, or is denied. */
   readonly missing: boolean
-  readonly notes: readonly string[]
 }
 
 /**

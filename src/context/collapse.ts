@@ -66,18 +66,12 @@ function eachOnce(sorted: Uint32Array): Uint32Array {
 }
 
 /** Stores texts, and finds the stored text of which a text is a copy. */
-export interface Collapse {
-  /** The first text of which it is a copy, or nearly. `undefined`: there is none, and the text is stored. */
-  add(uri: string, shingles: Shingles): string | undefined
-  remember(uri: string, shingles: Shingles): void
-}
-
-export function createCollapse(): Collapse {
+export function createCollapse() {
   const byHash = new Map<string, string>()
   const known: { readonly uri: string; readonly shingles: Shingles }[] = []
   const bySmallest = new Map<number, Set<number>>()
 
-  const remember = (uri: string, shingles: Shingles) => {
+  const remember = (uri: string, shingles: Shingles): void => {
     if (!byHash.has(shingles.sha256)) byHash.set(shingles.sha256, uri)
     for (const hash of smallestOf(shingles)) bySmallest.set(hash, (bySmallest.get(hash) ?? new Set()).add(known.length))
     known.push({ uri, shingles })
@@ -85,7 +79,8 @@ export function createCollapse(): Collapse {
 
   return {
     remember,
-    add: (uri, shingles) => {
+    /** The first text of which it is a copy, or nearly. `undefined`: there is none, and the text is stored. */
+    add: (uri: string, shingles: Shingles): string | undefined => {
       const same = byHash.get(shingles.sha256)
       if (same !== undefined) return same
       if (shingles.all.length >= size.least) {
@@ -101,6 +96,8 @@ export function createCollapse(): Collapse {
     },
   }
 }
+
+export type Collapse = ReturnType<typeof createCollapse>
 
 function smallestOf({ all }: Shingles): Uint32Array {
   return all.subarray(0, size.signature)

@@ -1,11 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
 
-/** Rank of each token in the order of merging, by its bytes as characters from 0 to 255. */
-export interface Ranks {
-  /** The rank of the token with these bytes, or with those of a part of them. */
-  get(bytes: string, start?: number, end?: number): number | undefined
-}
-
 /** A token of an encoding: its text, or its bytes if they are no text. An unused token is a hole. */
 type Token = string | readonly number[] | undefined
 
@@ -32,12 +26,14 @@ function parseTokenFile(file: Buffer): TokenList {
 const slice = 16_384
 
 /**
+ * Rank of each token in the order of merging, by its bytes as characters from 0 to 255.
+ *
  * A hash table with open addressing in typed arrays. A Map of 200,000 strings takes four times the memory, and all of it on the
  * heap, whose size decides when V8 collects.
  *
  * @param tokens The module of an encoding, or the file that the build makes of it.
  */
-export async function ranksOf(tokens: Buffer | readonly Token[]): Promise<Ranks> {
+export async function ranksOf(tokens: Buffer | readonly Token[]) {
   const { lengths, bytes: held } = Buffer.isBuffer(tokens) ? parseTokenFile(tokens) : tokenListOf(tokens)
   const mask = 2 ** Math.ceil(Math.log2(2 * lengths.length + 1)) - 1
   /** The rank in a slot, plus 1; 0: the slot is free. */
@@ -65,7 +61,8 @@ export async function ranksOf(tokens: Buffer | readonly Token[]): Promise<Ranks>
     return true
   }
   return {
-    get: (text, start = 0, end = text.length) => {
+    /** The rank of the token with these bytes, or with those of a part of them. */
+    get: (text: string, start = 0, end = text.length): number | undefined => {
       for (let slot = hashOf(text, start, end) & mask; ; slot = (slot + 1) & mask) {
         const rank = (slots[slot] ?? 0) - 1
         if (rank < 0) return undefined
@@ -74,6 +71,8 @@ export async function ranksOf(tokens: Buffer | readonly Token[]): Promise<Ranks>
     },
   }
 }
+
+export type Ranks = Awaited<ReturnType<typeof ranksOf>>
 
 /** The same hash as that of `hashOf`. */
 function hashOfBytes(bytes: Uint8Array, start: number, end: number): number {

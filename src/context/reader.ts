@@ -20,31 +20,17 @@ interface Fault {
   readonly form?: string
 }
 
-/** Reads resources, each once, few at a time, within the limit of bytes. */
-export interface Reader {
-  /** Passes the listed entries, so that a text of the same version is taken from the cache. */
-  expect(resources: readonly Resource[]): void
-  /** Returns readings in the order of the URIs. Beyond the limit they are undefined; the same URIs in the same order give the same readings. */
-  read(uris: readonly string[]): Promise<readonly (Reading | undefined)[]>
-  /**
-   * Like `read`, but skips cached resources. These count as read, so that the limit has the same effect with and without the
-   * cache.
-   *
-   * @param unitsOf The length of a cached text, in UTF-16 units. `undefined`: it is not cached.
-   */
-  readOthers(
-    uris: readonly string[],
-    unitsOf: (uri: string) => number | undefined,
-  ): Promise<readonly (Reading | 'remembered' | undefined)[]>
-}
-
-/** @param isExcluded Whether to leave out a resource that is read along with others, such as a child of a folder. */
+/**
+ * Reads resources, each once, few at a time, within the limit of bytes.
+ *
+ * @param isExcluded Whether to leave out a resource that is read along with others, such as a child of a folder.
+ */
 export function createReader(
   view: View,
   limits: Limits,
   isExcluded: (uri: string) => boolean,
   { signal, memory }: Pick<AssembleOptions, 'signal' | 'memory'>,
-): Reader {
+) {
   const listed = new Map<string, Resource>()
   const known = new Map<string, Reading>()
   /** Cached resources, which count as read. */
@@ -110,11 +96,13 @@ export function createReader(
     }
   }
   return {
-    expect: (resources) => {
+    /** Passes the listed entries, so that a text of the same version is taken from the cache. */
+    expect: (resources: readonly Resource[]): void => {
       if (memory === undefined) return
       for (const resource of resources) if (resource.version !== undefined) listed.set(resource.uri, resource)
     },
-    read: async (uris) => {
+    /** Returns readings in the order of the URIs. Beyond the limit they are undefined; the same URIs in the same order give the same readings. */
+    read: async (uris: readonly string[]): Promise<readonly (Reading | undefined)[]> => {
       // The search for words does not read documents, because each takes a second. Chosen documents are read here.
       readsDocuments = true
       for (const uri of uris) {
@@ -124,7 +112,16 @@ export function createReader(
       await readAll(uris, () => undefined)
       return uris.map((uri) => known.get(uri))
     },
-    readOthers: async (uris, unitsOf) => {
+    /**
+     * Like `read`, but skips cached resources. These count as read, so that the limit has the same effect with and without the
+     * cache.
+     *
+     * @param unitsOf The length of a cached text, in UTF-16 units. `undefined`: it is not cached.
+     */
+    readOthers: async (
+      uris: readonly string[],
+      unitsOf: (uri: string) => number | undefined,
+    ): Promise<readonly (Reading | 'remembered' | undefined)[]> => {
       readsDocuments = false
       await readAll(
         uris.filter((uri) => !counted.has(uri)),
@@ -134,6 +131,8 @@ export function createReader(
     },
   }
 }
+
+export type Reader = ReturnType<typeof createReader>
 
 /**
  * The form in which a single binary document is read: Markdown if its source supports it. `undefined`: it is not such a document.

@@ -1,5 +1,6 @@
 import { invalid } from '../core/errors.ts'
 import type { Audience } from '../core/provider.ts'
+import type { ToolLink } from '../core/tool.ts'
 import type { Resource } from '../core/view.ts'
 import type { Memory } from './memory.ts'
 import { type Encoding, encodings } from './tokens.ts'
@@ -197,15 +198,7 @@ export type ContentBlock =
       readonly resource: { readonly uri: string; readonly mimeType?: string; readonly text: string }
       readonly annotations?: Annotations
     }
-  | {
-      readonly type: 'resource_link'
-      readonly uri: string
-      readonly name: string
-      readonly title?: string
-      readonly description?: string
-      readonly mimeType?: string
-      readonly annotations?: Annotations
-    }
+  | ({ readonly type: 'resource_link'; readonly title?: string; readonly annotations?: Annotations } & ToolLink)
 
 export interface Annotations {
   readonly audience?: readonly Audience[]

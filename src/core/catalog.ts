@@ -5,7 +5,17 @@ import { type ChangeLimits, type Changes, createChanges, type DegradedMount } fr
 import { completeTemplate } from './completion.ts'
 import { createDirectoryReader, type DirectoryReader } from './directory.ts'
 import { cleanTexts } from './entry.ts'
-import { asDenied, denied, invalid, isLater, isResourceError, notFound, ResourceError } from './errors.ts'
+import {
+  asDenied,
+  attempt,
+  denied,
+  fallbackTo,
+  invalid,
+  isLater,
+  isResourceError,
+  notFound,
+  ResourceError,
+} from './errors.ts'
 import { promising, rescue, type Soon, soonOf } from './kit/chain.ts'
 import { defined, requireKeys } from './kit/object.ts'
 import { createListing, isVisible, type Listing } from './listing.ts'
@@ -103,14 +113,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
         return { ...whole, mounts, list, templates, directory, complete }
       }
     },
-    scopesOf: (uri) => {
-      try {
-        return route(parseUri(uri))?.mount.scopes ?? []
-      } catch (error) {
-        if (isResourceError(error, 'invalid')) return []
-        throw error
-      }
-    },
+    scopesOf: (uri) => attempt(() => route(parseUri(uri))?.mount.scopes ?? [], fallbackTo([], 'invalid')),
     allows: (principal, uri) => {
       const parsed = parseUri(uri)
       const found = route(parsed)

@@ -1,5 +1,5 @@
 import type { Listener } from './change-listeners.ts'
-import { isResourceError } from './errors.ts'
+import { attempt, fallbackTo, isResourceError } from './errors.ts'
 import { isVisible } from './listing.ts'
 import type { Mounted } from './mount.ts'
 import { createMountWatch, type MountWatch } from './mount-watch.ts'
@@ -208,12 +208,7 @@ async function isAllowed(mount: Mounted, path: string, adding: Adding): Promise<
 
 /** Returns the mount and path of a URI; undefined when it lies in no mount or is malformed. */
 function placeOf(uri: string, route: Route): ReturnType<Route> {
-  try {
-    return route(parseUri(uri))
-  } catch (error) {
-    if (isResourceError(error, 'invalid')) return undefined
-    throw error
-  }
+  return attempt(() => route(parseUri(uri)), fallbackTo(undefined, 'invalid'))
 }
 
 /** A mount whose notifications of changes are currently degraded. */
@@ -223,26 +218,12 @@ export interface DegradedMount {
 }
 
 /** The subscriptions of all principals. Each mount has one watch, which runs while anyone listens. */
-export interface Changes {
-  /** Whether any mount can notify about changes. */
-  readonly possible: boolean
-  /** Whether any mount with prompts can notify about changes of them. */
-  readonly ofPrompts: boolean
-  /** The same for tools. */
-  readonly ofTools: boolean
-  open(listener: ChangeListener, principal: Principal): Subscription
-  /** Returns the watch of a mount; undefined when its source cannot notify about changes. */
-  watchOf(mount: Mounted): MountWatch | undefined
-  degraded(): readonly DegradedMount[]
-  close(): Promise<void>
-}
-
 export function createChanges(
   state: CatalogState,
   route: Route,
   limits: Partial<ChangeLimits> = {},
   clock: Clock = systemClock,
-): Changes {
+) {
   const most = { ...defaultLimits, ...limits }
   const watches = new Map<Mounted, MountWatch>()
   for (const mount of state.mounts) {
@@ -252,18 +233,25 @@ export function createChanges(
   const parts = { state, route, watches, quota: createQuota(most), listIntervalMs: most.listIntervalMs, clock }
 
   return {
+    /** Whether any mount can notify about changes. */
     possible: watches.size > 0,
+    /** Whether any mount with prompts can notify about changes of them. */
     ofPrompts: [...watches.keys()].some(({ provider }) => provider.prompts !== undefined),
+    /** The same for tools. */
     ofTools: [...watches.keys()].some(({ provider }) => provider.tools !== undefined),
-    open: (listener, principal) => openSubscription(parts, listener, principal),
-    watchOf: (mount) => watches.get(mount),
-    degraded: () =>
+    open: (listener: ChangeListener, principal: Principal): Subscription =>
+      openSubscription(parts, listener, principal),
+    /** Returns the watch of a mount; undefined when its source cannot notify about changes. */
+    watchOf: (mount: Mounted): MountWatch | undefined => watches.get(mount),
+    degraded: (): readonly DegradedMount[] =>
       [...watches].flatMap(([mount, watch]) => {
         const degradation = watch.degraded()
         return degradation === undefined ? [] : [{ address: mount.address.text, degradation }]
       }),
-    close: async () => {
+    close: async (): Promise<void> => {
       await Promise.all([...watches.values()].map((watch) => watch.close()))
     },
   }
 }
+
+export type Changes = ReturnType<typeof createChanges>

@@ -1,4 +1,4 @@
-import { invalid, isResourceError } from './errors.ts'
+import { fallbackTo, invalid } from './errors.ts'
 import type { Mounted, MountTemplate } from './mount.ts'
 import { baseName, isPath } from './path.ts'
 import type { Completion, Context } from './provider.ts'
@@ -81,10 +81,7 @@ async function completeText(
 }
 
 /** The variables that are filled in already may lead to a missing path: then there is nothing to propose. */
-function whereNothingIs(error: unknown): Completion {
-  if (isResourceError(error, 'not-found')) return { values: [] }
-  throw error
-}
+const whereNothingIs = fallbackTo<Completion>({ values: [] }, 'not-found')
 
 /** Maximum number of entries that are read to decide which values are visible: for all values, and for each one. */
 const [maxLooks, maxLooksEach] = [2000, 500]
@@ -203,10 +200,5 @@ async function completeFromTree(
 
 async function exists(mount: Mounted, path: string, context: Context): Promise<boolean> {
   if (!isPath(path)) return false
-  try {
-    return (await mount.find(path, context)) !== undefined
-  } catch (error) {
-    if (isResourceError(error, 'invalid')) return false
-    throw error
-  }
+  return mount.find(path, context).then((found) => found !== undefined, fallbackTo(false, 'invalid'))
 }

@@ -251,3 +251,20 @@ export function errorCodeOf(error: unknown): string | undefined {
 export function isResourceError(error: unknown, kind?: ErrorKind): error is ResourceError {
   return error instanceof ResourceError && (kind === undefined || error.kind === kind)
 }
+
+/** For `catch`: returns a value in the place of a {@link ResourceError}, of the given kind if one is given, and throws every other error. */
+export function fallbackTo<T>(value: T, kind?: ErrorKind): (error: unknown) => T {
+  return (error) => {
+    if (isResourceError(error, kind)) return value
+    throw error
+  }
+}
+
+/** Returns the result of some work, or what `fallback` makes of its error. */
+export function attempt<T, F>(work: () => T, fallback: (error: unknown) => F): T | F {
+  try {
+    return work()
+  } catch (error) {
+    return fallback(error)
+  }
+}

@@ -1,4 +1,5 @@
-import { defined, isObject, jsonIn } from './kit/object.ts'
+import type { Description } from './entry.ts'
+import { defined, isCount, isObject, jsonIn, textsIn } from './kit/object.ts'
 import { type Origin, originOf } from './meta.ts'
 import type { Audience } from './provider.ts'
 import { compileTemplate, type UriTemplate } from './template.ts'
@@ -28,15 +29,13 @@ export interface Found {
 }
 
 /** A hit: a part of a document, with the link and the revision of the document if its source provides them. */
-export interface FoundHit extends Origin {
+export interface FoundHit extends Origin, Pick<Description, 'title' | 'mimeType' | 'priority' | 'audience'> {
   /** URI of the part. */
   readonly uri: string
   /** URI of the whole document, as it is listed. */
   readonly document: string
   /** Address of the document's mount. */
   readonly mount: string
-  readonly title?: string
-  readonly mimeType?: string
   /** Heading above the part. */
   readonly heading?: string
   /** Lines of the document's text, from 1, both inclusive. */
@@ -45,8 +44,6 @@ export interface FoundHit extends Origin {
   readonly score: number
   /** Time of the last modification (RFC 3339). */
   readonly modified?: string
-  readonly priority?: number
-  readonly audience?: readonly Audience[]
   readonly snippet: FoundSnippet
 }
 
@@ -138,7 +135,7 @@ export function parseFound(text: string): Found | undefined {
     hits,
     ...(isCount(total) ? { total } : {}),
     ...(typeof next === 'string' ? { next } : {}),
-    notes: stringsIn(value.notes),
+    notes: textsIn(value.notes),
     ...textsOf(value, ['fallback']),
   }
 }
@@ -163,7 +160,7 @@ function parseHit(value: unknown): FoundHit | undefined {
   if (!isWhole || typeof score !== 'number' || !isObject(lines) || !isObject(snippet)) return undefined
   const { start, end } = lines
   if (!isCount(start) || !isCount(end) || typeof snippet.text !== 'string') return undefined
-  const audience = stringsIn(value.audience).filter((name) => name === 'user' || name === 'assistant')
+  const audience = textsIn(value.audience).filter((name) => name === 'user' || name === 'assistant')
   return {
     uri,
     document,
@@ -197,14 +194,6 @@ function textsOf<K extends string>(value: Readonly<Record<string, unknown>>, key
     if (typeof text === 'string') texts[key] = text
   }
   return texts
-}
-
-function stringsIn(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && Number(value) >= 0
 }
 
 /** Cuts a snippet where its marks begin and end. */

@@ -122,11 +122,7 @@ function codePoint(character: string): number {
  * characters. A fork continues at each of its steps without reading a character. `exact` ends a glob for one path; `within` ends
  * a glob for a directory and everything below it.
  */
-export type GlobStep = Plain | 'deep' | 'inside' | 'all' | Fork | 'exact' | 'within'
-
-interface Fork {
-  readonly to: readonly number[]
-}
+export type GlobStep = Plain | 'deep' | 'inside' | 'all' | { readonly to: readonly number[] } | 'exact' | 'within'
 
 const slash = 0x2f
 const dot = 0x2e

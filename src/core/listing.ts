@@ -7,13 +7,6 @@ import { parentOf } from './path.ts'
 import type { Context, Description, Principal } from './provider.ts'
 import type { CacheHint, Page, Resource, ResourceTemplate } from './view.ts'
 
-/** The lists of a catalog: its mounts, all resources, all templates. */
-export interface Listing {
-  mounts(context: Context): Promise<readonly Resource[]>
-  list(cursor: string | undefined, context: Context): Promise<Page<Resource>>
-  templates(cursor: string | undefined, context: Context): Promise<Page<ResourceTemplate>>
-}
-
 /** Position of a listing: strictly after `key` (a path, or the number of a template) in the mount at `address`. */
 interface Position {
   readonly page: number
@@ -81,10 +74,8 @@ interface ListBounds {
   readonly pages?: number | undefined
 }
 
-export function createListing(
-  state: CatalogState,
-  { most, pages = Number.POSITIVE_INFINITY }: ListBounds = {},
-): Listing {
+/** The lists of a catalog: its mounts, all resources, all templates. */
+export function createListing(state: CatalogState, { most, pages = Number.POSITIVE_INFINITY }: ListBounds = {}) {
   const { seal, paging } = state
   const ownFirst = Number.isFinite(pages)
   const mounts = ownFirst ? state.mounts.toSorted((a, b) => Number(a.derived) - Number(b.derived)) : state.mounts
@@ -153,7 +144,7 @@ export function createListing(
       error: error.message,
     })
 
-  const list: Listing['list'] = async (cursor, context) => {
+  const list = async (cursor: string | undefined, context: Context): Promise<Page<Resource>> => {
     if (most !== undefined) return select(most, cursor, context)
     const scope = cursorScope(listed, context.principal)
     const position = open(cursor, scope)
@@ -204,7 +195,7 @@ export function createListing(
     return finish()
   }
 
-  const templates: Listing['templates'] = async (cursor, context) => {
+  const templates = async (cursor: string | undefined, context: Context): Promise<Page<ResourceTemplate>> => {
     const scope = cursorScope('templates', context.principal)
     const position = open(cursor, scope)
     const page = position?.page ?? 0
@@ -231,7 +222,7 @@ export function createListing(
   return {
     list,
     templates,
-    mounts: async (context) => {
+    mounts: async (context: Context): Promise<readonly Resource[]> => {
       const visible: Resource[] = []
       for (const mount of mounts) {
         const seen = await whenAvailable(mount, state, () => isVisible(mount, state, context))
@@ -241,6 +232,8 @@ export function createListing(
     },
   }
 }
+
+export type Listing = ReturnType<typeof createListing>
 
 /**
  * Returns a function that decides whether a principal may see paths of a mount, asked for in their order. If all of a directory

@@ -20,23 +20,18 @@ interface MeasuredSample {
 }
 
 /** Registry of the metrics of a process: any part of it may add some, and an exporter reads all of them. */
-export interface Measurements {
-  /** Adds a function that measures at each read. Returns a function that removes it. */
-  add(measure: () => readonly Measured[]): () => void
-  /** Returns all current metrics: each name once, in the order in which it was added. */
-  read(): readonly Measured[]
-}
-
-export function createMeasurements(): Measurements {
+export function createMeasurements() {
   const measures = new Set<() => readonly Measured[]>()
   return {
-    add: (measure) => {
+    /** Adds a function that measures at each read. Returns a function that removes it. */
+    add: (measure: () => readonly Measured[]): (() => void) => {
       // A wrapper of its own, so a function that is added twice has to be removed twice.
       const own = () => measure()
       measures.add(own)
       return () => void measures.delete(own)
     },
-    read: () => {
+    /** Returns all current metrics: each name once, in the order in which it was added. */
+    read: (): readonly Measured[] => {
       const byName = new Map<string, Measured>()
       for (const measure of measures)
         for (const measured of measure()) {
@@ -47,3 +42,5 @@ export function createMeasurements(): Measurements {
     },
   }
 }
+
+export type Measurements = ReturnType<typeof createMeasurements>

@@ -6,25 +6,13 @@ import { promising, soonOf } from './kit/chain.ts'
 import type { Principal } from './provider.ts'
 import type { CallOptions, ChangeListener, PromptView, Subscription, View } from './view.ts'
 
-/** A resource that is opened once, when it is first needed or when {@link Opening.start} is called. */
-export interface Opening<T> {
-  /** Begins to open it, unless that has begun already. Rejects with the error of opening it. */
-  start(): Promise<T>
-  /**
-   * Waits until it is open, and begins to open it if necessary. An abort ends the wait, not the opening.
-   *
-   * @throws ResourceError `unavailable` when it could not be opened. The original error goes to the caller of `start`.
-   */
-  whenOpen(signal?: AbortSignal): Promise<T>
-  /** The opened resource; undefined until it is open. */
-  readonly opened: T | undefined
-  /** Whether opening has begun. */
-  readonly isStarted: boolean
-}
+export type Opening<T> = ReturnType<typeof createOpening<T>>
 
-export function createOpening<T>(open: () => Promise<T>): Opening<T> {
+/** A resource that is opened once, when it is first needed or when `start` is called. */
+export function createOpening<T>(open: () => Promise<T>) {
   let opened: T | undefined
   let opening: Promise<T> | undefined
+  /** Begins to open it, unless that has begun already. Rejects with the error of opening it. */
   const start = (): Promise<T> => {
     opening ??= open().then((value) => {
       opened = value
@@ -36,16 +24,23 @@ export function createOpening<T>(open: () => Promise<T>): Opening<T> {
   }
   return {
     start,
-    whenOpen: async (signal) =>
+    /**
+     * Waits until it is open, and begins to open it if necessary. An abort ends the wait, not the opening.
+     *
+     * @throws ResourceError `unavailable` when it could not be opened. The original error goes to the caller of `start`.
+     */
+    whenOpen: async (signal?: AbortSignal): Promise<T> =>
       untilAborted(
         start().catch((error: unknown) => {
           throw unavailable('the mounts could not be opened', {}, error)
         }),
         signal,
       ),
+    /** The opened resource; undefined until it is open. */
     get opened() {
       return opened
     },
+    /** Whether opening has begun. */
     get isStarted() {
       return opening !== undefined
     },

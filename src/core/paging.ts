@@ -5,6 +5,10 @@ import type { Mounted } from './mount.ts'
 import { comparePaths } from './path.ts'
 import type { Context, Entry } from './provider.ts'
 
+/** Maximum length of a cursor, in characters. A cursor holds a path of at most 8 KiB. */
+const maxCursorLength = 16_384
+const tagLength = 16
+
 /**
  * Seals cursors: a cursor carries the state of a listing to the client and back, authenticated and encrypted.
  *
@@ -14,27 +18,17 @@ import type { Context, Entry } from './provider.ts'
  *
  * `scope` binds a cursor to its origin (which listing, which principal with which roles): it opens only under the same scope and
  * secret. Replicas that share the secret accept each other's cursors.
- */
-interface CursorSeal {
-  seal(scope: readonly string[], text: string): string
-  /** @throws ResourceError `invalid` with reason `cursor`, for every fault. */
-  open(scope: readonly string[], cursor: string): string
-}
-
-/** Maximum length of a cursor, in characters. A cursor holds a path of at most 8 KiB. */
-const maxCursorLength = 16_384
-const tagLength = 16
-
-/**
+ *
  * @param secret Seals and opens.
  * @param earlier Secrets that only open: cursors that were sealed before the secret was changed remain valid.
  */
-export function createCursorSeal(secret: Uint8Array, earlier: readonly Uint8Array[] = []): CursorSeal {
+export function createCursorSeal(secret: Uint8Array, earlier: readonly Uint8Array[] = []) {
   const current = sealWith(secret)
   const seals = [current, ...earlier.map(sealWith)]
   return {
     seal: current.seal,
-    open: (scope, cursor) => {
+    /** @throws ResourceError `invalid` with reason `cursor`, for every fault. */
+    open: (scope: readonly string[], cursor: string): string => {
       for (const { open } of seals) {
         const text = open(scope, cursor)
         if (text !== undefined) return text
@@ -83,7 +77,7 @@ function sealWith(secret: Uint8Array) {
 /** State that the parts of a catalog share. `mounts` is sorted by address. */
 export interface CatalogState {
   readonly mounts: readonly Mounted[]
-  readonly seal: CursorSeal
+  readonly seal: ReturnType<typeof createCursorSeal>
   readonly paging: Paging
   readonly log: Log
 }

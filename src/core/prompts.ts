@@ -1,7 +1,7 @@
 import type { Changes } from './changes.ts'
 import { completionOf, maxCompletions } from './completion.ts'
 import { cleanText, cleanTexts, contentLength } from './entry.ts'
-import { invalid, isResourceError, type ResourceError } from './errors.ts'
+import { fallbackTo, invalid, isResourceError, type ResourceError } from './errors.ts'
 import { cursorScope } from './listing.ts'
 import type { Mounted } from './mount.ts'
 import { type CatalogState, createPageBuilder } from './paging.ts'
@@ -121,11 +121,8 @@ export function createPrompts(
       const { uriTemplate, variable } = declared.from
       const asked = { uriTemplate, argument: { name: variable, value: argument.value } }
       const request = filled === undefined ? asked : { ...asked, arguments: filled }
-      return view.complete(request, { signal: context.signal }).catch((error: unknown) => {
-        // This caller may not see the template.
-        if (isResourceError(error, 'invalid')) return { values: [] }
-        throw error
-      })
+      // This caller may not see the template.
+      return view.complete(request, { signal: context.signal }).catch(fallbackTo({ values: [] }, 'invalid'))
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { Context, Principal } from './call.ts'
-import type { Audience, ByteRange, Content, Description, Entry, Icon } from './entry.ts'
+import type { Audience, ByteRange, Content, Description, Entry } from './entry.ts'
 import type { Degradation, Feeding, Recording, Tools } from './tool.ts'
 
 export type { Arrival, Context, Principal } from './call.ts'
@@ -167,7 +167,7 @@ export interface PromptArgument {
 }
 
 /** A prompt of a provider: messages for a model, with placeholders for arguments. */
-export interface Prompt {
+export interface Prompt extends Pick<Description, 'title' | 'description' | 'icons' | 'meta'> {
   /** Path of the entry that defines it: a principal that may see the entry may use the prompt. */
   readonly path: string
   /** Name by which it is called. Not empty. When two prompts share a name, the second is called by its URI. */
@@ -177,12 +177,7 @@ export interface Prompt {
    * without it choose their names first.
    */
   readonly longName?: string
-  readonly title?: string
-  readonly description?: string
-  readonly icons?: readonly Icon[]
   readonly arguments?: readonly PromptArgument[]
-  /** Members of `_meta` in the answer. JSON values. */
-  readonly meta?: Readonly<Record<string, unknown>>
 }
 
 /**

@@ -91,7 +91,7 @@ export interface Resolved<M> {
   below(principal: Principal): Reach
 }
 
-interface ResolvableMount {
+export interface ResolvableMount {
   readonly address: string
   readonly rules?: readonly AccessRule[]
   readonly scopes?: readonly string[]

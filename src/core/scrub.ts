@@ -45,14 +45,7 @@ export interface Scrubber {
   /** Does the same for bytes, which may be text in UTF-8 or UTF-16, or binary. Returns the input itself when it contains no secret. */
   scrubBytes(bytes: Uint8Array): Uint8Array
   /** Does the same for bytes that arrive in pieces, split anywhere: it holds back bytes that may be the beginning of a secret. */
-  stream(): ScrubStream
-}
-
-interface ScrubStream {
-  /** Takes a piece, and returns the bytes that are known to be clean, in pieces. They may lie in the memory of the given one. */
-  push(bytes: Uint8Array): readonly Uint8Array[]
-  /** Returns the remaining bytes. Nothing may be pushed after it. */
-  end(): Uint8Array
+  stream(): ReturnType<typeof createStream>
 }
 
 /**
@@ -145,7 +138,7 @@ function replaceBytes(bytes: Uint8Array, spans: readonly Span[], to: number): Ui
 }
 
 /** @param isIn Whether a secret is in bytes: it is faster than a scan, which a long piece then needs at its end only. */
-function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean): ScrubStream {
+function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean) {
   const longest = automaton.depth.reduce((most, depth) => Math.max(most, depth), 0)
   let scan = createScan(automaton)
   let held: Buffer = Buffer.alloc(0)
@@ -168,7 +161,8 @@ function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean
   const isAcross = (before: Buffer, bytes: Uint8Array) =>
     before.length > 0 && isIn(Buffer.concat([before, bytes.subarray(0, longest)]))
   return {
-    push: (bytes) => {
+    /** Takes a piece, and returns the bytes that are known to be clean, in pieces. They may lie in the memory of the given one. */
+    push: (bytes: Uint8Array): readonly Uint8Array[] => {
       const before = held
       // A long piece without a secret is not copied: copies of 1 MiB each filled the memory until the collector paused for them.
       if (spans.length === 0 && bytes.length > longest && !isIn(bytes) && !isAcross(before, bytes)) {
@@ -185,7 +179,8 @@ function createStream(automaton: Automaton, isIn: (bytes: Uint8Array) => boolean
       // A span that ends where another one may begin is held back, since the two become one mark.
       return [release(spans.some(({ end }) => end === begun) ? begun - 1 : begun)]
     },
-    end: () => release(held.length),
+    /** Returns the remaining bytes. Nothing may be pushed after it. */
+    end: (): Uint8Array => release(held.length),
   }
 }
 

@@ -1,26 +1,21 @@
 import type { Context } from './call.ts'
-import type { Content, Entry, Icon, Resource } from './entry.ts'
+import type { Content, Description, Entry, Icon, Resource } from './entry.ts'
 import { invalid } from './errors.ts'
 
 /** A tool of a provider: an action beyond reading. */
-export interface ProvidedTool {
+export interface ProvidedTool extends Pick<Description, 'title' | 'description' | 'icons' | 'meta'> {
   /** Path for the access rules: a principal that may see it may call the tool. */
   readonly path: string
   /** Of the characters A-Z a-z 0-9 _ - and ., at most 128. */
   readonly name: string
   /** Name by which it is called when another tool has its name. */
   readonly longName: string
-  readonly title?: string
-  readonly description?: string
   /** JSON Schema of the arguments, an object. */
   readonly inputSchema: Readonly<Record<string, unknown>>
   /** JSON Schema of `structured`. */
   readonly outputSchema?: Readonly<Record<string, unknown>>
   /** Hints that a host shows to a person before a call. */
   readonly annotations?: ToolHints
-  readonly icons?: readonly Icon[]
-  /** Members of `_meta` in the answer. JSON values. */
-  readonly meta?: Readonly<Record<string, unknown>>
 }
 
 /** Hints about the effects of a tool. */
@@ -156,21 +151,12 @@ export interface Posting {
 /** Default maximum length of a text argument, in characters. */
 const maxText = 8192
 
-/** Readers for the arguments of a tool. An error names the argument, and never repeats its value. */
-export interface Arguments {
-  text(name: string, most?: number): string | undefined
-  required(name: string, most?: number): string
-  count(name: string, bounds: { readonly least: number; readonly most: number; readonly otherwise: number }): number
-  number(name: string): number | undefined
-  flag(name: string): boolean
-  /** Returns the argument if it is one of the words. */
-  choice<Word extends string>(name: string, words: readonly Word[]): Word | undefined
-  /** Returns an array argument after `judge` has converted each item. */
-  list<Item>(name: string, most: number, judge: (item: unknown, name: string) => Item): readonly Item[] | undefined
-}
-
-/** @throws ResourceError `invalid` for an argument that the tool does not know, so that a model can correct its call. */
-export function argumentsIn(given: JsonObject, schema: JsonObject): Arguments {
+/**
+ * Readers for the arguments of a tool. An error names the argument, and never repeats its value.
+ *
+ * @throws ResourceError `invalid` for an argument that the tool does not know, so that a model can correct its call.
+ */
+export function argumentsIn(given: JsonObject, schema: JsonObject) {
   const { properties = {} } = schema as { readonly properties?: JsonObject }
   const known = Object.keys(properties)
   const unknown = Object.keys(given).find((name) => !known.includes(name))
@@ -186,38 +172,44 @@ export function argumentsIn(given: JsonObject, schema: JsonObject): Arguments {
   }
   return {
     text,
-    required: (name, most) => {
+    required: (name: string, most?: number): string => {
       const value = text(name, most)
       if (value === undefined || value === '') throw invalid(`${name}: It is missing.`, 'argument')
       return value
     },
-    count: (name, { least, most, otherwise }) => {
+    count: (name: string, { least, most, otherwise }: Record<'least' | 'most' | 'otherwise', number>): number => {
       const value = given[name]
       if (value === undefined || value === null) return otherwise
       if (!Number.isSafeInteger(value) || Number(value) < least || Number(value) > most)
         throw invalid(`${name}: It is not a whole number from ${least} to ${most}.`, 'argument')
       return Number(value)
     },
-    number: (name) => {
+    number: (name: string): number | undefined => {
       const value = given[name]
       if (value === undefined || value === null) return undefined
       if (typeof value !== 'number' || !Number.isFinite(value))
         throw invalid(`${name}: It is not a number.`, 'argument')
       return value
     },
-    flag: (name) => {
+    flag: (name: string): boolean => {
       const value = given[name] ?? false
       if (typeof value !== 'boolean') throw invalid(`${name}: It is neither true nor false.`, 'argument')
       return value
     },
-    choice: (name, words) => {
+    /** Returns the argument if it is one of the words. */
+    choice: <Word extends string>(name: string, words: readonly Word[]): Word | undefined => {
       const value = text(name)
       const word = words.find((one) => one === value)
       if (value !== undefined && word === undefined)
         throw invalid(`${name}: It is none of ${words.join(', ')}.`, 'argument')
       return word
     },
-    list: (name, most, judge) => {
+    /** Returns an array argument after `judge` has converted each item. */
+    list: <Item>(
+      name: string,
+      most: number,
+      judge: (item: unknown, name: string) => Item,
+    ): readonly Item[] | undefined => {
       const value = given[name]
       if (value === undefined || value === null) return undefined
       if (!Array.isArray(value)) throw invalid(`${name}: It is not an array.`, 'argument')
@@ -226,6 +218,8 @@ export function argumentsIn(given: JsonObject, schema: JsonObject): Arguments {
     },
   }
 }
+
+export type Arguments = ReturnType<typeof argumentsIn>
 
 export const readOnly = { readOnly: true, destructive: false, idempotent: true, openWorld: false } as const
 

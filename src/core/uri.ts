@@ -117,12 +117,9 @@ export function encodePath(path: string): string {
 }
 
 /** The address of a mount: a URI prefix. Everything in the mount is at `text`, or below `text/`. */
-export interface Address {
+export interface Address extends Pick<ParsedUri, 'scheme' | 'authority' | 'segments'> {
   /** Canonical spelling: scheme and host in lower case, no final `/`. */
   readonly text: string
-  readonly scheme: string
-  readonly authority: string
-  readonly segments: readonly string[]
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Resource } from './entry.ts'
-import type { Arrival, Completion, Content, Description, FilledPrompt, Prompt } from './provider.ts'
+import type { Arrival, Completion, Content, Description, FilledPrompt, Prompt, PromptArgument } from './provider.ts'
 import type { Tool } from './tool.ts'
 
 export type { Resource } from './entry.ts'
@@ -160,12 +160,7 @@ export type ListedPrompt = Omit<Prompt, 'path' | 'longName' | 'arguments'> & {
   readonly arguments?: readonly ListedArgument[]
 }
 
-export interface ListedArgument {
-  readonly name: string
-  readonly title?: string
-  readonly description?: string
-  readonly required?: boolean
-}
+export type ListedArgument = Pick<PromptArgument, 'name' | 'title' | 'description' | 'required'>
 
 /** The content of one message of a prompt. `bytes` are those of an image or a sound. */
 export type PromptContent =
@@ -179,10 +174,8 @@ export interface ViewPromptRequest {
   readonly arguments?: ReadonlyMap<string, string>
 }
 
-export interface PromptCompletionRequest {
-  readonly name: string
+export interface PromptCompletionRequest extends ViewPromptRequest {
   readonly argument: { readonly name: string; readonly value: string }
-  readonly arguments?: ReadonlyMap<string, string>
 }
 
 /** The tools that one principal may call, of all mounts. */

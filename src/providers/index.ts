@@ -29,25 +29,25 @@ function byConfig<M>(config: () => Promise<M>) {
   return { config, open: config }
 }
 
+/** The two imports of a source that a folder without a configuration has. */
+function byFolder<M, Name extends keyof FolderSources>(config: () => Promise<M>, name: Name) {
+  return { config, open: async () => ({ open: (await import('./folder-sources.ts'))[name] }) }
+}
+
+type FolderSources = typeof import('./folder-sources.ts')
+
 /** Every source that a configuration can mount, in the order of its schema. A source is loaded when it is mounted. */
 export const sources = {
-  files: {
-    config: () => import('./files/config.ts'),
-    open: async () => ({ open: (await import('./folder-sources.ts')).openFiles }),
-    watch: 'option',
-    changes: 'seen',
-  },
+  files: { ...byFolder(() => import('./files/config.ts'), 'openFiles'), watch: 'option', changes: 'seen' },
   git: {
-    config: () => import('./git/config.ts'),
-    open: async () => ({ open: (await import('./folder-sources.ts')).openGit }),
+    ...byFolder(() => import('./git/config.ts'), 'openGit'),
     noun: 'history',
     watch: 'option',
     changes: 'seen',
     isDerived: true,
   },
   settings: {
-    config: () => import('./settings/config.ts'),
-    open: async () => ({ open: (await import('./folder-sources.ts')).openSettings }),
+    ...byFolder(() => import('./settings/config.ts'), 'openSettings'),
     watch: 'option',
     changes: 'seen',
     isDerived: true,
@@ -58,18 +58,12 @@ export const sources = {
   postgres: { ...byConfig(() => import('./postgres/config.ts')), noun: 'database', watch: 'option', changes: 'polled' },
   mysql: { ...byConfig(() => import('./mysql/config.ts')), noun: 'database', watch: 'option', changes: 'polled' },
   sqlite: {
-    config: () => import('./sqlite/config.ts'),
-    open: async () => ({ open: (await import('./folder-sources.ts')).openSqlite }),
+    ...byFolder(() => import('./sqlite/config.ts'), 'openSqlite'),
     noun: 'database',
     watch: 'option',
     changes: 'seen',
   },
-  env: {
-    config: () => import('./env/config.ts'),
-    open: async () => ({ open: (await import('./folder-sources.ts')).openEnv }),
-    noun: 'environment',
-    isDerived: true,
-  },
+  env: { ...byFolder(() => import('./env/config.ts'), 'openEnv'), noun: 'environment', isDerived: true },
   metrics: {
     ...byConfig(() => import('./metrics/config.ts')),
     watch: 'always',
@@ -78,8 +72,7 @@ export const sources = {
     isUnsearched: true,
   },
   search: {
-    config: () => import('./search/config.ts'),
-    open: async () => ({ open: (await import('./folder-sources.ts')).openSearch }),
+    ...byFolder(() => import('./search/config.ts'), 'openSearch'),
     isDerived: true,
     keeps: true,
     isUnsearched: true,
@@ -95,12 +88,7 @@ export const sources = {
     changes: 'seen',
     isDerived: true,
   },
-  prompts: {
-    config: () => import('./prompts/config.ts'),
-    open: async () => ({ open: (await import('./folder-sources.ts')).openPrompts }),
-    watch: 'option',
-    changes: 'seen',
-  },
+  prompts: { ...byFolder(() => import('./prompts/config.ts'), 'openPrompts'), watch: 'option', changes: 'seen' },
   screen: { ...byConfig(() => import('./screen/config.ts')), noun: 'displays', isDerived: true, isUnsearched: true },
 } as const satisfies Readonly<Record<string, SourceEntry>>
 

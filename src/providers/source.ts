@@ -129,25 +129,22 @@ export interface Searchable {
 }
 
 /** A store that is opened once, when it is first needed. */
-export interface LazyStore {
-  open(): Promise<Store>
-  /** Closes it, if it was opened. */
-  close(): Promise<void>
-}
-
-export function lazyStore(options: StoreOptions, log: Log): LazyStore {
+export function lazyStore(options: StoreOptions, log: Log) {
   let opened: Promise<Store> | undefined
   return {
-    open: () => {
+    open: (): Promise<Store> => {
       opened ??= import('../store/index.ts').then(({ openStore }) => openStore({ ...options, log }))
       return opened
     },
-    close: async () => {
+    /** Closes it, if it was opened. */
+    close: async (): Promise<void> => {
       const open = await opened?.catch(() => undefined)
       await open?.close()
     },
   }
 }
+
+export type LazyStore = ReturnType<typeof lazyStore>
 
 /** Returns a short text for the address of a mount, as a part of the name of a collection in the store. */
 export function collectionName(address: string): string {

@@ -3,22 +3,15 @@ import { Parser } from 'htmlparser2'
 import yauzl from 'yauzl'
 import { tooMuch, unreadable } from './formats.ts'
 
-/** A zip archive in memory, whose parts are read by name. Nothing is written to disk, so names cannot do harm. */
-export interface Zip {
-  has(name: string): boolean
-  /** @throws ResourceError `invalid` for a part that is missing, encrypted or damaged, `too-large` beyond the limit. */
-  read(name: string): AsyncIterable<Buffer>
-}
-
 const maxEntries = 10_000
 
 /**
- * Opens a zip archive.
+ * Opens a zip archive in memory, whose parts are read by name. Nothing is written to disk, so names cannot do harm.
  *
  * @param limit Maximum size of all its unpacked parts together, in bytes. The sizes that the archive states are not trusted.
  * @throws ResourceError `invalid` for bytes that are no archive, `too-large` for one of more than 10,000 parts.
  */
-export async function openZip(bytes: Uint8Array, limit: number): Promise<Zip> {
+export async function openZip(bytes: Uint8Array, limit: number) {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   // An encrypted document is in a container of the old format.
   if (buffer.subarray(0, 4).toString('hex') === 'd0cf11e0')
@@ -31,8 +24,9 @@ export async function openZip(bytes: Uint8Array, limit: number): Promise<Zip> {
   let left = limit
 
   return {
-    has: (name) => entries.has(name),
-    read: async function* (name) {
+    has: (name: string): boolean => entries.has(name),
+    /** @throws ResourceError `invalid` for a part that is missing, encrypted or damaged, `too-large` beyond the limit. */
+    read: async function* (name: string) {
       const entry = entries.get(name)
       if (entry === undefined)
         throw unreadable(`The document is damaged: it has no part ${JSON.stringify(name.slice(0, 100))}.`, 'damaged')
@@ -51,6 +45,8 @@ export async function openZip(bytes: Uint8Array, limit: number): Promise<Zip> {
     },
   }
 }
+
+export type Zip = Awaited<ReturnType<typeof openZip>>
 
 function open(buffer: Buffer): Promise<yauzl.ZipFile> {
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-import { isResourceError } from '../core/errors.ts'
+import { attempt, fallbackTo, isResourceError } from '../core/errors.ts'
 import { compileGlob } from '../core/glob.ts'
 import { compileTemplate } from '../core/template.ts'
 import * as z from './builder.ts'
@@ -156,13 +156,8 @@ const link = text.superRefine((template, context) => {
 })
 
 function isLinkTemplate(text: string): boolean {
-  try {
-    const { variables } = compileTemplate(text)
-    return variables.includes('path') && variables.every((name) => name === 'path' || name === 'ref')
-  } catch (error) {
-    if (isResourceError(error)) return false
-    throw error
-  }
+  const variables: readonly string[] = attempt(() => compileTemplate(text).variables, fallbackTo([]))
+  return variables.includes('path') && variables.every((name) => name === 'path' || name === 'ref')
 }
 
 /** Keys common to the mounts of all providers. */

@@ -20,7 +20,8 @@ export function partsOfRefusal(text: string): { readonly message: string; readon
   return { message, fix }
 }
 
-const typeNames: Readonly<Record<string, string>> = {
+/** The types of JSON, in words. */
+export const typeNames: Readonly<Record<string, string>> = {
   string: 'a text',
   number: 'a number',
   int: 'a whole number',

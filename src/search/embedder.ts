@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { createServiceGuard, type Guard, refusedHost, type ServiceNetwork, sendGuarded } from '../core/address-guard.ts'
 import { invalid, ResourceError } from '../core/errors.ts'
 import { type HttpUrl, httpUrlBelow, parseHttpUrl } from '../core/http-url.ts'
-import { followFor } from '../core/kit/abort.ts'
+import { followFor, singleFlight } from '../core/kit/abort.ts'
 import type { Texts } from '../store/index.ts'
 
 /** Source of vectors, and the network rules for requests to a service. */
@@ -184,18 +184,13 @@ export function pack(vector: readonly number[]): Uint8Array {
 }
 
 /** The vectors of one model, in the memory of this process. New vectors are loaded from the store. */
-interface Vectors {
-  nearest(vector: readonly number[], limit: number, has?: Has): Promise<readonly number[]>
-}
-
-export function createVectors(texts: Texts, model: string): Vectors {
+export function createVectors(texts: Texts, model: string) {
   const kept = new Map<number, { readonly text: number; readonly bytes: Int8Array; readonly norm: number }>()
   let known = 0
   /** The change of the texts up to which removed texts have been dropped. */
   let swept = -1
-  let running: Promise<void> | undefined
 
-  const catchUp = async () => {
+  const update = singleFlight(async () => {
     for (;;) {
       const some = await texts.vectors(model, known, inOneTurn.read)
       for (const { id, order, text, vector } of some) {
@@ -211,16 +206,10 @@ export function createVectors(texts: Texts, model: string): Vectors {
     const there = new Set(await texts.ids())
     for (const [id, { text }] of kept) if (!there.has(text)) kept.delete(id)
     swept = revision
-  }
-  const update = () => {
-    running ??= catchUp().finally(() => {
-      running = undefined
-    })
-    return running
-  }
+  }).run
 
   return {
-    nearest: async (vector, limit, has) => {
+    nearest: async (vector: readonly number[], limit: number, has?: Has): Promise<readonly number[]> => {
       await update()
       const wanted = new Int8Array(pack(vector).buffer)
       const found: { readonly id: number; readonly near: number }[] = []

@@ -9,7 +9,7 @@ import { formatOf } from '../readings/formats.ts'
 import type { SearchDocument } from './search-index.ts'
 
 /** Settings for reading the documents of one mount. */
-interface Reading {
+export interface Reading {
   readonly mount: MountReader
   /** Key of the reading settings. Documents that were read with another key are read again. */
   readonly way: string

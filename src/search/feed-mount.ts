@@ -3,11 +3,9 @@ import { isResourceError } from '../core/errors.ts'
 import { sleep } from '../core/kit/abort.ts'
 import { defined } from '../core/kit/object.ts'
 import type { Log } from '../core/log.ts'
-import type { MountReader } from '../core/mount-reader.ts'
 import type { Entry } from '../core/provider.ts'
-import type { Scrubber } from '../core/scrub.ts'
 import type { MountProgress, MountState } from '../core/tool.ts'
-import { createWriter, newestFirst, readDocument, stampOf } from './feed-documents.ts'
+import { createWriter, newestFirst, type Reading, readDocument, stampOf } from './feed-documents.ts'
 import {
   countKnown,
   createNaming,
@@ -19,11 +17,8 @@ import {
 } from './feed-steps.ts'
 import type { SearchDocument, SearchIndex } from './search-index.ts'
 
-export interface FeedMountOptions {
-  readonly mount: MountReader
+export interface FeedMountOptions extends Pick<Reading, 'mount' | 'way' | 'scrubber'> {
   readonly index: SearchIndex
-  /** Key of the reading settings. Documents that were read with another key are read again. */
-  readonly way: string
   /** Maximum length of the indexed beginning of a text, in bytes. Default 1 MiB. */
   readonly maxBytes: number
   /** Number of documents that are read at once. Default 2. */
@@ -34,15 +29,7 @@ export interface FeedMountOptions {
   readonly maxParts: number
   /** Maximum number of pending documents. Default 50,000. */
   readonly window?: number
-  readonly scrubber?: Scrubber
   readonly log: Log
-}
-
-/** Keeps the index of one mount up to date. */
-export interface FeedMount {
-  progress(): MountProgress
-  /** Works until the signal aborts. */
-  run(signal: AbortSignal): Promise<void>
 }
 
 const firstWait = 500
@@ -59,7 +46,7 @@ const mostFailures = 20
  * follows announced changes, which also go first during a comparison. Temporary failures are retried; nothing is removed from
  * the index because a source does not answer.
  */
-export function createFeedMount(options: FeedMountOptions): FeedMount {
+export function createFeedMount(options: FeedMountOptions) {
   const { mount, index, way, interval, window = defaultWindow, log } = options
   const tasks = createTasks()
   let state: MountState = 'waiting'
@@ -254,6 +241,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     await renewHeard(signal)
   }
 
+  /** Works until the signal aborts. */
   const run = async (signal: AbortSignal): Promise<void> => {
     let wait = firstWait
     tasks.hear([{}])
@@ -284,7 +272,7 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
 
   return {
     run,
-    progress: () => ({
+    progress: (): MountProgress => ({
       address: mount.address,
       state,
       since,
@@ -296,3 +284,5 @@ export function createFeedMount(options: FeedMountOptions): FeedMount {
     }),
   }
 }
+
+export type FeedMount = ReturnType<typeof createFeedMount>

@@ -3,16 +3,12 @@ import { defined } from '../core/kit/object.ts'
 import type { MountReader } from '../core/mount-reader.ts'
 import type { Change, Entry, EntryPart } from '../core/provider.ts'
 import type { Scrubber } from '../core/scrub.ts'
-import { digestOf, nameOnly, nameVersion } from './feed-documents.ts'
+import { digestOf, nameOnly, nameVersion, type Reading } from './feed-documents.ts'
 import type { SearchDocument, SearchIndex } from './search-index.ts'
 
-interface PartsOptions {
-  readonly mount: MountReader
-  /** Key of the reading settings. Parts that were read with another key are read again. */
-  readonly way: string
+interface PartsOptions extends Pick<Reading, 'mount' | 'way' | 'scrubber'> {
   /** Maximum number of indexed parts of one entry. */
   readonly maxParts: number
-  readonly scrubber?: Scrubber
   /** Writes documents into the index. Returns how many were written. */
   readonly keep: (documents: readonly SearchDocument[]) => Promise<number>
 }

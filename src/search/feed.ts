@@ -25,18 +25,6 @@ interface FeedOptions
   readonly leaseMs?: number
 }
 
-/** Keeps an index up to date with its sources. */
-export interface Feed {
-  /**
-   * The progress of this process; if another process feeds the index, its last written progress. `undefined`: no process feeds
-   * it.
-   */
-  status(): Promise<FeedStatus | undefined>
-  /** Whether the index of a mount equals its source, as far as this process knows. */
-  isCurrent(address: string): boolean
-  close(): Promise<void>
-}
-
 /** Interval of writing the progress, in milliseconds, and number of intervals after which its process counts as dead. */
 const tellMs = 1000
 const staleTells = 10
@@ -93,8 +81,8 @@ function currentUntil({ state, changes, degraded, since }: MountProgress): numbe
   return changes === 'watched' ? Date.now() : since
 }
 
-/** Begins to feed an index. If another process feeds it, begins when that one ends. */
-export function startFeed(options: FeedOptions): Feed {
+/** Keeps an index up to date with its sources. If another process feeds it, begins when that one ends. */
+export function startFeed(options: FeedOptions) {
   const { index, store, name, log, leaseMs = 5000 } = options
   const ended = new AbortController()
   let feeding: readonly FeedMount[] | undefined
@@ -229,19 +217,26 @@ export function startFeed(options: FeedOptions): Feed {
   const running = run()
 
   return {
-    status: async () => {
+    /**
+     * The progress of this process; if another process feeds the index, its last written progress. `undefined`: no process feeds
+     * it.
+     */
+    status: async (): Promise<FeedStatus | undefined> => {
       const told = feeding === undefined ? await readFeedStatus(store, name) : undefined
       if (feeding !== undefined) return statusNow(feeding)
       return told ?? (isStarting ? waiting() : undefined)
     },
-    isCurrent: (address) =>
+    /** Whether the index of a mount equals its source, as far as this process knows. */
+    isCurrent: (address: string): boolean =>
       (feeding?.map((mount) => mount.progress()) ?? others?.mounts ?? []).some(
         ({ address: at, state, changes, degraded }) =>
           at === address && state === 'current' && changes === 'watched' && degraded === undefined,
       ),
-    close: async () => {
+    close: async (): Promise<void> => {
       ended.abort()
       await running
     },
   }
 }
+
+export type Feed = ReturnType<typeof startFeed>

@@ -10,7 +10,7 @@ export interface Query {
   readonly isQuestion: boolean
 }
 
-interface QueryTerm {
+export interface QueryTerm {
   readonly term: string
   /** Weight of the term beside its rarity. */
   readonly weight: number
@@ -23,7 +23,7 @@ interface QueryTerm {
    * passage has the word, or a pair of its characters.
    */
   readonly loose: boolean
-  /** Two neighbouring words written together, as identifiers are: `rootpath` for `root path`. */
+  /** Two neighbouring words written together, as identifiers are, without a hyphen or a dot: `rootpath` for `root path`. */
   readonly joined?: true
 }
 

@@ -142,8 +142,6 @@ const units = { most: 240, before: 40 }
 /** Maximum distance in which the beginning of a cut word is searched. */
 const widestWord = 32
 
-type Range = readonly [start: number, end: number]
-
 /** The stretch of a text that contains most of the terms, with their positions. Without terms: the beginning. */
 export function snippetOf(text: string, ranker: Ranker): Snippet {
   const folded = fold(text)
@@ -158,7 +156,7 @@ export function snippetOf(text: string, ranker: Ranker): Snippet {
   const to = endAt(text, from)
   const head = from > 0 ? '… ' : ''
   const tail = to < text.length ? ' …' : ''
-  const inside = marks.flatMap(({ from: start, to: end }): readonly Range[] =>
+  const inside = marks.flatMap(({ from: start, to: end }): readonly (readonly [start: number, end: number])[] =>
     start >= from && end <= to ? [[start - from + head.length, end - from + head.length]] : [],
   )
   // Line ends are kept, because code is shown as such.

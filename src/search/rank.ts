@@ -1,6 +1,7 @@
 import { classOf, type Folded, fold, word } from '../text/fold.ts'
 import { type Beginnings, beginningsOf, tokenize } from '../text/tokenizer.ts'
 import type { Found } from './part.ts'
+import type { QueryTerm } from './query.ts'
 
 /** A word that is derived like a word of a query. */
 export interface WordForm {
@@ -12,17 +13,11 @@ export interface WordForm {
 }
 
 /** A term of a query, with its weight. */
-export interface RatedTerm {
-  readonly term: string
-  readonly prefix: boolean
+export interface RatedTerm extends Pick<QueryTerm, 'term' | 'prefix' | 'loose' | 'joined'> {
   /** Its rarity, times the weight of its kind. */
   readonly weight: number
   /** Weight by the kind of the term and its frequency in the question, without its rarity. */
   readonly share: number
-  /** As in `QueryTerm`: it only ranks, and finds nothing by itself while there are better matches. */
-  readonly loose: boolean
-  /** As in `QueryTerm`: it stands only for words that are written together, without a hyphen or a dot. */
-  readonly joined?: true
   /** Other forms of the word, if it is rare. */
   readonly forms?: readonly WordForm[]
 }
@@ -63,31 +58,14 @@ interface Seen {
   readonly near: number
 }
 
-/** Scores passages by the terms of a query. */
-export interface Ranker {
-  /** The score of a passage by itself. It depends only on the arguments. */
-  judge(found: Found, averageLength: number): Judged
-  /** The increase of the score of each passage of a document, from all its judged passages. */
-  documentScore(
-    passages: readonly { readonly found: Found; readonly judged: Judged }[],
-    averageDocumentLength: number,
-  ): number
-  /** Returns the occurrences of the terms, in the order in which they begin. */
-  matches(folded: Folded): readonly Match[]
-  readonly terms: readonly RatedTerm[]
-  /** Whether any of the terms is a word; only words count for a document. */
-  readonly hasWords: boolean
-  /** Whether all terms are words: none is a pair of characters. */
-  readonly isOfWords: boolean
-}
-
 export interface Judged {
   readonly score: number
   /** The frequency of each term in the passage. */
   readonly counts: Float64Array
 }
 
-export function createRanker(terms: readonly RatedTerm[]): Ranker {
+/** Scores passages by the terms of a query. */
+export function createRanker(terms: readonly RatedTerm[]) {
   const complete = new Map<string, Meant>()
   for (const [index, { term, prefix, joined = false }] of terms.entries())
     if (!prefix) complete.set(term, { index, share: 1, joined })
@@ -115,10 +93,14 @@ export function createRanker(terms: readonly RatedTerm[]): Ranker {
 
   return {
     terms,
+    /** Whether any of the terms is a word; only words count for a document. */
     hasWords: areWords.includes(true),
+    /** Whether all terms are words: none is a pair of characters. */
     isOfWords,
-    matches: ({ text }) => matchesOf(text),
-    judge: ({ passage, place, length, path, title }, averageLength) => {
+    /** Returns the occurrences of the terms, in the order in which they begin. */
+    matches: ({ text }: Folded): readonly Match[] => matchesOf(text),
+    /** The score of a passage by itself. It depends only on the arguments. */
+    judge: ({ passage, place, length, path, title }: Found, averageLength: number): Judged => {
       const counts = new Float64Array(terms.length)
       let near = 0
       const count = (seen: Seen, times: number) => {
@@ -146,7 +128,11 @@ export function createRanker(terms: readonly RatedTerm[]): Ranker {
       }
       return { score, counts }
     },
-    documentScore: (passages, averageDocumentLength) => {
+    /** The increase of the score of each passage of a document, from all its judged passages. */
+    documentScore: (
+      passages: readonly { readonly found: Found; readonly judged: Judged }[],
+      averageDocumentLength: number,
+    ): number => {
       const k1 = bm25.k1.words
       const length = passages.reduce((sum, { found }) => sum + found.length, 0)
       const norm = 1 - ofDocument.b + (ofDocument.b * length) / Math.max(1, averageDocumentLength)
@@ -161,6 +147,8 @@ export function createRanker(terms: readonly RatedTerm[]): Ranker {
     },
   }
 }
+
+export type Ranker = ReturnType<typeof createRanker>
 
 /** The term of the query that a term of a text stands for. */
 interface Meant {

@@ -1,6 +1,7 @@
 import type { Reach } from '../core/glob.ts'
 import type { Origin } from '../core/meta.ts'
 import type { Audience } from '../core/provider.ts'
+import type { Resource } from '../core/view.ts'
 
 /**
  * The texts of one search address, kept in a store: documents cut into passages, found by their words. It has no access rules:
@@ -34,15 +35,7 @@ export interface SearchIndex {
 }
 
 /** Facts of a document besides its text. */
-export interface DocumentFacts extends Origin {
-  readonly uri: string
-  readonly title?: string
-  readonly mimeType?: string
-  readonly audience?: readonly Audience[]
-  readonly priority?: number
-  readonly size?: number
-  readonly modified?: number
-}
+export type DocumentFacts = Origin & Omit<Resource, 'name' | 'version' | 'description' | 'icons' | 'meta'>
 
 export interface SearchDocument extends DocumentFacts {
   /** Version of the source, or a digest, which changes with the document. */

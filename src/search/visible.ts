@@ -27,12 +27,6 @@ export interface Visible {
   has(text: number): boolean
 }
 
-/** Tells what callers may see of an index. */
-export interface Visibility {
-  /** `undefined`: the whole index. */
-  of(allows: Allows | undefined, signal?: AbortSignal): Promise<Visible | undefined>
-}
-
 interface Judged {
   /** The id up to which the documents have been judged. */
   upTo: number
@@ -46,10 +40,10 @@ interface Judged {
 }
 
 /**
- * Keeps the list of indexed documents in memory, without their texts, so that each is checked once for each class of callers, and
- * later only new ones are checked. If callers see everything, nothing is kept.
+ * Tells what callers may see of an index. Keeps the list of indexed documents in memory, without their texts, so that each is checked once for
+ * each class of callers, and later only new ones are checked. If callers see everything, nothing is kept.
  */
-export function createVisibility(texts: Texts): Visibility {
+export function createVisibility(texts: Texts) {
   /** In the order of their ids. */
   let entries: TextEntry[] = []
   let revision = -1
@@ -124,7 +118,8 @@ export function createVisibility(texts: Texts): Visibility {
   }
 
   return {
-    of: async (allows, signal) => {
+    /** `undefined`: the whole index. */
+    of: async (allows: Allows | undefined, signal?: AbortSignal): Promise<Visible | undefined> => {
       if (allows === undefined) return undefined
       const { mounts } = allows
       if (mounts !== undefined && [...mounts.values()].every(({ reach }) => reach === 'all')) {
@@ -140,6 +135,8 @@ export function createVisibility(texts: Texts): Visibility {
     },
   }
 }
+
+export type Visibility = ReturnType<typeof createVisibility>
 
 /** Returns the key of a class of callers. Undefined if their visibility may change at any time: then it is checked each time. */
 function keyOf({ mounts }: Allows): string | undefined {

@@ -1,5 +1,5 @@
 import { createEvent } from '../core/kit/abort.ts'
-import type { Condition, Row, RowQuery, Store, WholeRow } from './store.ts'
+import type { Collection, Condition, Row, RowQuery, Store, WholeRow } from './store.ts'
 import type { CheckedText, TextSet, Texts, WeighedPart } from './texts.ts'
 
 /** Operations on rows, each of them atomic. The caller has checked the arguments. */
@@ -42,11 +42,7 @@ export interface TextOperations {
   textsVectors(name: string, model: string, after: number, limit: number): Awaited<ReturnType<Texts['vectors']>>
 }
 
-export interface Bounds {
-  readonly rows?: number
-  readonly bytes?: number
-  readonly age?: number
-}
+export type Bounds = Parameters<Collection['evict']>[0]
 
 /** The same, asynchronous: the engine is in another thread, or on a server. */
 export type Remote<Of> = {
@@ -69,6 +65,18 @@ export function endOf(prefix: string): string | undefined {
   }
   return undefined
 }
+
+/** Returns a function that reads columns of a row as texts and numbers. */
+export function readerOf<Columns extends Readonly<Record<string, (value: unknown) => unknown>>>(columns: Columns) {
+  const all = Object.entries(columns)
+  return (row: Readonly<Record<string, unknown>>) => {
+    const read: Record<string, unknown> = {}
+    for (const [name, convert] of all) read[name] = convert(row[name])
+    return read as { readonly [Name in keyof Columns]: ReturnType<Columns[Name]> }
+  }
+}
+
+export const readListed = readerOf({ key: String, version: String, edition: Number })
 
 /** The differences between the SQL of the engines. */
 export interface Dialect {

@@ -86,11 +86,7 @@ interface TextsQuery {
   readonly limit: number
 }
 
-interface ListedText {
-  readonly key: string
-  readonly version: string
-  readonly edition: number
-}
+type ListedText = Pick<NewText, 'key' | 'version' | 'edition'>
 
 /** Facts about a text for statistics and for access checks. */
 export interface TextEntry {
@@ -130,13 +126,8 @@ export interface WeightedTerm {
   readonly beside?: boolean
 }
 
-export interface WeighedPart {
-  readonly id: number
+export interface WeighedPart extends Pick<FoundPart, 'id' | 'key' | 'mount' | 'parts'> {
   readonly weight: number
-  /** The key, the mount and the number of parts of its text. */
-  readonly key: string
-  readonly mount: string
-  readonly parts: number
 }
 
 /** As in `SearchFilter`: a text without the label is left out; a text without an audience is for everybody. */
@@ -151,6 +142,7 @@ export interface TextFilter {
 export interface FoundPart {
   /** Never reused for another part. */
   readonly id: number
+  /** The key and the mount of its text. */
   readonly key: string
   readonly mount: string
   /** The index of the part in its text, from 0. */

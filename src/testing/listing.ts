@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isCount } from '../core/kit/object.ts'
 import { afterSubtree, comparePaths, isPath, parentOf } from '../core/path.ts'
 import type { Completion, Context, Entry, ListQuery, Template } from '../core/provider.ts'
 import { compileTemplate } from '../core/template.ts'
-import { isSize, late, metadataFaults, nameOf, type PromiseId, type Run, sample, show, within } from './run.ts'
+import { late, metadataFaults, nameOf, type PromiseId, type Run, sample, show, within } from './run.ts'
 
 /** Result of the first listing, the reference for all other checks. */
 export interface Listed {
@@ -205,7 +206,7 @@ function completionFault(completion: Completion | undefined): string | undefined
   if (values.length > maxValues) return `it answered ${values.length} values`
   const odd = values.find((value) => typeof value !== 'string' || !value.isWellFormed())
   if (odd !== undefined) return `one value is ${show(odd)}`
-  if (total !== undefined && (!isSize(total) || total < values.length)) return `its total is ${show(total)}`
+  if (total !== undefined && (!isCount(total) || total < values.length)) return `its total is ${show(total)}`
   if (hasMore === false && total !== undefined && total > values.length) return 'it has more, and says that it has not'
   if (hasMore === true && total === values.length) return 'it has no more, and says that it has'
   return undefined

@@ -1,12 +1,12 @@
 import { type ErrorDetail, isResourceError } from '../core/errors.ts'
-import { defined } from '../core/kit/object.ts'
+import { defined, isCount } from '../core/kit/object.ts'
 import { metaKeys } from '../core/meta.ts'
 import { isPath, parentOf } from '../core/path.ts'
 import type { ByteRange, Content, Context, Entry } from '../core/provider.ts'
 import { compileTemplate } from '../core/template.ts'
 import { encodePath } from '../core/uri.ts'
 import type { Listed } from './listing.ts'
-import { contentFaults, isSize, nameOf, type PromiseId, type Run, sample, show } from './run.ts'
+import { contentFaults, nameOf, type PromiseId, type Run, sample, show } from './run.ts'
 
 /** A content with all its bytes: a stream is collected, a text is encoded as UTF-8. */
 interface Whole {
@@ -55,7 +55,7 @@ function checkContent(run: Run, path: string, { content, bytes }: Whole): void {
     run.fail('read-size', `its stream has ${bytes.length} bytes, and says ${show(content.length)}`, path)
   const { size, range } = content
   const length = range === undefined ? bytes.length : undefined
-  if (size !== undefined && isSize(size) && length !== undefined && !sameSize(size, content, length))
+  if (size !== undefined && isCount(size) && length !== undefined && !sameSize(size, content, length))
     run.fail('read-size', `it has ${length} bytes, and says ${size}`, path)
 }
 
@@ -65,7 +65,7 @@ function checkListed(run: Run, entry: Entry, { content, bytes }: Whole): void {
   if (version !== undefined && content.version !== undefined && content.version !== version)
     run.fail('read-version', `listed ${show(version)}, read ${show(content.version)}`, path)
   // For a text in another encoding, the listed size is the size as stored.
-  if (size === undefined || !isSize(size) || content.meta?.[metaKeys.encoding] !== undefined) return
+  if (size === undefined || !isCount(size) || content.meta?.[metaKeys.encoding] !== undefined) return
   if (content.size !== undefined && content.size !== size)
     run.fail('read-size', `listed ${size}, and the content says ${content.size}`, path)
   if (content.range === undefined && !sameSize(size, content, bytes.length))
@@ -113,7 +113,7 @@ function rangeFault(whole: Whole, { content, bytes }: Whole, asked: ByteRange): 
   if (range === undefined)
     return bytes.equals(whole.bytes) ? undefined : 'it answered something that is neither the whole nor says which part'
   const { start, end } = range
-  if (!isSize(start) || !isSize(end) || start > end) return `it says that it is the part ${show(range)}`
+  if (!isCount(start) || !isCount(end) || start > end) return `it says that it is the part ${show(range)}`
   // The stored bytes can begin with a byte order mark that the whole text lacks.
   const stored = 'text' in whole.content ? [whole.bytes, Buffer.concat([mark, whole.bytes])] : [whole.bytes]
   if (!stored.some((all) => end <= all.length && bytes.equals(all.subarray(start, end))))

@@ -1,5 +1,5 @@
 import { isResourceError, type ResourceError } from '../core/errors.ts'
-import { defined } from '../core/kit/object.ts'
+import { defined, isCount } from '../core/kit/object.ts'
 import { isPath } from '../core/path.ts'
 import type { ContentFacts, Context, Description, Entry, ListQuery, Principal, Provider } from '../core/provider.ts'
 
@@ -181,7 +181,7 @@ export function metadataFaults(facts: Facts): readonly string[] {
   const check = (name: keyof Facts, valid: boolean) => {
     if (facts[name] !== undefined && !valid) faults.push(`${name} is ${show(facts[name])}`)
   }
-  check('size', isSize(facts.size))
+  check('size', isCount(facts.size))
   check('modified', typeof facts.modified === 'number' && Math.abs(facts.modified) <= lastTime)
   check('version', isText(facts.version))
   check('priority', typeof facts.priority === 'number' && facts.priority >= 0 && facts.priority <= 1)
@@ -205,11 +205,6 @@ export function contentFaults(facts: ContentFacts): readonly string[] {
 export function show(value: unknown): string {
   const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value))
   return text.length > 120 ? `${text.slice(0, 117)}...` : text
-}
-
-/** Whether a value is a number of bytes. */
-export function isSize(value: unknown): boolean {
-  return Number.isSafeInteger(value) && Number(value) >= 0
 }
 
 function isText(value: unknown): boolean {

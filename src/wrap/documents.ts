@@ -4,25 +4,19 @@ import type { Completion, CompletionRequest, Content, Provider, Template } from 
 import { formatOf, formsOf } from '../readings/formats.ts'
 import type { EncodingRule } from '../text/encoding/detect.ts'
 import { decoded } from './decoded.ts'
-import { documented } from './documented.ts'
+import { type DocumentedOptions, documented } from './documented.ts'
 import { mostLines, placeless, type TailFacts, tailIn, tailKey } from './part.ts'
 import { type ReadableOptions, readable } from './readable.ts'
 import { type SlicedOptions, sliced } from './sliced.ts'
 import { type TailedOptions, tailed } from './tailed.ts'
 
-export interface DocumentsOptions {
+export interface DocumentsOptions extends DocumentedOptions {
   /** Language of most texts, as one or more language tags (`ja`, `zh-TW`, `de`). It decides when the bytes are ambiguous. */
   readonly language?: string | readonly string[]
   /** Encodings of files for which detection fails. */
   readonly encodings?: readonly EncodingRule[]
   /** The largest text in another encoding than UTF-8 that is decoded, in bytes. Default 64 MiB. */
   readonly maxDecodedBytes?: number
-  /** Globs of the documents whose front matter gives title, description, priority and audience. Default none. */
-  readonly frontMatter?: readonly string[]
-  /** Globs of Markdown documents whose first heading becomes their title, if they have none yet. Default none. */
-  readonly headings?: readonly string[]
-  /** The languages of documents, as they are written in paths. Default `ja` and `en`; none: no twins. */
-  readonly languages?: readonly string[]
   /** Settings for reading documents as text; `false`: off. */
   readonly readings?: ReadableOptions | false
   readonly ends?: TailedOptions

@@ -32,19 +32,6 @@ export interface KeptResult {
   readonly expires: number
 }
 
-/** Long results of tools, kept for a while. Only the principal that called the tool can read them. */
-export interface Spill {
-  readonly address: string
-  /** Serves the results as resources. */
-  readonly provider: Provider
-  /**
-   * Keeps a result. Undefined if it is too large.
-   *
-   * @throws ResourceError `unavailable` while the store of the results does not answer.
-   */
-  put(principal: Principal, files: readonly ResultFile[]): Promise<KeptResult | undefined>
-}
-
 const mebibyte = 1024 * 1024
 const defaults = {
   address: 'spill://results',
@@ -65,7 +52,8 @@ const search: Template = {
   free: ['q', 'limit'],
 }
 
-export function createSpill(options: SpillOptions = {}): Spill {
+/** Long results of tools, kept for a while. Only the principal that called the tool can read them. */
+export function createSpill(options: SpillOptions = {}) {
   const { address, ...bounds } = { ...defaults, ...options }
   const { keptIn = (kept: LongResultBounds) => resultsInMemory(kept, options.now) } = options
   const parsed = parseAddress(address)
@@ -131,14 +119,22 @@ export function createSpill(options: SpillOptions = {}): Spill {
 
   return {
     address,
+    /** Serves the results as resources. */
     provider,
-    put: async ({ id: owner }, files) => {
+    /**
+     * Keeps a result. Undefined if it is too large.
+     *
+     * @throws ResourceError `unavailable` while the store of the results does not answer.
+     */
+    put: async ({ id: owner }: Principal, files: readonly ResultFile[]): Promise<KeptResult | undefined> => {
       const kept = await results.put(owner, files)
       if (kept === undefined) return undefined
       return { uris: files.map(({ name }) => formatUri(parsed, `${kept.id}/${name}`)), expires: kept.expires }
     },
   }
 }
+
+export type Spill = ReturnType<typeof createSpill>
 
 function absent() {
   return notFound('no result is kept here for this principal')

@@ -1,5 +1,5 @@
 import { isResourceError } from '../core/errors.ts'
-import { objectSchema } from '../core/kit/object.ts'
+import { jsonIn, objectSchema } from '../core/kit/object.ts'
 import type { Context, Principal, Provider } from '../core/provider.ts'
 import type { ResultFile } from '../core/shared.ts'
 import type { ProvidedTool, ToolLink, ToolOutcome, ToolPart, ToolRequest } from '../core/tool.ts'
@@ -267,11 +267,5 @@ const maxIndent = 20
 
 /** Whether a text is a JSON object or array. */
 export function isJson(text: string): boolean {
-  if (!/^\s*[{[]/.test(text)) return false
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
+  return /^\s*[{[]/.test(text) && jsonIn(text) !== undefined
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Ajv, type ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
-import { isObject } from '../../src/server/protocol/messages.ts'
+import { isObject } from '../../src/core/kit/object.ts'
 
 /** The revisions that have a schema. */
 export const schemaRevisions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28'] as const

@@ -1,4 +1,4 @@
-import { isObject } from '../../src/server/protocol/messages.ts'
+import { isObject } from '../../src/core/kit/object.ts'
 import { type HttpPipe, httpPipe, type Json, type Pipe, stdioPipe } from './wire-pipes.ts'
 import type { SchemaRevision } from './wire-schema.ts'
 import { createServed, places } from './wire-served.ts'

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { isObject } from '../../src/server/protocol/messages.ts'
+import { isObject } from '../../src/core/kit/object.ts'
 import { openSchema, schemaRevisions, type WireSchema } from '../support/wire-schema.ts'
 import { type Recorded, recordSession } from '../support/wire-session.ts'
 

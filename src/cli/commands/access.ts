@@ -2,10 +2,10 @@ import type { Command } from 'commander'
 import { openMountLeftOut } from '../../config/open-mount.ts'
 import { type PlannedMount, planConfig } from '../../config/plan.ts'
 import { type AccessRule, compileVerdict, type Verdict } from '../../core/access.ts'
-import { isResourceError } from '../../core/errors.ts'
+import { fallbackTo } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Principal } from '../../core/provider.ts'
-import { createResolver, type Resolved } from '../../core/router.ts'
+import { createResolver, type ResolvableMount, type Resolved } from '../../core/router.ts'
 import type { LeftOutReason } from '../../providers/files/index.ts'
 import { explainLeftOut } from '../operations/left-out.ts'
 import { requireLocal } from '../operations/local.ts'
@@ -102,10 +102,7 @@ async function leftOutBy(
   const found = planned.find(({ address }) => address === mount)
   if (found === undefined) return undefined
   // A missing folder leaves nothing out.
-  const explainer = await openMountLeftOut(found).catch((error: unknown) => {
-    if (isResourceError(error)) return undefined
-    throw error
-  })
+  const explainer = await openMountLeftOut(found).catch(fallbackTo(undefined))
   try {
     const why = await explainer?.explain(path, new AbortController().signal)
     if (why === undefined || why.reason === 'missing') return undefined
@@ -115,9 +112,7 @@ async function leftOutBy(
   }
 }
 
-interface Ruled {
-  readonly address: string
-  readonly rules?: readonly AccessRule[]
+interface Ruled extends ResolvableMount {
   readonly scopes: readonly string[]
 }
 

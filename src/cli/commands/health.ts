@@ -116,13 +116,8 @@ with this configuration, or the server at --url.`,
     .action((options: StatusOptions) => tellStatus(options, io))
 }
 
-interface MountStatus {
-  readonly address: string
-  readonly title?: string
-  /** How changes are noticed. Left out if unknown. */
-  readonly changes?: string
-  readonly degraded?: string
-}
+/** `changes`: how they are noticed; left out if unknown. */
+type MountStatus = Pick<SearchStatusMount, 'address' | 'title' | 'changes' | 'degraded'>
 
 interface Told {
   readonly mounts: readonly MountStatus[]

@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path'
 import { type Command, Option } from 'commander'
+import { textsIn } from '../../core/kit/object.ts'
 import { type LaunchWords, launchFor } from '../hosts/add-launch.ts'
 import {
   type FileReport,
@@ -28,7 +29,6 @@ import {
   type Launch,
   placeHere,
   type Scope,
-  strings,
   valueAt,
 } from '../hosts/types.ts'
 import { keepTrust, untrustedNote } from '../operations/withheld.ts'
@@ -36,13 +36,8 @@ import { addWord, CommandError, examples, exitCodes, failed } from '../terminal/
 import { type Io, writeJson } from '../terminal/io.ts'
 import { createColumns, escapeText } from '../terminal/text.ts'
 
-interface AddOptions extends LaunchWords {
-  readonly scope: Scope
-  readonly name: string
-  readonly force?: true
-  readonly dryRun?: true
+interface AddOptions extends LaunchWords, RemoveOptions {
   readonly print?: true
-  readonly json?: true
 }
 
 export function defineAdd(command: Command, io: Io): void {
@@ -130,7 +125,7 @@ function notesOn(
   text: string,
 ): readonly string[] {
   const words = [value.command, value.args, value.cmd].flatMap((part) =>
-    typeof part === 'string' ? [part] : strings(part),
+    typeof part === 'string' ? [part] : textsIn(part),
   )
   const isLocal = launch.transport === 'stdio' && words.some((word) => isAbsolute(word))
   const isStray = host.refuses !== undefined && strayIn(text, host.refuses)

@@ -162,14 +162,6 @@ export function openInBrowser(url: string, opener = openerFor(process.platform, 
   })
 }
 
-/** A file that sends a browser to a secret address. */
-interface Handover {
-  /** The `file:` URL of the file. It reveals nothing of the address. */
-  readonly url: string
-  /** Removes the file. */
-  remove(): Promise<void>
-}
-
 /**
  * Hands a secret address to a browser. Every user of a machine can read the arguments of every process, so the browser gets a
  * file that only this user can read (mode 0600) and that contains the address.
@@ -177,16 +169,20 @@ interface Handover {
  * @param address Characters that are special in HTML are escaped.
  * @throws the error of the system if the state folder cannot be written.
  */
-export async function createHandover(
-  address: string,
-  env: Readonly<Record<string, string | undefined>> = process.env,
-): Promise<Handover> {
+export async function createHandover(address: string, env: Readonly<Record<string, string | undefined>> = process.env) {
   const folder = join(stateFolder(env), 'ui')
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const file = join(folder, `open-${randomBytes(8).toString('hex')}.html`)
   await writeFile(file, pageFor(address), { flag: 'wx', mode: 0o600 })
-  return { url: pathToFileURL(file).href, remove: () => rm(file, { force: true }) }
+  return {
+    /** The `file:` URL of the file. It reveals nothing of the address. */
+    url: pathToFileURL(file).href,
+    /** Removes the file. */
+    remove: (): Promise<void> => rm(file, { force: true }),
+  }
 }
+
+type Handover = Awaited<ReturnType<typeof createHandover>>
 
 /** A page that leads to an address at once, and has a link for a browser that does not follow. */
 function pageFor(address: string): string {

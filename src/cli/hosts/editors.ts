@@ -1,4 +1,4 @@
-import { defined } from '../../core/kit/object.ts'
+import { defined, textsIn } from '../../core/kit/object.ts'
 import { joinCommand } from '../operations/command-line.ts'
 import { misused } from '../terminal/exit.ts'
 import {
@@ -17,7 +17,6 @@ import {
   saying,
   spellAll,
   spellCommand,
-  strings,
   unlessEmpty,
   usualValue,
   valueAt,
@@ -47,7 +46,7 @@ export const claudeCode: Host = {
   serversAt: () => ['mcpServers'],
   entryOf: (launch, { place }) => ({ value: usualValue(launch, claudeCode, codeSpelling, { types, place }) }),
   foundIn: ({ command, args, url }) => ({
-    ...(typeof command === 'string' ? { command: [command, ...strings(args)] } : {}),
+    ...(typeof command === 'string' ? { command: [command, ...textsIn(args)] } : {}),
     ...(typeof url === 'string' ? { url } : {}),
   }),
   waysOf: (launch, entry, context) => [{ label: 'The same by a command', text: addCommand(launch, entry, context) }],
@@ -59,7 +58,7 @@ function addCommand(launch: Launch, { value }: Entry, { name, scope }: EntryCont
   // An option with a list of values would take the name as another value.
   if (settings.length > 0) return `claude mcp add-json --scope ${scope} ${name} ${joinCommand([JSON.stringify(value)])}`
   if (launch.transport === 'http') return `claude mcp add --scope ${scope} --transport http ${name} ${launch.url}`
-  return `claude mcp add --scope ${scope} ${name} -- ${joinCommand([String(value.command), ...strings(value.args)])}`
+  return `claude mcp add --scope ${scope} ${name} -- ${joinCommand([String(value.command), ...textsIn(value.args)])}`
 }
 
 const desktopSpelling: Spelling = {
@@ -249,7 +248,7 @@ export const opencode: Host = {
     }
   },
   foundIn: ({ command, url }) => ({
-    ...(Array.isArray(command) ? { command: strings(command) } : {}),
+    ...(Array.isArray(command) ? { command: textsIn(command) } : {}),
     ...(typeof url === 'string' ? { url } : {}),
   }),
   next: 'Start opencode anew; opencode mcp list shows its servers.',

@@ -1,5 +1,5 @@
 import { createScanner, getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
-import { eolOf, type Format, formatError, indentAt, indented, type Json, type Path } from './types.ts'
+import { eolOf, type Format, formatError, headOf, indentAt, indented, type Json, type Path } from './types.ts'
 
 /** Edits JSON with the comments and trailing commas that hosts allow. An edit changes only commas and its own lines. */
 export const json: Format = {
@@ -87,12 +87,6 @@ function nested(path: Path, value: Json): Json {
 
 function render(value: Json, unit: string, indent: string, eol: string): string {
   return indented(JSON.stringify(value, undefined, unit), indent, eol)
-}
-
-/** Returns the text before the first value: comments stay, blanks do not. */
-function headOf(text: string): string {
-  if (text.trim() === '') return ''
-  return /\n$/.test(text) ? text : text + eolOf(text)
 }
 
 function styleOf(text: string, root: Node): Style {

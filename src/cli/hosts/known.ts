@@ -1,5 +1,5 @@
 import { Argument, InvalidArgumentError, Option } from 'commander'
-import { defined } from '../../core/kit/object.ts'
+import { defined, textsIn } from '../../core/kit/object.ts'
 import { nearest } from '../../schema/refusals.ts'
 import { hostName, joinCommand } from '../operations/command-line.ts'
 import { misused } from '../terminal/exit.ts'
@@ -19,7 +19,6 @@ import {
   spell,
   spellAll,
   spellCommand,
-  strings,
   unlessEmpty,
   usualValue,
   type Value,
@@ -47,7 +46,7 @@ const codex: Host = {
     if (http_headers !== undefined || env_http_headers !== undefined || env_vars !== undefined) return []
     const label = 'The same by a command'
     if (launch.transport === 'stdio') {
-      const words = joinCommand([String(value.command), ...strings(value.args)])
+      const words = joinCommand([String(value.command), ...textsIn(value.args)])
       return [{ label, text: `codex mcp add ${name} -- ${words}` }]
     }
     const bearer = variable === undefined ? '' : ` --bearer-token-env-var ${String(variable)}`
@@ -149,7 +148,7 @@ const goose: Host = {
   nameOf: (name) => name.toLowerCase(),
   entryOf: (launch, { name }) => ({ value: gooseValue(launch, name) }),
   foundIn: ({ cmd, args, uri }) => ({
-    ...(typeof cmd === 'string' ? { command: [cmd, ...strings(args)] } : {}),
+    ...(typeof cmd === 'string' ? { command: [cmd, ...textsIn(args)] } : {}),
     ...(typeof uri === 'string' ? { url: uri } : {}),
   }),
   waysOf: (launch, { value }, { name }) => {
@@ -162,7 +161,7 @@ const goose: Host = {
             ['url', launch.url],
             ['type', 'streamable_http'],
           ]
-        : [['cmd', 'npx'], ...strings(value.args).map((arg): [string, string] => ['arg', arg])],
+        : [['cmd', 'npx'], ...textsIn(value.args).map((arg): [string, string] => ['arg', arg])],
     )
     for (const [key, text] of [
       ['id', name],

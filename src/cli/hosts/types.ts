@@ -164,10 +164,6 @@ export function withValueAt(value: unknown, path: readonly (string | number)[], 
   return Object.fromEntries(Object.entries(others).filter(([name]) => name !== key))
 }
 
-export function strings(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
-}
-
 /** A text cannot be read or edited. The message follows the name of the file. */
 export function formatError(text: string, offset: number | undefined, message: string): Error {
   const error = new Error(offset === undefined ? `: ${message}` : `:${lineAndColumn(text, offset)}: ${message}`)
@@ -184,6 +180,12 @@ function lineAndColumn(text: string, offset: number): string {
 /** The end of line that a text uses. */
 export function eolOf(text: string): string {
   return /\r?\n/.exec(text)?.[0] ?? '\n'
+}
+
+/** Returns the text before the first value: comments stay, blanks do not. */
+export function headOf(text: string): string {
+  if (text.trim() === '') return ''
+  return text.endsWith('\n') ? text : text + eolOf(text)
 }
 
 /** The indentation of the line that contains an offset. */
@@ -244,14 +246,12 @@ export function spellAll(
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, spell(value, host, spelling)]))
 }
 
-type Stdio = Extract<Launch, { transport: 'stdio' }>
-
 /**
  * The words of a command line in the notation of a host. Paths in the project are relative to its folder, if the host has a
  * variable for it.
  */
 export function spellCommand(
-  { command }: Pick<Stdio, 'command'>,
+  { command }: Pick<Extract<Launch, { transport: 'stdio' }>, 'command'>,
   host: Named,
   { fills, folder }: Spelling,
   place?: Place,

@@ -1,5 +1,5 @@
 import { isMap, isScalar, type Pair, parseAllDocuments, Scalar, stringify, type YAMLMap } from 'yaml'
-import { eolOf, type Format, formatError, indented, type Json, type Path } from './types.ts'
+import { eolOf, type Format, formatError, headOf, indented, type Json, type Path } from './types.ts'
 
 /** Edits YAML by lines: an item is appended to its map, or removed with its lines. */
 export const yaml: Format = {
@@ -95,11 +95,6 @@ function withQuotes(value: Json): unknown {
   if (Array.isArray(value)) return value.map(withQuotes)
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withQuotes(inner)]))
-}
-
-/** If only comments are left, they stay. */
-function headOf(text: string): string {
-  return text.trim() === '' ? '' : text.replace(/(?<!\n)$/, eolOf(text))
 }
 
 /** The column of the keys of a map. */

@@ -18,7 +18,8 @@ import { escapeText } from '../terminal/text.ts'
 import type { Secrets } from './secrets.ts'
 import { loadFound, withheldNote } from './withheld.ts'
 
-interface LocalOptions {
+export interface LocalOptions {
+  /** Folders instead of a configuration, or beside one. */
   readonly folders?: readonly string[]
   readonly config?: string
   readonly name?: string

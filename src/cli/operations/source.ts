@@ -18,18 +18,13 @@ import type { Io } from '../terminal/io.ts'
 import { createTextLog, logLevels } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { splitCommand } from './command-line.ts'
-import { openLocal, requireLocal } from './local.ts'
+import { type LocalOptions, openLocal, requireLocal } from './local.ts'
 
 /** Source of `ls`, `read`, `search` and similar commands: the local configuration, or a server. */
-export interface SourceOptions {
-  /** Folders instead of a configuration, or beside one. */
-  readonly folders?: readonly string[]
-  readonly config?: string
+export interface SourceOptions extends Omit<LocalOptions, 'name'> {
   readonly url?: string
   readonly command?: string
   readonly header?: readonly string[]
-  /** Uses only the files of folders. */
-  readonly only?: 'files'
   readonly logLevel: (typeof logLevels)[number]
 }
 

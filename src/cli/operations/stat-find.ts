@@ -1,5 +1,5 @@
 import { contentLength } from '../../core/entry.ts'
-import { isResourceError } from '../../core/errors.ts'
+import { attempt, fallbackTo, isResourceError } from '../../core/errors.ts'
 import { pagesOf } from '../../core/kit/groups.ts'
 import { defined } from '../../core/kit/object.ts'
 import { compileTemplate } from '../../core/template.ts'
@@ -149,14 +149,8 @@ async function templatesFor(view: View, uri: string): Promise<Facts['templates']
 
 /** Returns the variables of a URI in a template. Templates of other servers may be malformed. */
 function matchOf(uriTemplate: string, uri: string): Readonly<Record<string, string>> | undefined {
-  try {
-    const match = compileTemplate(uriTemplate).match(uri)
-    if (match === undefined) return undefined
-    return Object.fromEntries([...match].map(([name, value]) => [name, shown(value)]))
-  } catch (error) {
-    if (isResourceError(error)) return undefined
-    throw error
-  }
+  const match = attempt(() => compileTemplate(uriTemplate).match(uri), fallbackTo(undefined))
+  return match && Object.fromEntries([...match].map(([name, value]) => [name, shown(value)]))
 }
 
 function shown(value: unknown): string {

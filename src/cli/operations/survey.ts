@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ParseError, parse } from 'jsonc-parser'
 import { type Survey, surveyFolder } from '../../config/survey.ts'
-import { defined, memberOf, objectOf } from '../../core/kit/object.ts'
+import { defined, memberOf, objectOf, textsIn } from '../../core/kit/object.ts'
 import { redactPhrase } from '../../secrets/find.ts'
 
 /** Findings of `init` in a folder. */
@@ -123,7 +123,7 @@ function mountOf({ command, args, env, url, headers }: Readonly<Record<string, u
       ...(named.length === 0 ? {} : { headers: Object.fromEntries(named) }),
     }
   }
-  const given = Array.isArray(args) ? args.filter((arg) => typeof arg === 'string') : []
+  const given = textsIn(args)
   if (typeof command !== 'string' || /hikidashi/.test([command, ...given].join(' '))) return undefined
   const named = Object.keys(objectOf(env)).map((name) => [name, { env: name }])
   return {

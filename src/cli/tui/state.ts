@@ -25,7 +25,7 @@ export interface State {
   readonly tree: Tree<string>
   readonly filter: string
   /** The line of the tree that is chosen, and the first that is on the screen. */
-  readonly at: Spot
+  readonly at: { readonly index: number; readonly uri: string; readonly says?: true }
   readonly top: number
   readonly list: 'tree' | 'found' | 'basket'
   readonly focus: 'list' | 'preview'
@@ -41,7 +41,7 @@ export interface State {
   readonly basket: Basket
   /** URIs that have changed since they were last viewed. */
   readonly changed: ReadonlySet<string>
-  readonly notice?: Notice
+  readonly notice?: { readonly text: string; readonly isError?: true }
   /** A URI that is looked for in the tree. */
   readonly goal?: string
   /** The last line is wanted: the pages before it are listed first. */
@@ -57,31 +57,14 @@ export interface Size {
   readonly rows: number
 }
 
-interface Spot {
-  readonly index: number
-  readonly uri: string
-  readonly says?: true
-}
-
 export interface Prompt {
   readonly kind: 'filter' | 'search' | 'goto' | 'export'
   readonly editor: Editor
 }
 
-interface Notice {
-  readonly text: string
-  readonly isError?: true
-}
-
-export interface FoundList {
+export interface FoundList extends Hits {
   readonly query: string
   readonly state: 'searching' | 'done' | 'failed'
-  readonly hits: readonly FoundHit[]
-  readonly notes: readonly string[]
-  /** The hits have only single characters of the words. */
-  readonly isLoose?: true
-  /** Cursor of the next hits. */
-  readonly next?: string
   readonly wantsMore?: true
   readonly at: number
   readonly top: number
@@ -134,7 +117,9 @@ export type Event =
 export interface Hits {
   readonly hits: readonly FoundHit[]
   readonly notes: readonly string[]
+  /** The hits have only single characters of the words. */
   readonly isLoose?: true
+  /** Cursor of the next hits. */
   readonly next?: string
 }
 

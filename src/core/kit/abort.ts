@@ -68,6 +68,26 @@ export function withResolvers<T>() {
   return { promise, resolve, reject }
 }
 
+/**
+ * Single-flight: callers share the run of `work` that is under way, with the arguments of the first of them. A call after its end begins another
+ * run.
+ */
+export function singleFlight<A extends readonly unknown[], T>(work: (...args: A) => Promise<T>) {
+  let running: Promise<T> | undefined
+  return {
+    run: (...args: A): Promise<T> => {
+      running ??= work(...args).finally(() => {
+        running = undefined
+      })
+      return running
+    },
+    /** The run that is under way. */
+    get running() {
+      return running
+    },
+  }
+}
+
 /** An auto-reset event: `set` ends the wait that runs, or else the next one at once. */
 export function createEvent() {
   let isSet = false

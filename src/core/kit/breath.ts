@@ -55,26 +55,24 @@ export const maxEntriesPerSlice = 2000
 /** Number of entries between two readings of the clock: slow entries, such as files to open, end a slice earlier. */
 const entriesPerLook = 50
 
-/** Divides work on many entries into time slices, so that it never blocks the event loop for long: `if (slices.due()) await slices.rest()`. */
-export interface Slices {
-  /** Counts processed entries. Returns whether to yield. */
-  due(entries?: number): boolean
-  rest(): Promise<void>
-}
-
-/** @param heard Receives the number of entries of each slice. */
-export function createSlices(heard?: (entries: number) => void): Slices {
+/**
+ * Divides work on many entries into time slices, so that it never blocks the event loop for long: `if (slices.due()) await slices.rest()`.
+ *
+ * @param heard Receives the number of entries of each slice.
+ */
+export function createSlices(heard?: (entries: number) => void) {
   let count = 0
   let looked = 0
   return {
-    due: (entries = 1) => {
+    /** Counts processed entries. Returns whether to yield. */
+    due: (entries = 1): boolean => {
       count += entries
       if (count >= maxEntriesPerSlice) return true
       if (count - looked < entriesPerLook) return false
       looked = count
       return breath.due()
     },
-    rest: async () => {
+    rest: async (): Promise<void> => {
       heard?.(count)
       count = 0
       looked = 0
@@ -82,6 +80,8 @@ export function createSlices(heard?: (entries: number) => void): Slices {
     },
   }
 }
+
+export type Slices = ReturnType<typeof createSlices>
 
 /**
  * Merge sort of a copy in time slices: sorts runs one at a time, then merges them. Sorted items, and neighbouring runs in order, are only

@@ -33,6 +33,21 @@ export function jsonIn(text: string): unknown {
   }
 }
 
+/** Returns the texts in an array; none for any other value. */
+export function textsIn(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
+}
+
+/** Returns the objects in an array; none for any other value. */
+export function objectsIn(value: unknown): readonly Members[] {
+  return Array.isArray(value) ? value.filter(isObject) : []
+}
+
+/** Whether a value is a whole number of things or bytes. */
+export function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0
+}
+
 /** Returns the JSON Schema of an object with some properties. */
 export function objectSchema<P extends Members>(required: readonly string[], properties: P) {
   return { type: 'object', properties, ...(required.length === 0 ? {} : { required }) } as const

@@ -33,23 +33,8 @@ export interface RouteOptions extends Description {
   readonly list?: RouteList
 }
 
-/** A validated and compiled route. */
-export interface Route {
-  readonly options: RouteOptions
-  /** The variables in its path, and those in its query. */
-  readonly inPath: readonly string[]
-  readonly inQuery: readonly string[]
-  /** Returns the values of the variables in a path with parameters; undefined when the route does not match. */
-  match(path: string, params: Params): ReadonlyMap<string, string> | undefined
-  /** Returns the encoded URL relative to `url`. @throws ResourceError `not-found` for a value that no path can hold. */
-  urlOf(values: ReadonlyMap<string, string>): string
-  /** Returns the path of a resource; undefined when the values form none, or one that would be parsed differently. */
-  pathOf(values: ReadonlyMap<string, string>): string | undefined
-  readonly list: (Required<Pick<RouteList, 'from' | 'values'>> & RouteList) | undefined
-}
-
-/** @throws ResourceError `invalid` for an invalid route. */
-export function compileRoute(options: RouteOptions): Route {
+/** Validates and compiles a route. @throws ResourceError `invalid` for an invalid route. */
+export function compileRoute(options: RouteOptions) {
   const { template, to = template, list } = options
   const own = partsOf(template)
   if (/\}\{\w/.test(own.path)) throw fault(template, 'nothing tells two variables apart that stand side by side')
@@ -62,6 +47,7 @@ export function compileRoute(options: RouteOptions): Route {
   const matcher = compileTemplate(template)
   const target = compileTemplate(to.replace(/^\//, ''))
 
+  /** Returns the values of the variables in a path with parameters; undefined when the route does not match. */
   const match = (path: string, params: Params): ReadonlyMap<string, string> | undefined => {
     const query = [...params]
       .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
@@ -74,6 +60,7 @@ export function compileRoute(options: RouteOptions): Route {
     return own.inPath.every((name) => (values.get(name) ?? '') !== '') ? values : undefined
   }
 
+  /** Returns the path of a resource; undefined when the values form none, or one that would be parsed differently. */
   const pathOf = (values: ReadonlyMap<string, string>): string | undefined => {
     const path = own.path.replace(/\{(\w+)\}/g, (_, name: string) => values.get(name) ?? '')
     if (path === '' || !isPath(path) || path.endsWith('/')) return undefined
@@ -83,11 +70,13 @@ export function compileRoute(options: RouteOptions): Route {
 
   return {
     options,
+    /** The variables in its path, and those in its query. */
     inPath: own.inPath,
     inQuery: own.inQuery,
     match,
     pathOf,
-    urlOf: (values) => {
+    /** Returns the encoded URL relative to `url`. @throws ResourceError `not-found` for a value that no path can hold. */
+    urlOf: (values: ReadonlyMap<string, string>): string => {
       for (const name of there.inPath) checkInPath(values.get(name) ?? '')
       const url = target.expand(values)
       if (!isSound(url)) throw notFound('the values make no path of the API')
@@ -96,6 +85,8 @@ export function compileRoute(options: RouteOptions): Route {
     list: list === undefined ? undefined : { ...list, values: checkList(template, list, own.inPath) },
   }
 }
+
+export type Route = ReturnType<typeof compileRoute>
 
 /** A value in a path must be one segment, or a part of one: it has no structure, however often it is decoded on the way. */
 function checkInPath(value: string): void {

@@ -82,17 +82,11 @@ interface CallTerms<T> {
   readonly late?: (value: T) => void
 }
 
-/** Semaphore for blocking calls, which run in the thread pool of Node. */
-export interface Pool {
-  /** Rejects at once when the signal aborts; the call itself cannot be stopped, and keeps its slot until it ends. */
-  run<T>(call: () => Promise<T>, terms: CallTerms<T>): Promise<T>
-}
-
 /**
- * Creates a bounded share of the thread pool. A mount that never answers (NFS, FUSE) blocks its calls forever: with a share of its own, it
- * cannot block those of other providers. The share is half of `UV_THREADPOOL_SIZE` (4 when unset).
+ * Semaphore for blocking calls: a bounded share of the thread pool of Node. A mount that never answers (NFS, FUSE) blocks its calls forever:
+ * with a share of its own, it cannot block those of other providers. The share is half of `UV_THREADPOOL_SIZE` (4 when unset).
  */
-export function createPool(limit = Math.max(1, Math.floor(threads() / 2))): Pool {
+export function createPool(limit = Math.max(1, Math.floor(threads() / 2))) {
   let free = limit
   const queue: (() => void)[] = []
 
@@ -116,7 +110,8 @@ export function createPool(limit = Math.max(1, Math.floor(threads() / 2))): Pool
     })
 
   return {
-    run: async <T>(call: () => Promise<T>, { signal, hold, late }: CallTerms<T>) => {
+    /** Rejects at once when the signal aborts; the call itself cannot be stopped, and keeps its slot until it ends. */
+    run: async <T>(call: () => Promise<T>, { signal, hold, late }: CallTerms<T>): Promise<T> => {
       signal.throwIfAborted()
       if (free > 0) free--
       else await turn(signal)
@@ -129,6 +124,8 @@ export function createPool(limit = Math.max(1, Math.floor(threads() / 2))): Pool
     },
   }
 }
+
+export type Pool = ReturnType<typeof createPool>
 
 function threads(): number {
   return Number(process.env.UV_THREADPOOL_SIZE) || 4

@@ -85,7 +85,7 @@ interface HandleTerms {
   /** The stats of the file. */
   readonly stats: BigIntStats
   /** The files whose bytes the kernel has in memory: they are read on this thread. Undefined: this file never is. */
-  readonly hot?: Hot<bigint> | undefined
+  readonly hot?: ReturnType<typeof createHot<bigint>> | undefined
   /** Tells of other files whether the kernel has them in memory. Undefined: this file is never read on this thread. */
   readonly pageCache?: PageCache | undefined
 }
@@ -157,34 +157,30 @@ export function hasMountsInside(directory: string, table: string | undefined): b
   return table.includes(escaped.endsWith('/') ? ` ${escaped}` : ` ${escaped}/`)
 }
 
-/**
- * Recently used names or files, which the kernel probably still has in memory. A call for one on a local file system answers in microseconds, while a
- * round trip to the thread pool takes ten times that, plus a wait for a processor. Every call that may wait for a disk, or for a mount that
- * hangs, goes to the pool.
- */
-interface Hot<K> {
-  /** Whether a call for the key may run on this thread; with stats, a call for this version of a file. */
-  has(key: K, stats?: BigIntStats): boolean
-  /** Records that the key has just been accessed. */
-  add(key: K, stats?: BigIntStats): void
-}
-
 /** Maximum age of a record, in milliseconds: memory may be short, and other file systems may be mounted. */
 const age = 2000
 const most = 20_000
 
-/** Files have their inode as the key: numbers of 64 bits are slow to print. */
-export function createHot<K>(clock: Clock = performance): Hot<K> {
+/**
+ * Recently used names or files, which the kernel probably still has in memory. A call for one on a local file system answers in microseconds, while a
+ * round trip to the thread pool takes ten times that, plus a wait for a processor. Every call that may wait for a disk, or for a mount that
+ * hangs, goes to the pool.
+ *
+ * Files have their inode as the key: numbers of 64 bits are slow to print.
+ */
+export function createHot<K>(clock: Clock = performance) {
   /** The oldest record comes first. */
   const records = new Map<K, { readonly until: number; readonly stats: BigIntStats | undefined }>()
   return {
-    has: (key, stats) => {
+    /** Whether a call for the key may run on this thread; with stats, a call for this version of a file. */
+    has: (key: K, stats?: BigIntStats): boolean => {
       const known = records.get(key)
       if (known === undefined || known.until <= clock.now()) return false
       if (stats === undefined || known.stats === undefined) return true
       return known.stats.dev === stats.dev && hasStamp(known.stats, stats)
     },
-    add: (key, stats) => {
+    /** Records that the key has just been accessed. */
+    add: (key: K, stats?: BigIntStats): void => {
       records.delete(key)
       records.set(key, { until: clock.now() + age, stats })
       if (records.size <= most) return
@@ -196,20 +192,18 @@ export function createHot<K>(clock: Clock = performance): Hot<K> {
   }
 }
 
-/** Lets other work go first once calls on this thread have taken long enough. */
-interface Turns {
-  /** Undefined: go on. Otherwise resolves in a later turn of the event loop. */
-  over(): Promise<void> | undefined
-}
-
 /**
  * How long calls run on this thread within one turn of the event loop, in milliseconds. After that they wait for the next turn,
  * because a task that reads one file after the other would never yield.
  */
 const maxTurnMs = 20
 
-/** @param nextTurn Calls back in the next turn of the event loop. */
-export function createTurns(clock: Clock = performance, nextTurn: (then: () => void) => void = setImmediate): Turns {
+/**
+ * Lets other work go first once calls on this thread have taken long enough.
+ *
+ * @param nextTurn Calls back in the next turn of the event loop.
+ */
+export function createTurns(clock: Clock = performance, nextTurn: (then: () => void) => void = setImmediate) {
   /** When the first call of this turn was. */
   let begun: number | undefined
   /** The callers that wait for the next turn, in the order in which they came. */
@@ -223,7 +217,8 @@ export function createTurns(clock: Clock = performance, nextTurn: (then: () => v
   }
 
   return {
-    over: () => {
+    /** Undefined: go on. Otherwise resolves in a later turn of the event loop. */
+    over: (): Promise<void> | undefined => {
       if (begun === undefined) {
         begun = clock.now()
         nextTurn(end)

@@ -1,5 +1,5 @@
 import type { BigIntStats } from 'node:fs'
-import { isResourceError } from '../../core/errors.ts'
+import { fallbackTo, isResourceError } from '../../core/errors.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import { isText, wholeCharacters } from '../../core/kit/utf8.ts'
 import { baseName } from '../../core/path.ts'
@@ -12,25 +12,7 @@ import type { FileFacts, Looked, Names } from './names.ts'
 import { isSettled, kindOf, lookAtAll, modeAllows, type PermitOptions, stampOf } from './stats.ts'
 import { mayRead, type Position, type Walk } from './walk.ts'
 
-/** Entries of the files of one directory. */
-interface Entries {
-  /**
-   * Returns the served entries of the names of a group.
-   *
-   * @param group Indices of names that are not directories.
-   * @param looked Known facts, which need not be read from the disk; new ones are added.
-   */
-  of(
-    directory: ListedDirectory,
-    group: readonly number[],
-    looked: Looked | undefined,
-    signal: AbortSignal,
-  ): Promise<readonly Entry[]>
-  /** Returns the entry of a file. Takes ownership of its position. */
-  describe(position: Position, signal: AbortSignal): Promise<Entry>
-}
-
-interface EntriesOptions {
+export interface EntriesOptions {
   readonly walk: Walk
   readonly permit: PermitOptions
   readonly rules: Rules | undefined
@@ -48,7 +30,8 @@ type Seen = FileFacts | 'nothing' | undefined
 
 const unruled: RuleFacts = { facts: noFacts, heading: false }
 
-export function createEntries({ walk, permit, rules, headings, pool }: EntriesOptions): Entries {
+/** Entries of the files of one directory. */
+export function createEntries({ walk, permit, rules, headings, pool }: EntriesOptions) {
   /** Cache of the rules' facts for each name of a directory, kept as long as its names: globs are slow. */
   const told = new WeakMap<Names, (RuleFacts | undefined)[]>()
 
@@ -105,15 +88,17 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
 
   /** Returns the entry of the target of a symbolic link. */
   const entryAt = async (directory: Position, name: string, signal: AbortSignal): Promise<Entry | undefined> => {
-    try {
-      return await describe(await walk.enter(directory, name, false, signal), signal)
-    } catch (error) {
-      if (isResourceError(error, 'not-found')) return undefined
-      throw error
-    }
+    const found = walk.enter(directory, name, false, signal).then((position) => describe(position, signal))
+    return found.catch(fallbackTo(undefined, 'not-found'))
   }
 
-  const entriesOf: Entries['of'] = async (
+  /**
+   * Returns the served entries of the names of a group.
+   *
+   * @param group Indices of names that are not directories.
+   * @param looked Known facts, which need not be read from the disk; new ones are added.
+   */
+  const entriesOf = async (
     directory: ListedDirectory,
     group: readonly number[],
     looked: Looked | undefined,
@@ -138,6 +123,7 @@ export function createEntries({ walk, permit, rules, headings, pool }: EntriesOp
     return entries
   }
 
+  /** Returns the entry of a file. Takes ownership of its position. */
   const describe = async ({ place, aliases }: Position, signal: AbortSignal): Promise<Entry> => {
     try {
       const { path } = aliases[0]
@@ -196,12 +182,7 @@ export function describeDirectory(path: string, stats: BigIntStats): Entry {
 }
 
 /** Cache of the titles that files give themselves, by version. */
-export interface Headings {
-  /** Returns the entry with the first heading of its file as title, if it has one. `open` returns the file, held open. */
-  title(entry: Entry, open: () => Promise<Place>, signal: AbortSignal): Promise<Entry>
-}
-
-export function createHeadings(places: Places): Headings {
+export function createHeadings(places: Places) {
   const titles = createRecent<{ readonly title: string | undefined }>(20_000)
 
   const read = async (entry: Entry, open: () => Promise<Place>, signal: AbortSignal): Promise<string | undefined> => {
@@ -216,7 +197,8 @@ export function createHeadings(places: Places): Headings {
   }
 
   return {
-    title: async (entry, open, signal) => {
+    /** Returns the entry with the first heading of its file as title, if it has one. `open` returns the file, held open. */
+    title: async (entry: Entry, open: () => Promise<Place>, signal: AbortSignal): Promise<Entry> => {
       const key = `${entry.version}/${entry.path}`
       let known = titles.get(key)
       try {
@@ -230,6 +212,8 @@ export function createHeadings(places: Places): Headings {
     },
   }
 }
+
+export type Headings = ReturnType<typeof createHeadings>
 
 async function readHeading(places: Places, place: Place, signal: AbortSignal): Promise<string | undefined> {
   const handle = await places.open(place, signal)

@@ -1,4 +1,5 @@
-import { isResourceError } from '../../core/errors.ts'
+import { fallbackTo } from '../../core/errors.ts'
+import { singleFlight } from '../../core/kit/abort.ts'
 import { createRecent } from '../../core/kit/lru.ts'
 import type { Log } from '../../core/log.ts'
 import { type Place, type Places, type Pool, untilAbort } from './access.ts'
@@ -38,7 +39,6 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log) {
   const facts = createDirectoryFacts()
   const files = createRecent<Known>(10_000)
   let excludes: { readonly time: number; readonly ignores: Ignores | undefined } | undefined
-  let loadingExcludes: Promise<Ignores | undefined> | undefined
 
   /** Reads the bytes of a file below a directory as characters, without following a link; `''` if there is no file. */
   const readText = async (
@@ -88,11 +88,8 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log) {
     const known = files.get(path)
     if (known?.settled && known.stamp === stamp && known.above === above) return known.ignores
     const settled = isSettled(stats, Date.now())
-    const text = await readText(place, file.names, path, signal).catch((error: unknown) => {
-      // As in git, which only warns: a link or an unreadable file has no rules.
-      if (isResourceError(error, 'not-found')) return ''
-      throw error
-    })
+    // As in git, which only warns: a link or an unreadable file has no rules.
+    const text = await readText(place, file.names, path, signal).catch(fallbackTo('', 'not-found'))
     const same = known !== undefined && known.above === above && known.text === text
     const ignores = same ? known.ignores : text.trim() === '' ? above : compile(text, path, file.base, above)
     files.set(path, { above, stamp, settled, text, ignores })
@@ -113,24 +110,22 @@ export function createIgnoreFiles(places: Places, pool: Pool, log: Log) {
     const time = Date.now()
     const ageMs = excludes === undefined ? Number.POSITIVE_INFINITY : Math.abs(time - excludes.time)
     if (excludes !== undefined && ageMs < excludeReloadAgeMs) return excludes.ignores
-    // All waiting callers share one look, which takes several calls of the pool (single-flight).
-    loadingExcludes ??= readExcludes(root, time).finally(() => {
-      loadingExcludes = undefined
-    })
-    if (excludes === undefined || ageMs >= excludeMaxAgeMs) return untilAbort(loadingExcludes, signal)
+    const loading = loadingExcludes.run(root, time)
+    if (excludes === undefined || ageMs >= excludeMaxAgeMs) return untilAbort(loading, signal)
     // A request that comes when the rules are too old reports the error.
-    loadingExcludes.catch(() => {})
+    loading.catch(() => {})
     return excludes.ignores
   }
 
-  const readExcludes = async (root: Place, time: number): Promise<Ignores | undefined> => {
+  /** All waiting callers share one look, which takes several calls of the pool. */
+  const loadingExcludes = singleFlight(async (root: Place, time: number): Promise<Ignores | undefined> => {
     root.keep()
     const slow: Place = { ...root, local: false }
     const file = { names: ['.git', 'info', 'exclude'], base: '' }
     const ignores = await load(slow, file, undefined, never).finally(root.close)
     excludes = { time, ignores }
     return ignores
-  }
+  })
 
   return {
     /** Returns the rules that hold inside a directory, given those of its parent directory. Unchanged rules are the same object. */

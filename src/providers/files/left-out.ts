@@ -1,6 +1,6 @@
 import * as fs from 'node:fs'
 import * as path from 'node:path'
-import { isResourceError } from '../../core/errors.ts'
+import { fallbackTo, isResourceError } from '../../core/errors.ts'
 import { compileGlob } from '../../core/glob.ts'
 import { breath } from '../../core/kit/breath.ts'
 import { defined } from '../../core/kit/object.ts'
@@ -121,14 +121,9 @@ export async function openLeftOut(options: FilesOptions) {
   }
 
   const enters = async (at: Position, name: string, directory: boolean, signal: AbortSignal): Promise<boolean> => {
-    try {
-      const { place } = await walk.enter(at, name, directory, signal)
-      place.close()
-      return true
-    } catch (error) {
-      if (isResourceError(error, 'not-found')) return false
-      throw error
-    }
+    const found = await walk.enter(at, name, directory, signal).catch(fallbackTo(undefined, 'not-found'))
+    found?.place.close()
+    return found !== undefined
   }
 
   const explain = async (asked: string, signal: AbortSignal, depth = 0): Promise<LeftOut | undefined> => {

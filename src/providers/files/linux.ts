@@ -1,5 +1,6 @@
 import * as fs from 'node:fs'
 import { errorCodeOf, isResourceError, notFound, ResourceError } from '../../core/errors.ts'
+import { singleFlight } from '../../core/kit/abort.ts'
 import { isLocalDisk } from '../../core/kit/local-disk.ts'
 import { failure, type Place, type Places, type Pool } from './access.ts'
 import {
@@ -166,38 +167,17 @@ interface Root {
 }
 
 /** The open root. It is opened again when another file system is mounted at its path, or its own is unmounted. */
-interface RootKeeper {
-  readonly root: Root
-  readonly isClosed: boolean
-  /** Whether the root belongs to no mount any more, and could not be opened again. */
-  readonly isDetached: boolean
-  /** Whether other file systems may be mounted inside it, so that an unknown name may lead to one that does not answer. */
-  readonly hasMounts: boolean
-  /** Opens the root again by its path. Calls at the same time share one opening. */
-  reopen(): Promise<void>
-  /** Checks the mount if the last check is old. Does not wait long for a mount that does not answer: the open root stays usable. */
-  checkSoon(): Promise<void>
-  close(): void
-}
-
-function createRootKeeper(first: Root, real: string, pool: Pool): RootKeeper {
-  let reopening: Promise<void> | undefined
+function createRootKeeper(first: Root, real: string, pool: Pool) {
   let checkedAt = performance.now()
   let checking: Promise<void> | undefined
 
-  const replace = async () => {
+  /** Opens the root again by its path. */
+  const reopen = singleFlight(async () => {
     const next = await openTested(real, pool)
     const last = keeper.isClosed ? next : keeper.root
     if (!keeper.isClosed) keeper.root = next
     last.descriptor.close()
-  }
-
-  const reopen = () => {
-    reopening ??= replace().finally(() => {
-      reopening = undefined
-    })
-    return reopening
-  }
+  }).run
 
   const check = async () => {
     const there = await pool.run(() => fs.promises.lstat(real, { bigint: true }).catch(() => undefined), {
@@ -222,10 +202,13 @@ function createRootKeeper(first: Root, real: string, pool: Pool): RootKeeper {
   const keeper = {
     root: first,
     isClosed: false,
+    /** Whether the root belongs to no mount any more, and could not be opened again. */
     isDetached: false,
+    /** Whether other file systems may be mounted inside it, so that an unknown name may lead to one that does not answer. */
     hasMounts: hasMountsInside(real, mountTable()),
     reopen,
-    checkSoon: async () => {
+    /** Checks the mount if the last check is old. Does not wait long for a mount that does not answer: the open root stays usable. */
+    checkSoon: async (): Promise<void> => {
       const ageMs = performance.now() - checkedAt
       if (ageMs < mountCheckAgeMs) return
       checking ??= check()

@@ -5,22 +5,14 @@ import { indexAfter } from '../../core/kit/sorted.ts'
 import { comparePaths, resumeIn } from '../../core/path.ts'
 import type { Context, Entry, ListQuery } from '../../core/provider.ts'
 import { directoryMimeType } from '../../core/view.ts'
-import type { Pool } from './access.ts'
-import { createEntries, describeDirectory, type Headings } from './entries.ts'
+import { createEntries, describeDirectory, type EntriesOptions } from './entries.ts'
 import type { Route } from './kept.ts'
-import type { Rules } from './media.ts'
 import { createLookedCache, type Looked, type LookedCache, type NameCache, type Names } from './names.ts'
-import type { PermitOptions } from './stats.ts'
-import { type Allows, identityOf, maxDepth, type Position, type Walk } from './walk.ts'
+import { type Allows, identityOf, maxDepth, type Position } from './walk.ts'
 import type { Confirmed } from './watch-thread.ts'
 
-interface ListerOptions {
-  readonly walk: Walk
+interface ListerOptions extends EntriesOptions {
   readonly names: NameCache
-  readonly permit: PermitOptions
-  readonly rules: Rules | undefined
-  readonly headings: Headings
-  readonly pool: Pool
   /** Asks a running watch which directories are unchanged: the facts in them are not read from the disk again. */
   readonly confirm?: (files: number) => Promise<Confirmed | undefined>
   /** How long confirmed facts are kept, in milliseconds. */

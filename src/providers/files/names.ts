@@ -40,14 +40,6 @@ export interface Names {
   readonly links: ReadonlySet<string>
 }
 
-/** Reads the names in directories, and caches them until the directories change. */
-export interface NameCache {
-  of(position: Position, signal: AbortSignal): Promise<Names>
-  /** Whether a name in a directory is visible, judged by the name alone. */
-  shows(position: Pick<Position, 'aliases'>, name: string): boolean
-  clear(): void
-}
-
 interface Snapshot {
   readonly stamp: string
   readonly position: Pick<Position, 'aliases'>
@@ -65,14 +57,17 @@ const never = new AbortController().signal
 const noLinks: ReadonlySet<string> = new Set()
 
 /**
+ * Reads the names in directories, and caches them until the directories change.
+ *
  * @param links Whether symbolic links are examined.
  * @param mine Whether this thread has no other work and may block on a local file system: it takes half the time.
  */
-export function createNameCache(visible: Visibility, links: boolean, pool: Pool, mine = false): NameCache {
+export function createNameCache(visible: Visibility, links: boolean, pool: Pool, mine = false) {
   const snapshots = createRecent<Snapshot>(maxNames, ({ names }) => names.names.length + 8)
   const reading = new Map<string, { readonly position: Position; readonly snapshot: Promise<Snapshot> }>()
 
-  const shows: NameCache['shows'] = ({ aliases }, name) =>
+  /** Whether a name in a directory is visible, judged by the name alone. */
+  const shows = ({ aliases }: Pick<Position, 'aliases'>, name: string): boolean =>
     aliases.every(({ path, ignores }) => visible(`${path}${name}`, ignores))
 
   const read = async (position: Position): Promise<Snapshot> => {
@@ -107,7 +102,7 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
   }
 
   return {
-    of: async (position, signal) => {
+    of: async (position: Position, signal: AbortSignal): Promise<Names> => {
       signal.throwIfAborted()
       const { path } = position.aliases[0]
       const stamp = stampOf(position.place.stats)
@@ -134,9 +129,11 @@ export function createNameCache(visible: Visibility, links: boolean, pool: Pool,
       return (await untilAbort(snapshot, signal)).names
     },
     shows,
-    clear: () => snapshots.clear(),
+    clear: (): void => snapshots.clear(),
   }
 }
+
+export type NameCache = ReturnType<typeof createNameCache>
 
 /** Whether two positions were reached by the same names, with the same rules inside. */
 export function sameAliases(a: Pick<Position, 'aliases'>, b: Pick<Position, 'aliases'>): boolean {
@@ -228,32 +225,27 @@ export interface Looked {
   note(index: number, facts: FileFacts | 'nothing' | undefined): void
 }
 
-/** The files that were looked at in each directory, kept as long as the names of the directory. */
-export interface LookedCache {
-  /** @param state State of the directory, which differs after any change in it. Facts of another state are dropped. */
-  of(names: Names, state: number): Looked
-  /**
-   * Returns a recorder for files that are examined although their facts are known: it forgets facts that differ, so that no
-   * later list shows an older state. Undefined when nothing is known.
-   */
-  comparing(names: Names): Looked | undefined
-  /** Whether files of the directory were looked at, in any state. */
-  knows(names: Names): boolean
-}
-
 /**
+ * The files that were looked at in each directory, kept as long as the names of the directory.
+ *
  * @param keptMs How long facts are kept, in milliseconds. A change without an event is shown after that: a write through a memory map, or by
  * another name of the file.
  */
-export function createLookedCache(keptMs: number): LookedCache {
+export function createLookedCache(keptMs: number) {
   const known = new WeakMap<Names, { readonly state: number; readonly until: number; readonly looked: Looked }>()
   return {
-    knows: (names) => known.has(names),
-    comparing: (names) => {
+    /** Whether files of the directory were looked at, in any state. */
+    knows: (names: Names): boolean => known.has(names),
+    /**
+     * Returns a recorder for files that are examined although their facts are known: it forgets facts that differ, so that no
+     * later list shows an older state. Undefined when nothing is known.
+     */
+    comparing: (names: Names): Looked | undefined => {
       const looked = known.get(names)?.looked
       return looked === undefined ? undefined : createComparing(looked)
     },
-    of: (names, state) => {
+    /** @param state State of the directory, which differs after any change in it. Facts of another state are dropped. */
+    of: (names: Names, state: number): Looked => {
       const last = known.get(names)
       const now = performance.now()
       if (last?.state === state && now < last.until) return last.looked
@@ -263,6 +255,8 @@ export function createLookedCache(keptMs: number): LookedCache {
     },
   }
 }
+
+export type LookedCache = ReturnType<typeof createLookedCache>
 
 function createComparing(known: Looked): Looked {
   return {

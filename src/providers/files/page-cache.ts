@@ -4,19 +4,6 @@ export type Clock = Pick<typeof performance, 'now'>
 /** How long a call tells about the next, in milliseconds: memory may be short. */
 const age = 2000
 
-/**
- * Tells whether the kernel probably has in memory (its page cache) whatever short calls on a local file system ask for next: the last calls did
- * not need the disk. A call that runs on this thread for that reason, and then waits, is the last one for a while.
- */
-export interface PageCache {
-  /** Whether a call that reads little may run on this thread. */
-  isWarm(): boolean
-  /** Runs a call on this thread, because it is warm. */
-  here<T>(call: () => T): T
-  /** Runs a call that uses the thread pool. */
-  inPool<T>(call: () => Promise<T>): Promise<T>
-}
-
 /** Number of calls in a row that did not need the disk, after which the next is expected not to need it either. */
 const enoughCalls = 32
 /**
@@ -25,11 +12,16 @@ const enoughCalls = 32
  */
 const waitedMs = { withReads: 2, always: 20 }
 
-/** @param readsOfDisks Number of reads from disks by this process so far: getrusage(2), `ru_inblock`. It takes several microseconds. */
+/**
+ * Tells whether the kernel probably has in memory (its page cache) whatever short calls on a local file system ask for next: the last calls did
+ * not need the disk. A call that runs on this thread for that reason, and then waits, is the last one for a while.
+ *
+ * @param readsOfDisks Number of reads from disks by this process so far: getrusage(2), `ru_inblock`. It takes several microseconds.
+ */
 export function createPageCache(
   clock: Clock = performance,
   readsOfDisks: () => number = () => process.resourceUsage().fsRead,
-): PageCache {
+) {
   let callsInRow = 0
   /** When the last call is too old to tell about the next. */
   let until = 0
@@ -46,8 +38,10 @@ export function createPageCache(
     until = clock.now() + age
   }
   return {
-    isWarm: () => callsInRow >= enoughCalls && clock.now() < until,
-    here: (call) => {
+    /** Whether a call that reads little may run on this thread. */
+    isWarm: (): boolean => callsInRow >= enoughCalls && clock.now() < until,
+    /** Runs a call on this thread, because it is warm. */
+    here: <T>(call: () => T): T => {
       const begun = clock.now()
       try {
         return call()
@@ -56,7 +50,8 @@ export function createPageCache(
         note(took > waitedMs.withReads && (wereDisksRead() || took > waitedMs.always))
       }
     },
-    inPool: async (call) => {
+    /** Runs a call that uses the thread pool. */
+    inPool: async <T>(call: () => Promise<T>): Promise<T> => {
       try {
         return await call()
       } finally {
@@ -65,3 +60,5 @@ export function createPageCache(
     },
   }
 }
+
+export type PageCache = ReturnType<typeof createPageCache>

@@ -142,31 +142,20 @@ export function isSettled(stats: BigIntStats, time: number, withinMs = tickMs, u
   return true
 }
 
-/**
- * Facts about the names in directories of local file systems, such as that there is no `.gitignore`. A fact holds until the directory changes:
- * whoever adds a name changes its times. So two look-ups of a small read need not be repeated for each read, a sixth of its work.
- */
-interface DirectoryFacts {
-  /** Returns the facts that were noted since the directory last changed; undefined when there are none. */
-  of(directory: Place): ReadonlySet<string> | undefined
-  /** Notes a fact that was found after the stats of the place were taken. */
-  note(directory: Place, fact: string): void
-}
-
 /** Maximum number of directories with facts, and of facts of one directory. */
 const maxDirectories = 2000
 const maxFacts = 10_000
 /** How long a directory must be unchanged, in milliseconds: file systems such as FAT count time in steps of 2 s. */
 const settledMs = 3000
 
-interface Known {
-  readonly stats: BigIntStats
-  readonly facts: Set<string>
-}
+/**
+ * Facts about the names in directories of local file systems, such as that there is no `.gitignore`. A fact holds until the directory changes:
+ * whoever adds a name changes its times. So two look-ups of a small read need not be repeated for each read, a sixth of its work.
+ */
+export function createDirectoryFacts(clock: Pick<DateConstructor, 'now'> = Date) {
+  const directories = new Map<bigint, { readonly stats: BigIntStats; readonly facts: Set<string> }>()
 
-export function createDirectoryFacts(clock: Pick<DateConstructor, 'now'> = Date): DirectoryFacts {
-  const directories = new Map<bigint, Known>()
-
+  /** Returns the facts that were noted since the directory last changed; undefined when there are none. */
   const of = ({ stats, local }: Place): Set<string> | undefined => {
     const known = local ? directories.get(stats.ino) : undefined
     return known !== undefined && known.stats.dev === stats.dev && hasStamp(known.stats, stats)
@@ -176,7 +165,8 @@ export function createDirectoryFacts(clock: Pick<DateConstructor, 'now'> = Date)
 
   return {
     of,
-    note: (directory, fact) => {
+    /** Notes a fact that was found after the stats of the place were taken. */
+    note: (directory: Place, fact: string): void => {
       const { stats, local } = directory
       if (!local || !isSettled(stats, clock.now(), settledMs)) return
       const facts = of(directory) ?? new Set()

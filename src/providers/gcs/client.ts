@@ -21,7 +21,6 @@ const sockets = 32
 
 export type GcsClient = ReturnType<typeof createClient>
 
-type Params = Readonly<Record<string, string | number | undefined>>
 type Headers = Readonly<Record<string, string>>
 
 /** Thrown when Google's client finds no usable credentials. */
@@ -87,7 +86,7 @@ export function createClient(options: ClientOptions) {
      */
     send: async (
       path: string,
-      params: Params,
+      params: Readonly<Record<string, string | number | undefined>>,
       signal: AbortSignal,
       headers: Headers = {},
     ): Promise<IncomingMessage> => {

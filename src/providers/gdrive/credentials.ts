@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { auth } from '@googleapis/drive'
 import { errorCodeOf, invalid, unavailable } from '../../core/errors.ts'
 import { followFor, withResolvers } from '../../core/kit/abort.ts'
-import { defined } from '../../core/kit/object.ts'
+import { defined, jsonIn, objectOf } from '../../core/kit/object.ts'
 import { mayAskMachine } from '../objects/endpoint.ts'
 import type { Credentials, OAuthClient } from './options.ts'
 import { createTransport, faultOf, standInEndpoint, type Transport } from './transport.ts'
@@ -85,16 +85,10 @@ function createOAuth(
  * @throws ResourceError `invalid` (reason `key`).
  */
 function parseKey(text: string): { readonly email: string; readonly key: string; readonly keyId?: string } {
-  try {
-    const value: unknown = JSON.parse(text)
-    if (typeof value === 'object' && value !== null) {
-      const { type, client_email: email, private_key: key, private_key_id: keyId } = value as Record<string, unknown>
-      if (type === 'service_account' && typeof email === 'string' && typeof key === 'string')
-        return { email, key, ...(typeof keyId === 'string' ? { keyId } : {}) }
-    }
-  } catch {
-    // The parse error is not shown: the text is a secret.
-  }
+  // The error of parsing is not shown: the text is a secret.
+  const { type, client_email: email, private_key: key, private_key_id: keyId } = objectOf(jsonIn(text))
+  if (type === 'service_account' && typeof email === 'string' && typeof key === 'string')
+    return { email, key, ...(typeof keyId === 'string' ? { keyId } : {}) }
   throw invalid('"key" is not the key of a service account, as the Google Cloud console gives it out (JSON).', 'key')
 }
 
@@ -145,15 +139,10 @@ async function readRefreshToken(file: string): Promise<RefreshToken> {
 }
 
 function parseToken(text: string): RefreshToken | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    if (typeof value !== 'object' || value === null) return undefined
-    const { version, clientId, refreshToken, created } = value as Readonly<Record<string, unknown>>
-    const isWhole = [clientId, refreshToken, created].every((one) => typeof one === 'string' && one !== '')
-    return version === 1 && isWhole ? (value as RefreshToken) : undefined
-  } catch {
-    return undefined
-  }
+  const value = objectOf(jsonIn(text))
+  const { version, clientId, refreshToken, created } = value
+  const isWhole = [clientId, refreshToken, created].every((one) => typeof one === 'string' && one !== '')
+  return version === 1 && isWhole ? (value as unknown as RefreshToken) : undefined
 }
 
 interface GrantOptions {

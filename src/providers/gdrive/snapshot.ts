@@ -1,4 +1,5 @@
 import { isResourceError, unavailable } from '../../core/errors.ts'
+import { singleFlight } from '../../core/kit/abort.ts'
 import type { Log } from '../../core/log.ts'
 import { untilAbort } from '../files/access.ts'
 import { type Corpus, type DriveClient, ExpiredError } from './client.ts'
@@ -119,13 +120,11 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
   const { signal } = closing
   const { stateOf, advance } = createFeed({ client, scanner, what, shortcuts }, signal)
   let current: State | undefined
-  let listing: Promise<State> | undefined
-  let following: Promise<State> | undefined
   /** Corrections found during a poll of the feed, which may not contain them yet. */
   let corrections: (readonly [id: string, file: DriveFile | undefined])[] = []
 
   /** Lists everything, then applies the changes since the listing began. */
-  const listAll = async (): Promise<State> => {
+  const listing = singleFlight(async (): Promise<State> => {
     const scope = await findScope(client, what, signal)
     const places = await Promise.all(
       scope.corpora.map(async (corpus) => ({ corpus, token: await client.startToken(corpus, signal) })),
@@ -137,23 +136,11 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
       throw error instanceof ExpiredError ? unavailable('Drive changed while it was listed.') : error
     })
     log('info', 'Drive was listed', { files: state.tree.entries.length })
+    current = state
     return state
-  }
+  })
 
-  const list = (): Promise<State> => {
-    listing ??= listAll()
-      .then((state) => {
-        current = state
-        return state
-      })
-      .finally(() => {
-        listing = undefined
-      })
-    listing.catch(() => {})
-    return listing
-  }
-
-  const follow = async (state: State): Promise<State> => {
+  const following = singleFlight(async (state: State): Promise<State> => {
     corrections = []
     try {
       const advanced = await advance(state)
@@ -163,26 +150,22 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
     } catch (error) {
       if (!(error instanceof ExpiredError)) throw error
       log('warn', 'the feed of changes was lost: everything is listed anew')
-      const next = await list()
+      const next = await listing.run()
       current = { ...next, losses: state.losses + 1 }
       return current
     }
-  }
+  })
 
   /** States that were requested before this time are not used any more. */
   let expiredBefore = Number.NEGATIVE_INFINITY
 
   const renew = (): Promise<State> => {
-    if (current === undefined) return list()
-    if (performance.now() - current.listedAt > listAgain && listing === undefined)
-      list().catch((error: unknown) => {
+    if (current === undefined) return listing.run()
+    if (performance.now() - current.listedAt > listAgain && listing.running === undefined)
+      listing.run().catch((error: unknown) => {
         if (isResourceError(error)) log('warn', 'Drive could not be listed anew')
       })
-    following ??= follow(current).finally(() => {
-      following = undefined
-    })
-    following.catch(() => {})
-    return following
+    return following.run(current)
   }
 
   return {
@@ -202,7 +185,7 @@ export function createSnapshot({ client, scanner, what, shortcuts, interval, log
     fresh: (caller: AbortSignal): Promise<State> => untilAbort(renew(), caller),
     /** Applies a fact about a file before the feed reports it; undefined: the file is gone from here. */
     correct: (id: string, file: DriveFile | undefined): void => {
-      if (following !== undefined) corrections.push([id, file])
+      if (following.running !== undefined) corrections.push([id, file])
       if (current !== undefined) current = corrected(current, [id, file])
     },
     /** The last known state. */

@@ -1,4 +1,4 @@
-import { isResourceError } from '../../core/errors.ts'
+import { fallbackTo, isResourceError } from '../../core/errors.ts'
 import { followFor } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
@@ -40,10 +40,7 @@ async function countIn(
   maxCommits: number,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, number> | undefined> {
-  const repository = await openRepository(settings, 0).catch((error: unknown) => {
-    if (isResourceError(error)) return undefined
-    throw error
-  })
+  const repository = await openRepository(settings, 0).catch(fallbackTo(undefined))
   if (repository === undefined) return undefined
   try {
     const { launcher, refs, shallow } = repository

@@ -12,26 +12,22 @@ export interface Anchors {
   readonly workTree?: Folder
 }
 
-/** Holds the directories of a repository open, and opens them again when it is deleted and recreated. */
-export interface Anchored {
-  /**
-   * Returns the directories that the paths lead to now.
-   *
-   * @throws ResourceError `unavailable` when one is gone, or a part of its path has become a symbolic link.
-   */
-  current(): Promise<Anchors>
-  /** Whether the paths still lead to the directories that {@link current} last returned. */
-  isSame(): Promise<boolean>
-  close(): void
-}
-
-/** @throws ResourceError `unavailable`, as {@link Anchored.current} does. */
-export async function anchor(location: Location): Promise<Anchored> {
+/**
+ * Holds the directories of a repository open, and opens them again when it is deleted and recreated.
+ *
+ * @throws ResourceError `unavailable`, as `current` does.
+ */
+export async function anchor(location: Location) {
   let anchors = await open(location)
   let closed = false
 
   return {
-    current: async () => {
+    /**
+     * Returns the directories that the paths lead to now.
+     *
+     * @throws ResourceError `unavailable` when one is gone, or a part of its path has become a symbolic link.
+     */
+    current: async (): Promise<Anchors> => {
       const next = await open(location)
       if (closed || identityOf(next) === identityOf(anchors)) {
         close(next)
@@ -43,7 +39,8 @@ export async function anchor(location: Location): Promise<Anchored> {
       setTimeout(() => close(before), 60_000).unref()
       return anchors
     },
-    isSame: async () => {
+    /** Whether the paths still lead to the directories that {@link current} last returned. */
+    isSame: async (): Promise<boolean> => {
       try {
         const now = await open(location)
         close(now)
@@ -52,12 +49,14 @@ export async function anchor(location: Location): Promise<Anchored> {
         return false
       }
     },
-    close: () => {
+    close: (): void => {
       closed = true
       close(anchors)
     },
   }
 }
+
+export type Anchored = Awaited<ReturnType<typeof anchor>>
 
 async function open({ gitDir, commonDir, workTree }: Location): Promise<Anchors> {
   const opened: Folder[] = []

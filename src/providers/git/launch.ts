@@ -32,24 +32,6 @@ interface Output {
   readonly cut: boolean
 }
 
-/** Starts git, hardened: with an empty environment, in a git directory of the provider's own, with limits on everything. */
-export interface Launcher {
-  /**
-   * Runs git to its end, or until it has written more than `limit` bytes.
-   *
-   * @throws ResourceError `unavailable` when it fails or exceeds its time-out.
-   */
-  run(launch: Launch & { readonly limit: number }): Promise<Output>
-  /** Runs git and passes its output on in chunks, one after the other, until `take` returns `false`. */
-  pipe(launch: Launch, take: (chunk: Buffer) => boolean | Promise<boolean>): Promise<Omit<Output, 'bytes'>>
-  /** Starts git for a dialogue over its pipes; the caller ends it. */
-  start(args: readonly string[]): ChildProcess
-  /** Resolves once every process that runs now has ended. */
-  settled(): Promise<void>
-  /** Ends every process. */
-  close(): void
-}
-
 interface LauncherOptions {
   readonly git: string
   /** The working directory of git: a folder of the provider's own. */
@@ -73,7 +55,8 @@ const maxComplaint = 2000
 const running = new Map<ChildProcess, boolean>()
 let watchesExit = false
 
-export function createLauncher(options: LauncherOptions): Launcher {
+/** Starts git, hardened: with an empty environment, in a git directory of the provider's own, with limits on everything. */
+export function createLauncher(options: LauncherOptions) {
   const { git, folder, timeoutMs, log } = options
   const turns = createPool(maxProcesses)
   const own = new Set<ChildProcess>()
@@ -112,14 +95,23 @@ export function createLauncher(options: LauncherOptions): Launcher {
   const converse = (launch: Launch, take: Take) =>
     conversation(begin(launch.args, true, childLimits.git(timeoutMs), launch), launch, take, { timeoutMs, log })
 
-  const pipe: Launcher['pipe'] = async (launch, take) => {
+  /** Runs git and passes its output on in chunks, one after the other, until `take` returns `false`. */
+  const pipe = async (
+    launch: Launch,
+    take: (chunk: Buffer) => boolean | Promise<boolean>,
+  ): Promise<Omit<Output, 'bytes'>> => {
     launch.signal.throwIfAborted()
     return turns.run(() => converse(launch, take), { signal: launch.signal })
   }
 
   return {
     pipe,
-    run: async ({ limit, ...launch }) => {
+    /**
+     * Runs git to its end, or until it has written more than `limit` bytes.
+     *
+     * @throws ResourceError `unavailable` when it fails or exceeds its time-out.
+     */
+    run: async ({ limit, ...launch }: Launch & { readonly limit: number }): Promise<Output> => {
       const chunks: Buffer[] = []
       let length = 0
       const { code, cut } = await pipe(launch, (chunk) => {
@@ -129,17 +121,22 @@ export function createLauncher(options: LauncherOptions): Launcher {
       })
       return { bytes: Buffer.concat(chunks), code, cut }
     },
+    /** Starts git for a dialogue over its pipes; the caller ends it. */
     // Not in its own group: a group comes with a session, which Linux schedules separately; on a busy machine, alternating questions and
     // answers then take four times as long. cat-file starts no processes, and ends with its input.
-    start: (args) => begin(args, false, childLimits.gitObjects(options.maxBytes)),
-    settled: async () => {
+    start: (args: readonly string[]): ChildProcess => begin(args, false, childLimits.gitObjects(options.maxBytes)),
+    /** Resolves once every process that runs now has ended. */
+    settled: async (): Promise<void> => {
       await Promise.all([...own].map((child) => new Promise<void>((resolve) => child.once('close', () => resolve()))))
     },
-    close: () => {
+    /** Ends every process. */
+    close: (): void => {
       for (const child of own) endProcess(child)
     },
   }
 }
+
+export type Launcher = ReturnType<typeof createLauncher>
 
 type Take = Parameters<Launcher['pipe']>[1]
 

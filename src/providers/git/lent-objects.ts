@@ -6,27 +6,6 @@ import { createSlices, type Slices } from '../../core/kit/breath.ts'
 import { entriesOf, type Folder, type HeldFile, holdIn, LinkError, lookIn, openIn } from './folder.ts'
 import { fault, linkedObjects } from './locate.ts'
 
-/**
- * The objects of a repository as git sees them, in the provider's own object directories. Packs and large objects are links to descriptors
- * that this process holds open, and small objects are copies. So git opens no path of the repository, and a symbolic link planted there has no
- * effect.
- */
-export interface LentObjects {
-  /**
-   * Adds new files to the object directories, and removes deleted ones.
-   *
-   * @returns A function that releases the descriptors of deleted files, if any: call it once no process started earlier may still open them.
-   * @throws ResourceError `unavailable` for symbolic links, and for more objects than the limit of copies.
-   */
-  sync(stores: readonly Folder[]): Promise<(() => void) | undefined>
-  /** The directories, in the format of `GIT_ALTERNATE_OBJECT_DIRECTORIES`. */
-  directories(): string
-  /** Whether the directories still exist: a folder for temporary files can be cleared. */
-  isWhole(): boolean
-  /** Forgets everything: the next `sync` starts from scratch. */
-  reset(): void
-}
-
 /** The directories of loose objects: `00` to `ff`. */
 const fans = Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, '0'))
 /** Maximum size of a loose object that is copied, in bytes. A larger one is held open, as packs are. */
@@ -118,7 +97,12 @@ function createLoans(folder: string) {
   }
 }
 
-export function createLentObjects(folder: string): LentObjects {
+/**
+ * The objects of a repository as git sees them, in the provider's own object directories. Packs and large objects are links to descriptors
+ * that this process holds open, and small objects are copies. So git opens no path of the repository, and a symbolic link planted there has no
+ * effect.
+ */
+export function createLentObjects(folder: string) {
   let stores = new Map<string, Store>()
   let made = 0
   const loans = createLoans(folder)
@@ -182,15 +166,14 @@ export function createLentObjects(folder: string): LentObjects {
     }
   }
 
-  const closeAll = (all: Iterable<Store>) => {
-    const held = [...all].flatMap(({ directories }) =>
-      [...directories.values()].flatMap(({ files }) => [...files.values()].flatMap((file) => file.held ?? [])),
-    )
-    for (const file of held) file.close()
-  }
-
   return {
-    sync: async (folders) => {
+    /**
+     * Adds new files to the object directories, and removes deleted ones.
+     *
+     * @returns A function that releases the descriptors of deleted files, if any: call it once no process started earlier may still open them.
+     * @throws ResourceError `unavailable` for symbolic links, and for more objects than the limit of copies.
+     */
+    sync: async (folders: readonly Folder[]): Promise<(() => void) | undefined> => {
       const next = new Map<string, Store>()
       try {
         for (const from of folders) {
@@ -217,12 +200,15 @@ export function createLentObjects(folder: string): LentObjects {
         for (const { place } of left) fs.rmSync(place, { recursive: true, force: true })
       }
     },
-    directories: () =>
+    /** The directories, in the format of `GIT_ALTERNATE_OBJECT_DIRECTORIES`. */
+    directories: (): string =>
       [...stores.values()]
         .map(({ place }) => (place.includes(delimiter) ? JSON.stringify(place) : place))
         .join(delimiter),
-    isWhole: () => [...stores.values()].every(({ place }) => fs.existsSync(join(place, 'pack'))),
-    reset: () => {
+    /** Whether the directories still exist: a folder for temporary files can be cleared. */
+    isWhole: (): boolean => [...stores.values()].every(({ place }) => fs.existsSync(join(place, 'pack'))),
+    /** Forgets everything: the next `sync` starts from scratch. */
+    reset: (): void => {
       closeAll(stores.values())
       for (const file of loans.takeRetired()) file.close()
       for (const { place } of stores.values()) fs.rmSync(place, { recursive: true, force: true })
@@ -230,6 +216,13 @@ export function createLentObjects(folder: string): LentObjects {
       loans.reset()
     },
   }
+}
+
+function closeAll(stores: Iterable<Store>): void {
+  const held = [...stores].flatMap(({ directories }) =>
+    [...directories.values()].flatMap(({ files }) => [...files.values()].flatMap((file) => file.held ?? [])),
+  )
+  for (const file of held) file.close()
 }
 
 function makeDirectory(path: string): void {

@@ -27,19 +27,6 @@ interface NamedPath {
   readonly rest: string
 }
 
-/** Names of refs in paths. */
-export interface Names {
-  /**
-   * Finds the longest ref name that a path begins with: the full name of a ref, or the name of a branch or tag without `refs/heads/` or
-   * `refs/tags/`. `ambiguous` when both a branch and a tag have that name.
-   */
-  find(path: string): NamedPath | 'ambiguous' | undefined
-  /** Returns the node of a directory of names: `refs/`, `refs/heads/feature/`, `feature/`. Undefined without segments. */
-  nodeAt(segments: readonly string[]): NameNode | undefined
-  /** Returns the shortest unambiguous name of a ref. */
-  shortest(name: string): string
-}
-
 /** First segments with another meaning; a branch or tag of such a name is addressed by its full name. */
 const reserved = new Set(['HEAD', 'refs', 'log', 'commits', 'diff', 'blame', 'branches', 'tags', 'status'])
 /** Maximum number of child offsets that are cached, over all directories. */
@@ -51,7 +38,7 @@ interface Below extends Range {
 }
 
 /** Finds refs by their names in paths, by binary search in the list: no object is created for a ref before it is requested. */
-export function createNames(list: RefList): Names {
+export function createNames(list: RefList) {
   const remembered = createRecent<NameChildren>(maxRemembered, ({ length }) => length + 1)
   const everything = { start: 0, end: list.length }
 
@@ -94,7 +81,11 @@ export function createNames(list: RefList): Names {
   }
 
   return {
-    find: (path) => {
+    /**
+     * Finds the longest ref name that a path begins with: the full name of a ref, or the name of a branch or tag without `refs/heads/` or
+     * `refs/tags/`. `ambiguous` when both a branch and a tag have that name.
+     */
+    find: (path: string): NamedPath | 'ambiguous' | undefined => {
       const segments = path.split('/')
       let node = topOf(segments[0])
       let found: NamedPath | 'ambiguous' | undefined
@@ -106,11 +97,13 @@ export function createNames(list: RefList): Names {
       }
       return found
     },
-    nodeAt: (segments) => {
+    /** Returns the node of a directory of names: `refs/`, `refs/heads/feature/`, `feature/`. Undefined without segments. */
+    nodeAt: (segments: readonly string[]): NameNode | undefined => {
       const [first, ...rest] = segments
       return rest.reduce<NameNode | undefined>((node, segment) => node?.child(segment), topOf(first))
     },
-    shortest: (name) => {
+    /** Returns the shortest unambiguous name of a ref. */
+    shortest: (name: string): string => {
       const short = shortName(name)
       if (short === undefined) return name
       const other = name.startsWith('refs/heads/') ? 'refs/tags/' : 'refs/heads/'
@@ -118,6 +111,8 @@ export function createNames(list: RefList): Names {
     },
   }
 }
+
+export type Names = ReturnType<typeof createNames>
 
 /** Returns the children of one or two ranges of refs: a branch's name, and a tag's. */
 async function childrenIn(list: RefList, places: readonly Below[], slices: Slices): Promise<NameChildren> {

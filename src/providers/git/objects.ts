@@ -7,22 +7,6 @@ import type { Launcher } from './launch.ts'
 
 export type ObjectFormat = 'sha1' | 'sha256'
 
-/** Reads the objects of the repository, only by full id. Every call has a time-out of its own. */
-export interface Objects {
-  /** Returns the type and size of an object. `name` is an id, or `id^{type}`. Undefined when it does not exist. */
-  info(name: string): Promise<Found | undefined>
-  /**
-   * Reads an object of at most `limit` bytes; for a larger one, only its metadata. Verifies the contents against the id. With `keep`, small
-   * contents are cached for a while, because more ranges will be read.
-   *
-   * @throws ResourceError `not-found` (see {@link isMissing}) when it does not exist, `unavailable` for a damaged object.
-   */
-  read(name: string, limit: number, keep?: boolean): Promise<Found>
-  /** Restarts the processes, so that they see the packs that are on disk now. */
-  restart(): void
-  close(): void
-}
-
 /** Maximum number of processes that return contents, started on demand; one more returns sizes and types. */
 const readers = 3
 /** Time in milliseconds after which a process that is busy with one object gets no further requests. */
@@ -35,7 +19,8 @@ const maxTooMuch = 1000
 const maxKept = 32 * 1024 * 1024
 const keeps = 4 * 1024 * 1024
 
-export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutMs: number): Objects {
+/** Reads the objects of the repository, only by full id. Every call has a time-out of its own. */
+export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutMs: number) {
   const make = (mode: '--batch' | '--batch-check') => createBatch(mode, launcher.start, timeoutMs)
   const contents = Array.from({ length: readers }, () => make('--batch'))
   const checker = make('--batch-check')
@@ -65,14 +50,21 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
   }
 
   return {
-    info: async (name) => {
+    /** Returns the type and size of an object. `name` is an id, or `id^{type}`. Undefined when it does not exist. */
+    info: async (name: string): Promise<Found | undefined> => {
       const remembered = known.get(name)
       if (remembered !== undefined) return remembered
       const found = await checker.ask(name, 0)
       if (found !== undefined) known.set(name, found)
       return found
     },
-    read: async (name, limit, keep = false) => {
+    /**
+     * Reads an object of at most `limit` bytes; for a larger one, only its metadata. Verifies the contents against the id. With `keep`, small
+     * contents are cached for a while, because more ranges will be read.
+     *
+     * @throws ResourceError `not-found` (see {@link isMissing}) when it does not exist, `unavailable` for a damaged object.
+     */
+    read: async (name: string, limit: number, keep = false): Promise<Found> => {
       const remembered = kept.get(name)
       if (remembered !== undefined && remembered.size <= limit) return remembered
       const facts = known.get(name)
@@ -93,16 +85,19 @@ export function createObjects(launcher: Launcher, format: ObjectFormat, timeoutM
         kept.set(name, { ...found, bytes: Buffer.from(found.bytes) })
       return found
     },
-    restart: () => {
+    /** Restarts the processes, so that they see the packs that are on disk now. */
+    restart: (): void => {
       for (const batch of [...contents, checker]) batch.restart()
     },
-    close: () => {
+    close: (): void => {
       for (const batch of [...contents, checker]) batch.close()
       known.clear()
       kept.clear()
     },
   }
 }
+
+export type Objects = ReturnType<typeof createObjects>
 
 const missingReason = 'missing-object'
 

@@ -38,11 +38,6 @@ export interface RefTable {
   readonly fingerprint: string
 }
 
-export interface Refs {
-  /** Returns a table that is not too old, and not older than `notBefore` (a time of `performance.now()`). */
-  table(notBefore?: number): Promise<RefTable>
-}
-
 interface RefsOptions extends Pick<Settings, 'serves' | 'patterns' | 'heard'> {
   /** Called before refs are read: checks that the repository is still valid. Returns its directories, which are held open. */
   readonly prepare: () => Promise<Anchors>
@@ -55,7 +50,7 @@ interface RefsOptions extends Pick<Settings, 'serves' | 'patterns' | 'heard'> {
   readonly idLength: number
 }
 
-export function createRefs(options: RefsOptions): Refs {
+export function createRefs(options: RefsOptions) {
   const { serves } = options
   const readRefs = createRefReader(options.idLength, serves, options.heard)
   let known: { readonly since: number; readonly table: Promise<RefTable> } | undefined
@@ -101,7 +96,8 @@ export function createRefs(options: RefsOptions): Refs {
   }
 
   return {
-    table: (notBefore = 0) => {
+    /** Returns a table that is not too old, and not older than `notBefore` (a time of `performance.now()`). */
+    table: (notBefore = 0): Promise<RefTable> => {
       const now = performance.now()
       if (known === undefined || known.since < notBefore || now - known.since > options.maxAgeMs) {
         // One load after the other, so that they share unchanged data.
@@ -117,6 +113,8 @@ export function createRefs(options: RefsOptions): Refs {
     },
   }
 }
+
+export type Refs = ReturnType<typeof createRefs>
 
 const hashedAtOnce = 1024 * 1024
 

@@ -199,13 +199,6 @@ export interface Tree {
   indexOf(name: string, isDirectory: boolean): number
 }
 
-export interface Trees {
-  /** Reads a tree by its id, or by the id of a commit in the form `id^{tree}`. */
-  read(name: string): Promise<Tree>
-  /** Finds the entry at a path below a tree; undefined when there is none. The path is not empty, and has no final `/`. */
-  find(name: string, path: string): Promise<TreeEntry | undefined>
-}
-
 /** Maximum size of a tree, in bytes (about a million names). */
 const maxTree = 64 * 1024 * 1024
 /**
@@ -217,7 +210,7 @@ const maxRememberedNames = 10_000
 const maxDepth = 256
 const maxPath = 4096
 
-export function createTrees(objects: Objects, idBytes: number, heard?: (entries: number) => void): Trees {
+export function createTrees(objects: Objects, idBytes: number, heard?: (entries: number) => void) {
   const known = createRecent<Tree>(maxRememberedBytes, ({ weight }) => weight)
   /** The ids of trees by the name that was requested (the id of a commit). */
   const ids = createRecent<string>(maxRememberedNames)
@@ -233,7 +226,8 @@ export function createTrees(objects: Objects, idBytes: number, heard?: (entries:
     return tree
   }
 
-  const read: Trees['read'] = async (name) => {
+  /** Reads a tree by its id, or by the id of a commit in the form `id^{tree}`. */
+  const read = async (name: string): Promise<Tree> => {
     const remembered = known.get(ids.get(name) ?? name)
     if (remembered !== undefined) return remembered
     const loaded = loading.get(name) ?? load(name).finally(() => loading.delete(name))
@@ -243,7 +237,8 @@ export function createTrees(objects: Objects, idBytes: number, heard?: (entries:
 
   return {
     read,
-    find: async (name, path) => {
+    /** Finds the entry at a path below a tree; undefined when there is none. The path is not empty, and has no final `/`. */
+    find: async (name: string, path: string): Promise<TreeEntry | undefined> => {
       if (isTooDeep(path)) return undefined
       const segments = path.split('/')
       let at = name
@@ -257,6 +252,8 @@ export function createTrees(objects: Objects, idBytes: number, heard?: (entries:
     },
   }
 }
+
+export type Trees = ReturnType<typeof createTrees>
 
 /** Whether a path below a commit is too long or too deep to be served. */
 export function isTooDeep(path: string): boolean {

@@ -1,5 +1,5 @@
 import { completionOf } from '../../core/completion.ts'
-import { invalid, isResourceError } from '../../core/errors.ts'
+import { attempt, fallbackTo, invalid } from '../../core/errors.ts'
 import type { Completion, CompletionRequest, Context, Params, Template } from '../../core/provider.ts'
 import { type Directories, jsonType, metricAt, segmentOf, seriesFolder } from './directory.ts'
 import { formatLabel, parseMatchers, quote, type Source } from './source.ts'
@@ -82,12 +82,8 @@ async function completeMatch(
   if (found === null || typed.length > 2000) return completionOf([])
   const [, head = '', label, operator = '=', begun = '', name = ''] = found
   const before = head.trim()
-  try {
-    parseMatchers(before.startsWith('{') ? `${before}}` : before)
-  } catch (error) {
-    if (isResourceError(error, 'invalid')) return completionOf([])
-    throw error
-  }
+  const written = before.startsWith('{') ? `${before}}` : before
+  if (attempt(() => parseMatchers(written), fallbackTo(undefined, 'invalid')) === undefined) return completionOf([])
   if (segmentOf(metric) === undefined) return completionOf([])
   if (label !== undefined) {
     const values = await source.values(metric, label, signal)

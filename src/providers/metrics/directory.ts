@@ -1,4 +1,4 @@
-import { untilAborted } from '../../core/kit/abort.ts'
+import { singleFlight, untilAborted } from '../../core/kit/abort.ts'
 import { comparePaths, segmentFault } from '../../core/path.ts'
 import type { Entry } from '../../core/provider.ts'
 import { type Metric, type PageName, pageNames, type Source } from './source.ts'
@@ -51,21 +51,14 @@ export type Directories = ReturnType<typeof createDirectories>
 /** Caches the list of a source for a few seconds, because a client walks through a directory in many steps. */
 export function createDirectories(source: Source) {
   let known: Directory | undefined
-  let asking: Promise<Directory> | undefined
-
-  const load = async (): Promise<Directory> => {
-    // Single-flight for all waiting callers, so no caller's abort ends it. The source has its own time-out.
+  const loading = singleFlight(async () => {
+    // No caller's abort ends it. The source has its own time-out.
     const metrics = await source.metrics(new AbortController().signal)
     known = directoryOf(metrics, source.page !== undefined)
     return known
-  }
+  })
   /** Loads the list again. */
-  const renew = async (signal: AbortSignal): Promise<Directory> => {
-    asking ??= load().finally(() => {
-      asking = undefined
-    })
-    return untilAborted(asking, signal)
-  }
+  const renew = (signal: AbortSignal): Promise<Directory> => untilAborted(loading.run(), signal)
   /** Returns the recent list. */
   const now = async (signal: AbortSignal): Promise<Directory> => {
     signal.throwIfAborted()

@@ -1,5 +1,6 @@
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { invalid, isResourceError } from '../../core/errors.ts'
+import { singleFlight } from '../../core/kit/abort.ts'
 import { createMeasurements, type Log, type Measurements } from '../../core/log.ts'
 import { rowsIn, type Store } from '../../store/store.ts'
 import { overTime, parseExpression, pointsIn } from './evaluate.ts'
@@ -195,25 +196,22 @@ async function keepHistory({ store, name, keep, history, log = () => {} }: KeepO
   }
 
   const waiting: Sample[] = []
-  let writing: Promise<void> | undefined
-  const writeAll = async (): Promise<void> => {
+  const writing = singleFlight(async () => {
     for (let sample = waiting.shift(); sample !== undefined; sample = waiting.shift()) {
       const { time } = sample
       const value = gzipSync(JSON.stringify(sample))
       await rows.put({ key: keyOf(time), value, expires: Math.round((time + keep) * 1000) }).catch(missing)
     }
-  }
+  })
   return {
     /** Writes a sample in the background; a failed write loses the sample only for later processes. */
     write: (sample: Sample): void => {
       waiting.push(sample)
       if (waiting.length > mostWaiting) waiting.shift()
-      writing ??= writeAll().finally(() => {
-        writing = undefined
-      })
+      void writing.run()
     },
     end: async (): Promise<void> => {
-      await writing
+      await writing.running
     },
   }
 }

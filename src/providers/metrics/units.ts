@@ -54,18 +54,8 @@ const symbols: Readonly<Record<string, string>> = {
   ...{ joules: 'J', watts: 'W', grams: 'g', hertz: 'Hz' },
 }
 
-/** Formatter of the values of one unit. */
-export interface ValueFormat {
-  /** Whether round numbers are powers of 2. */
-  readonly binary: boolean
-  /** Formats one value with four digits: `1.5 MiB`, `12 ms`, `1.234k`. */
-  format(value: number): string
-  /** Formats the marks of an axis at distance `apart`: all in one scale, with enough digits to differ. */
-  formatMarks(values: readonly number[], apart: number): readonly string[]
-}
-
 /** Returns the formatter of a unit; plain numbers without a unit. */
-export function formatOf(unit: string | undefined): ValueFormat {
+export function formatOf(unit: string | undefined) {
   const symbol = unit === undefined ? '' : (symbols[unit] ?? '')
   const all = scalesOf(unit, symbol)
   const scaleFor = (size: number): Scale => {
@@ -78,14 +68,17 @@ export function formatOf(unit: string | undefined): ValueFormat {
     return /^(?:|[TGMk]|%)$/.test(ending) ? digits + ending : `${digits} ${ending}`
   }
   return {
+    /** Whether round numbers are powers of 2. */
     binary: unit === 'bytes',
-    format: (value) => {
+    /** Formats one value with four digits: `1.5 MiB`, `12 ms`, `1.234k`. */
+    format: (value: number): string => {
       if (Number.isNaN(value)) return 'NaN'
       if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf'
       const scale = scaleFor(Math.abs(value))
       return write(String(Number((value / scale.size).toPrecision(4))), scale)
     },
-    formatMarks: (values, apart) => {
+    /** Formats the marks of an axis at distance `apart`: all in one scale, with enough digits to differ. */
+    formatMarks: (values: readonly number[], apart: number): readonly string[] => {
       const size = Math.max(...values.map(Math.abs))
       const scale = scaleFor(size)
       const decimals = decimalsOf(apart / scale.size)
@@ -100,6 +93,8 @@ export function formatOf(unit: string | undefined): ValueFormat {
     },
   }
 }
+
+export type ValueFormat = ReturnType<typeof formatOf>
 
 /** Returns the number of decimals that distinguish values a step apart: those of the step itself, unless they are many more than needed. */
 function decimalsOf(step: number): number {

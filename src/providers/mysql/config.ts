@@ -1,16 +1,6 @@
 import * as z from '../../schema/builder.ts'
 import { secret, text } from '../../schema/fields.ts'
-import {
-  relationalShape,
-  rowOptions,
-  rowsKey,
-  rowsShape,
-  serverEffects,
-  serverOptions,
-  serverShape,
-  urlIn,
-  viewsShape,
-} from '../relational/config.ts'
+import { rowsKey, rowsShape, serverEffects, serverOptions, serverShape } from '../relational/config.ts'
 import { defineSource, type OpenSource } from '../source.ts'
 
 /** The options of a mount whose provider is `mysql`. */
@@ -24,8 +14,7 @@ const mysqlShape = {
     .optionalKey(
       'The databases that are served. If there is only one, paths do not contain its name: …/customers/schema. By default the database of the URL; if the URL names none, all except system databases.',
     ),
-  rows: rowsKey({ ...rowsShape, ...viewsShape }),
-  ...relationalShape,
+  rows: rowsKey(rowsShape),
   ...serverShape,
 }
 
@@ -37,8 +26,7 @@ export const source = defineSource({
 
 /** Opens a database of MySQL or MariaDB. */
 export const open: OpenSource<typeof source> = async (given, { folder, log }) => {
-  const url = await urlIn(given.url, folder)
-  const options = { ...(await serverOptions(given, folder)), ...rowOptions(given.rows) }
+  const options = await serverOptions(given, folder)
   const [{ mysql }, { sliced }] = await Promise.all([import('./index.ts'), import('../../wrap/sliced.ts')])
-  return sliced(await mysql({ url, ...options, log }))
+  return sliced(await mysql({ ...options, log }))
 }

@@ -1,4 +1,5 @@
 import { errorCodeOf, isResourceError, ResourceError, unavailable } from '../../core/errors.ts'
+import { endedError, tlsFault } from '../relational/open.ts'
 
 /** Faults that an operator must fix. They are reported when the source is opened, and the source is not served. */
 const faults: Readonly<Record<number, string>> = {
@@ -72,10 +73,6 @@ export function refused(message: string, code = 'refused'): ResourceError {
   return unavailable(message, { reason: 'refused', code })
 }
 
-export function endedError(): ResourceError {
-  return unavailable('The connection to the database has ended.', { reason: 'ended' })
-}
-
 export function lateError(): ResourceError {
   return unavailable('The database does not answer.', { code: 'late' })
 }
@@ -84,17 +81,9 @@ export function lateError(): ResourceError {
 export function connectError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
   const [number, code] = [numberOf(error) ?? 0, codeOf(error)]
-  const fault = faults[number] ?? tlsFault(code)
+  const fault = faults[number] ?? tlsFault(code, code === 'HANDSHAKE_NO_SSL_SUPPORT')
   if (fault !== undefined) return refused(fault, code)
   return unavailable(away[number] ?? `The database cannot be reached (${code}).`, { code })
-}
-
-function tlsFault(code: string): string | undefined {
-  if (code === 'HANDSHAKE_NO_SSL_SUPPORT')
-    return 'The database does not encrypt, and the connection must be: turn TLS on there.'
-  if (/^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|HANDSHAKE_SSL)/.test(code))
-    return 'The certificate of the database cannot be trusted. Name the authority that signed it: "tls": { "ca": … }.'
-  return undefined
 }
 
 /** Converts an error of the set-up statements of a new connection: no caller's statement caused it. */

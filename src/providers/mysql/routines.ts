@@ -21,13 +21,7 @@ interface RawRoutine {
   readonly comment: string
   readonly modes: readonly string[]
   readonly collation: string
-  readonly parameters: readonly Parameter[]
-}
-
-interface Parameter {
-  readonly mode: string
-  readonly name: string
-  readonly type: string
+  readonly parameters: readonly { readonly mode: string; readonly name: string; readonly type: string }[]
 }
 
 /** SQL modes that change the meaning of a text. */

@@ -3,33 +3,20 @@ import { type Connection, type ConnectionOptions, createConnection } from 'mysql
 import { invalid } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import { decodeComponent, isLoopback } from '../../core/uri.ts'
-import type { ServerSettings, TlsOptions } from '../relational/open.ts'
+import { endedError, type ServerSettings, type TlsOptions } from '../relational/open.ts'
 import { type Facts, readFacts, requireHarmless } from './account.ts'
-import { connectError, endedError, lateError, openingError, refused, statementError } from './errors.ts'
+import { connectError, lateError, openingError, refused, statementError } from './errors.ts'
 import type { Cells, Query } from './sql.ts'
-
-/** One connection. All its statements are read-only, with time-outs. */
-export interface Session {
-  readonly isMaria: boolean
-  readonly query: Query
-  /** The same for several statements, in one snapshot. */
-  transaction<T>(work: (query: Query) => Promise<T>): Promise<T>
-  isUsable(): boolean
-  /** Resets changes of the session by code in views: locks, variables, settings, temporary tables. */
-  reset(): Promise<void>
-  /** Closes the connection at once, and cancels its statement. */
-  close(): void
-}
 
 /** Additional time after the server's own time-out, in milliseconds, because the server may hang. */
 const grace = 2000
 
 /**
- * Opens a session.
+ * Opens a connection. All its statements are read-only, with time-outs.
  *
  * @throws ResourceError `unavailable`, with the reason `refused` where trying again does not help.
  */
-export async function openSession(target: Target, settings: ServerSettings, signal: AbortSignal): Promise<Session> {
+export async function openSession(target: Target, settings: ServerSettings, signal: AbortSignal) {
   signal.throwIfAborted()
   const { connectTimeoutMs, statementTimeoutMs } = settings
   const waiting = new Set<(error: Error) => void>()
@@ -92,7 +79,8 @@ export async function openSession(target: Target, settings: ServerSettings, sign
     ).catch((error: unknown) => {
       throw statementError(error)
     })
-  const close = () => {
+  /** Closes the connection at once, and cancels its statement. */
+  const close = (): void => {
     if (ended && socket.destroyed) return
     if (isOurs && waiting.size > 0) kill(target, connection.threadId)
     destroy()
@@ -116,7 +104,8 @@ export async function openSession(target: Target, settings: ServerSettings, sign
     return {
       isMaria: facts.isMaria,
       query: run,
-      reset: async () => {
+      /** Resets changes of the session by code in views: locks, variables, settings, temporary tables. */
+      reset: async (): Promise<void> => {
         if (!used) return
         used = false
         await answered<void>(statementTimeoutMs + grace, (settle) =>
@@ -126,7 +115,8 @@ export async function openSession(target: Target, settings: ServerSettings, sign
         await say('SET NAMES utf8mb4 COLLATE utf8mb4_bin')
         await prepare(run, facts, settings)
       },
-      transaction: async (work) => {
+      /** The same for several statements, in one snapshot. */
+      transaction: async <T>(work: (query: Query) => Promise<T>): Promise<T> => {
         used = true
         await say('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY')
         try {
@@ -135,7 +125,7 @@ export async function openSession(target: Target, settings: ServerSettings, sign
           if (!ended) await say('ROLLBACK').catch(destroy)
         }
       },
-      isUsable: () => !ended && waiting.size === 0,
+      isUsable: (): boolean => !ended && waiting.size === 0,
       close,
     }
   } catch (error) {
@@ -146,6 +136,8 @@ export async function openSession(target: Target, settings: ServerSettings, sign
     signal.removeEventListener('abort', onAbort)
   }
 }
+
+export type Session = Awaited<ReturnType<typeof openSession>>
 
 function openConnection(target: Target, connectTimeout: number, stream: () => unknown): Connection {
   const { user, password, host, ssl } = target

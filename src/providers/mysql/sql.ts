@@ -3,10 +3,8 @@ import type { ObjectName } from '../relational/model.ts'
 /** Cells of one result row, in column order. Numbers of more than 53 bits, decimals and times are strings. */
 export type Cells = readonly (string | number | Buffer | null)[]
 
-type Bound = string | number | null
-
 /** Runs one prepared statement, with its values separate from the text. */
-export type Query = (sql: string, values?: readonly Bound[]) => Promise<readonly Cells[]>
+export type Query = (sql: string, values?: readonly (string | number | null)[]) => Promise<readonly Cells[]>
 
 /** Quotes an identifier. */
 export function quoteName(name: string): string {

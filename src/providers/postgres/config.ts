@@ -1,17 +1,7 @@
 import * as z from '../../schema/builder.ts'
 import { secret, text } from '../../schema/fields.ts'
 import { refusal } from '../../schema/refusals.ts'
-import {
-  relationalShape,
-  rowOptions,
-  rowsKey,
-  rowsShape,
-  serverEffects,
-  serverOptions,
-  serverShape,
-  urlIn,
-  viewsShape,
-} from '../relational/config.ts'
+import { rowsKey, rowsShape, serverEffects, serverOptions, serverShape } from '../relational/config.ts'
 import { defineSource, type OpenSource } from '../source.ts'
 
 /** The options of a mount whose provider is `postgres`. */
@@ -27,7 +17,6 @@ const postgresShape = {
     ),
   rows: rowsKey({
     ...rowsShape,
-    ...viewsShape,
     principalSetting: z
       .string()
       .regex(/^[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_.]*$/, {
@@ -37,7 +26,6 @@ const postgresShape = {
         'A setting such as "app.user" that gets the id of the caller while rows are read. Policies of row-level security can use it.',
       ),
   }),
-  ...relationalShape,
   ...serverShape,
 }
 
@@ -49,8 +37,7 @@ export const source = defineSource({
 
 /** Opens a database of PostgreSQL. */
 export const open: OpenSource<typeof source> = async (given, { folder, log }) => {
-  const url = await urlIn(given.url, folder)
-  const options = { ...(await serverOptions(given, folder)), ...rowOptions(given.rows) }
+  const options = await serverOptions(given, folder)
   const [{ postgres }, { sliced }] = await Promise.all([import('./index.ts'), import('../../wrap/sliced.ts')])
-  return sliced(await postgres({ url, ...options, log }))
+  return sliced(await postgres({ ...options, log }))
 }

@@ -4,7 +4,7 @@ import { errorCodeOf, invalid, isResourceError, ResourceError, unavailable } fro
 import { defined } from '../../core/kit/object.ts'
 import { isLoopback } from '../../core/uri.ts'
 import type { RowOptions } from '../relational/index.ts'
-import type { ServerOptions, TlsOptions } from '../relational/open.ts'
+import { type ServerOptions, type TlsOptions, tlsFault } from '../relational/open.ts'
 
 /** Address of the database server and the role. */
 export interface Target {
@@ -122,26 +122,15 @@ export function isEnded(error: unknown): boolean {
   return isResourceError(error) && error.detail.reason === 'ended'
 }
 
-export function endedError(): ResourceError {
-  return unavailable('The connection to the database has ended.', { reason: 'ended' })
-}
-
 /** Converts an error of connecting. The text of the server is left out, because it may name hosts and roles. */
 export function connectError(error: unknown): ResourceError {
   if (isResourceError(error)) return error
   const code = errorCodeOf(error) ?? 'unknown'
-  const fault = faults[code] ?? tlsFault(error, code)
+  const isPlain = error instanceof Error && /does not support SSL/.test(error.message)
+  const fault = faults[code] ?? tlsFault(code, isPlain)
   if (fault !== undefined) return unavailable(fault, { reason: 'refused', sqlstate: code })
   const message = away[code] ?? `The database cannot be reached (${code}).`
   return unavailable(message, { sqlstate: code })
-}
-
-function tlsFault(error: unknown, code: string): string | undefined {
-  if (/^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH)/.test(code))
-    return 'The certificate of the database cannot be trusted. Name the authority that signed it: "tls": { "ca": … }.'
-  if (error instanceof Error && /does not support SSL/.test(error.message))
-    return 'The database does not encrypt, and the connection must be: turn TLS on there.'
-  return undefined
 }
 
 /** Converts an error of a statement. The text of the server is left out. */

@@ -44,16 +44,12 @@ interface RawIndex extends Index {
 }
 
 /** A relation as the statement returns it. Empty lists are left out. */
-interface RawRelation extends ObjectName {
+interface RawRelation extends ObjectName, Pick<ForDefinition, 'comment' | 'view' | 'partitionKey' | 'partitionOf'> {
   readonly relkind: string
   readonly owner: string
-  readonly comment: string | null
   readonly estimate: number
   readonly rows: boolean
   readonly hidden: boolean
-  readonly view: string | null
-  readonly partitionKey: string | null
-  readonly partitionOf: (ObjectName & { readonly bound: string }) | null
   readonly columns: readonly RawColumn[] | null
   readonly constraints: readonly RawConstraint[] | null
   readonly indexes: readonly RawIndex[] | null

@@ -34,6 +34,9 @@ export const rowsShape = {
       'Maximum size of a value. Of a longer value the beginning and the length are shown. By default "16KiB".',
     ),
   maxBytes: sizeUpTo('64MiB').optionalKey('Approximate maximum size of all values in one answer. By default "1MiB".'),
+  views: z
+    .boolean()
+    .optionalKey('Also serves rows of views. Reading a view runs the functions that it calls. By default false.'),
 }
 
 /** Keys common to all mounts over a relational database. */
@@ -66,15 +69,9 @@ export function rowsKey<Shape extends z.Shape>(shape: Shape) {
     .optionalKey('Serves rows of tables: true for all, or an object. By default false: only the structure of tables.')
 }
 
-/** A key that enables rows of views. */
-export const viewsShape = {
-  views: z
-    .boolean()
-    .optionalKey('Also serves rows of views. Reading a view runs the functions that it calls. By default false.'),
-}
-
 /** Keys common to all mounts over a database server. */
 export const serverShape = {
+  ...relationalShape,
   ...connectionsShape('How many connections there are at most, besides one that listens for changes. By default 4.'),
   connectTimeout: patience.optionalKey('Time-out of connecting. By default "5s".'),
   ...timeoutShape,
@@ -124,7 +121,11 @@ export const serverEffects = {
 
 /** The options of a mount over a relational database, and of one over a database server. */
 type DatabaseOptions = OptionsOf<typeof relationalShape & typeof timeoutShape & ReturnType<typeof connectionsShape>>
-type ServerOptions = OptionsOf<typeof relationalShape & typeof serverShape> & { readonly schemas?: readonly string[] }
+type ServerOptions<Rows> = OptionsOf<typeof serverShape> & {
+  readonly url: SecretSource
+  readonly schemas?: readonly string[]
+  readonly rows?: boolean | Rows
+}
 
 /** Returns the provider options for the served rows. Default: none are served. */
 export function rowOptions<Rows extends object>(
@@ -148,24 +149,26 @@ export function databaseOptions(options: DatabaseOptions) {
   })
 }
 
-/** Returns the provider options common to mounts over database servers. */
-export async function serverOptions(options: ServerOptions, folder: string) {
+/** Returns the provider options of a mount over a database server. @throws ResourceError `invalid` if there is no such secret. */
+export async function serverOptions<Rows extends object>(options: ServerOptions<Rows>, folder: string) {
   const { connectTimeout, allowPrivileged, schemas } = options
+  const url = await urlIn(options.url, folder)
   const tls = await tlsIn(options.tls, folder)
   return {
+    url,
     ...databaseOptions(options),
+    ...rowOptions(options.rows),
     ...defined({ connectTimeoutMs: connectTimeout, allowPrivileged, schemas, tls }),
   }
 }
 
-/** @throws ResourceError `invalid` if there is no such secret. */
-export async function urlIn(source: SecretSource, folder: string): Promise<string> {
+async function urlIn(source: SecretSource, folder: string): Promise<string> {
   const found = await resolveSecret(source, { folder })
   if ('value' in found) return found.value.trim()
   throw invalid(`There is no "url". ${found.message} ${found.fix}`, 'secret')
 }
 
-async function tlsIn(tls: ServerOptions['tls'], folder: string) {
+async function tlsIn(tls: OptionsOf<typeof serverShape>['tls'], folder: string) {
   if (tls === undefined) return undefined
   if (typeof tls === 'string') return { mode: tls }
   const { ca, serverName } = tls

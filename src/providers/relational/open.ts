@@ -7,7 +7,7 @@ import { type RelationalOptions, relational } from './index.ts'
 import type { SourceContext } from './model.ts'
 
 interface Opening extends Omit<RelationalOptions, 'rows' | 'watch' | 'reconcile'> {
-  readonly pool: Pick<Pool<unknown>, 'use'>
+  readonly pool: { use(signal: AbortSignal, work: () => Promise<void>): Promise<void> }
   /** Whether an operator must correct something: a retry does not help. Default: errors with the reason `refused`. */
   readonly isFault?: (error: ResourceError) => boolean
   /** Returns the text that reports a fault. Default: its message. */
@@ -111,17 +111,7 @@ interface Connection {
   reset?(): Promise<void>
 }
 
-export interface Pool<C> {
-  /**
-   * Runs work with a connection of its own. Afterwards the connection is kept for others, if it can still be used. If the
-   * signal aborts, it is closed at once.
-   *
-   * @throws ResourceError `unavailable` if none is free in time.
-   */
-  use<T>(signal: AbortSignal, work: (connection: C) => Promise<T>): Promise<T>
-  /** Closes every connection. Running statements fail. */
-  close(): void
-}
+type Pool<C extends Connection> = ReturnType<typeof createPool<C>>
 
 /**
  * A bounded pool of connections with a time-out for waiting callers.
@@ -131,7 +121,7 @@ export interface Pool<C> {
 export function createPool<C extends Connection>(
   open: (signal: AbortSignal) => Promise<C>,
   settings: Pick<ServerSettings, 'connections' | 'waitTimeoutMs' | 'idleTimeoutMs'>,
-): Pool<C> {
+) {
   const { connections, waitTimeoutMs, idleTimeoutMs } = settings
   const free = new Map<C, NodeJS.Timeout>()
   const slots = createSemaphore(connections, Number.POSITIVE_INFINITY)
@@ -177,7 +167,13 @@ export function createPool<C extends Connection>(
   }
 
   return {
-    use: async (signal, work) => {
+    /**
+     * Runs work with a connection of its own. Afterwards the connection is kept for others, if it can still be used. If the
+     * signal aborts, it is closed at once.
+     *
+     * @throws ResourceError `unavailable` if none is free in time.
+     */
+    use: async <T>(signal: AbortSignal, work: (connection: C) => Promise<T>): Promise<T> => {
       const either = AbortSignal.any([signal, closing.signal])
       either.throwIfAborted()
       const leave = slots.take() ?? (await slots.wait(either, waitTimeoutMs, busy))
@@ -197,7 +193,8 @@ export function createPool<C extends Connection>(
         } else void giveBack(connection).finally(leave)
       }
     },
-    close: () => {
+    /** Closes every connection. Running statements fail. */
+    close: (): void => {
       closing.abort(unavailable('The source is closed.'))
       for (const [connection, timer] of free) {
         clearTimeout(timer)
@@ -209,7 +206,7 @@ export function createPool<C extends Connection>(
 }
 
 /** Runs work with a connection, and once more after a temporary failure: a kept connection may have ended meanwhile. */
-export function askingAgain<C>(pool: Pool<C>, isPassing: (error: unknown) => boolean) {
+export function askingAgain<C extends Connection>(pool: Pool<C>, isPassing: (error: unknown) => boolean) {
   return async <T>({ signal }: SourceContext, work: (connection: C) => Promise<T>): Promise<T> => {
     try {
       return await pool.use(signal, work)
@@ -219,4 +216,16 @@ export function askingAgain<C>(pool: Pool<C>, isPassing: (error: unknown) => boo
       return pool.use(signal, work)
     }
   }
+}
+
+export function endedError(): ResourceError {
+  return unavailable('The connection to the database has ended.', { reason: 'ended' })
+}
+
+/** Returns the fault of a connection that should be encrypted, by the code of its error. @param isPlain Whether the server does not encrypt. */
+export function tlsFault(code: string, isPlain: boolean): string | undefined {
+  if (isPlain) return 'The database does not encrypt, and the connection must be: turn TLS on there.'
+  if (/^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|HANDSHAKE_SSL)/.test(code))
+    return 'The certificate of the database cannot be trusted. Name the authority that signed it: "tls": { "ca": … }.'
+  return undefined
 }

@@ -1,6 +1,6 @@
 import type { RemoteView } from '../../client/index.ts'
 import { claimedPriority } from '../../core/entry.ts'
-import { isResourceError, ResourceError } from '../../core/errors.ts'
+import { attempt, fallbackTo, ResourceError } from '../../core/errors.ts'
 import { pathOfForeign, templateOfForeign } from '../../core/foreign.ts'
 import { type FoundHit, foundMimeType, parseFound } from '../../core/found.ts'
 import { pagesOf } from '../../core/kit/groups.ts'
@@ -161,13 +161,7 @@ export async function collect<T, Kept>(
 }
 
 function isTemplate(text: string): boolean {
-  try {
-    compileTemplate(text)
-    return true
-  } catch (error) {
-    if (isResourceError(error)) return false
-    throw error
-  }
+  return attempt(() => compileTemplate(text), fallbackTo(undefined)) !== undefined
 }
 
 /** Rewrites the URIs in search results, so that they can be read here. Other content stays unchanged. */

@@ -26,26 +26,19 @@ import {
 } from './snapshot.ts'
 import { createRelayedTools, fetchTools, sideListOf, toolDirectory } from './tools.ts'
 
-export interface RemoteOptions {
+export interface RemoteOptions extends Omit<ConnectOptions, 'signal' | 'stderr'> {
   /** A command that starts the server, or its URL. */
   readonly target: Target
-  /** Time-out of one answer of the server, in milliseconds. Default 30,000. */
-  readonly timeoutMs?: number
   /** How long a listing is cached if the server does not report changes, in milliseconds. Default 30,000. */
   readonly refreshMs?: number
   /** Maximum number of resources that the server may list. Default 200,000. */
   readonly maxResources?: number
-  /** Maximum size of an answer, in bytes of JSON. */
-  readonly maxBytes?: number
-  /** Maximum memory of a command and all processes that it starts, in bytes. Default 4 GiB. */
-  readonly memoryBytes?: number
   /** Whether its prompts are relayed. Default true. */
   readonly prompts?: boolean
   /** Whether its tools are relayed. Default false. */
   readonly tools?: boolean
   /** Address of the mount. When set, search results of the server are given with URIs of this process. */
   readonly address?: string
-  readonly log?: Log
 }
 
 /** Time-out of the whole listing, in milliseconds. */

@@ -1,7 +1,7 @@
-import { invalid, isResourceError, notFound, unavailable } from '../../core/errors.ts'
+import { fallbackTo, invalid, isResourceError, notFound, unavailable } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Content, Params } from '../../core/provider.ts'
-import { once } from '../../store/index.ts'
+import { type OnceOptions, once } from '../../store/index.ts'
 import type { Collection, Store } from '../../store/store.ts'
 import { findRecord } from './list.ts'
 import { type Place, recordPath } from './places.ts'
@@ -167,13 +167,7 @@ function questionIn(params: Params): Question {
   return taskType === undefined ? { prompt } : { prompt, taskType }
 }
 
-export interface ComputeOptions {
-  /** Time after which another process takes over from one that died while computing, in milliseconds. Default 10,000. */
-  readonly ttlMs?: number
-  /** How long to wait for the computation of another caller, in milliseconds. Default 300,000. */
-  readonly waitMs?: number
-  readonly signal?: AbortSignal
-}
+export type ComputeOptions = OnceOptions
 
 interface Parts {
   readonly store: Store
@@ -234,19 +228,10 @@ async function keep(writer: Parts['writer'], made: NewAnalysis): Promise<Analysi
 }
 
 async function newest(records: Collection, question: Question): Promise<Analysis | undefined> {
-  try {
-    return (await findExact(records, question, 1))[0]?.analysis()
-  } catch (error) {
-    if (isResourceError(error, 'unavailable')) return undefined
-    throw error
-  }
+  const found = await findExact(records, question, 1).catch(fallbackTo([], 'unavailable'))
+  return found[0]?.analysis()
 }
 
 async function isKept(records: Collection, id: string): Promise<boolean> {
-  try {
-    return (await records.get(id)) !== undefined
-  } catch (error) {
-    if (isResourceError(error, 'unavailable')) return true
-    throw error
-  }
+  return records.get(id).then((row) => row !== undefined, fallbackTo(true, 'unavailable'))
 }

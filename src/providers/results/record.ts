@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { invalid } from '../../core/errors.ts'
+import { typeNames } from '../../schema/refusals.ts'
 import { idPattern, nameFault } from './places.ts'
 
 /** Maximum sizes of the parts of a record, in characters and items. The whole record has a limit in bytes, too. */
@@ -212,21 +213,12 @@ interface Fault {
 /** Maximum number of faults reported at once, and maximum number of characters shown of an unknown name. */
 const [maxFaults, maxName] = [5, 64]
 
-const typeWords: Readonly<Record<string, string>> = {
-  string: 'a text',
-  number: 'a number',
-  int: 'a whole number',
-  boolean: 'true or false',
-  object: 'an object',
-  array: 'an array',
-}
-
 /** Returns the message for one wrong value. It repeats numbers and lengths, and nothing else of the input. */
 function wordsFor(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
       if (issue.input === undefined) return 'It is missing.'
-      return `It is ${typeOf(issue.input)}, and must be ${typeWords[issue.expected] ?? issue.expected}.`
+      return `It is ${typeOf(issue.input)}, and must be ${typeNames[issue.expected] ?? issue.expected}.`
     case 'invalid_value':
       return `It must be one of ${issue.values.map((value) => JSON.stringify(value)).join(', ')}.`
     case 'too_small':
@@ -263,5 +255,5 @@ function typeOf(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'an array'
   if (typeof value === 'number') return Number.isFinite(value) ? `the number ${value}` : 'no finite number'
-  return typeWords[typeof value] ?? typeof value
+  return typeNames[typeof value] ?? typeof value
 }

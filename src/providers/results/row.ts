@@ -2,35 +2,19 @@ import { createHash } from 'node:crypto'
 import { ResourceError } from '../../core/errors.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Row } from '../../store/store.ts'
-import type { Analysis, TaskType } from './record.ts'
+import type { Analysis } from './record.ts'
 
 /** Facts about an analysis for listings. They precede the analysis in its row, so that a listing need not parse the analysis. */
-interface Head {
+interface Head extends Pick<Analysis, 'taskType' | 'language' | 'totalCost' | 'tags' | 'created' | 'expires'> {
   /** The beginning of the prompt, in one line. */
   readonly title: string
-  readonly taskType: TaskType
-  readonly language: string
   readonly confidence: number
   readonly met: boolean
-  readonly totalCost: number
   readonly providers: readonly string[]
-  readonly tags: readonly string[]
-  readonly created: string
-  readonly expires?: string
   /** Length of the JSON after it, in bytes. */
   readonly size: number
   /** Digest of the content: the same for the same analysis, whatever its id, tags and times. */
   readonly digest: string
-}
-
-/** A row, parsed as far as needed. */
-export interface Found {
-  readonly id: string
-  readonly row: Row
-  readonly head: Head
-  /** The analysis as it is served. */
-  json(): string
-  analysis(): Analysis
 }
 
 const titleLength = 80
@@ -57,18 +41,21 @@ export function formatRow(analysis: Analysis): Uint8Array {
   return Buffer.from(`${JSON.stringify(head)}\n${json}`)
 }
 
-/** @throws ResourceError `internal` for a row that something else has written. */
-export function parseRow(row: Row): Found {
+/** Parses a row as far as needed. @throws ResourceError `internal` for a row that something else has written. */
+export function parseRow(row: Row) {
   const bytes = Buffer.from(row.value.buffer, row.value.byteOffset, row.value.byteLength)
   const end = bytes.indexOf(newline)
-  const json = () => bytes.toString('utf8', end + 1)
+  /** The analysis as it is served. */
+  const json = (): string => bytes.toString('utf8', end + 1)
   try {
     const head = JSON.parse(bytes.toString('utf8', 0, end)) as Head
-    return { id: row.key, row, head, json, analysis: () => JSON.parse(json()) as Analysis }
+    return { id: row.key, row, head, json, analysis: (): Analysis => JSON.parse(json()) as Analysis }
   } catch (error) {
     throw new ResourceError('internal', 'a row of the store is no result', {}, { cause: error })
   }
 }
+
+export type Found = ReturnType<typeof parseRow>
 
 /** The terms by which an analysis is found. */
 export function termsOf({ prompt, tags }: Pick<Analysis, 'prompt' | 'tags'>): readonly string[] {

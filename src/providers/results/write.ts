@@ -1,4 +1,5 @@
 import { invalid, type ResourceError, unavailable } from '../../core/errors.ts'
+import { singleFlight } from '../../core/kit/abort.ts'
 import { defined } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import type { Scrubber } from '../../core/scrub.ts'
@@ -42,18 +43,15 @@ const ahead = 24 * 3_600_000
 
 export function createWriter(records: Collection, tags: Tags, options: WriteOptions) {
   const { ttl, keep = {}, maxBytes = defaultMaxBytes, language = 'en', scrubber, log = () => {} } = options
-  let evicting: Promise<readonly string[]> | undefined
   let timer: NodeJS.Timeout | undefined
   let evicted = 0
 
   /** Removes expired results and results beyond the limits now. Resolves to the removed ids. */
-  const evict = (): Promise<readonly string[]> => {
-    evicting ??= records.evict(boundsOf(keep)).finally(() => {
-      evicting = undefined
+  const evicting = singleFlight(() =>
+    records.evict(boundsOf(keep)).finally(() => {
       evicted = performance.now()
-    })
-    return evicting
-  }
+    }),
+  )
 
   /** Schedules a check of the limits, however fast results are written (throttle). */
   const evictSoon = (): void => {
@@ -67,7 +65,7 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
     clearTimeout(timer)
     timer = undefined
     // The next write tries again.
-    await evict().catch((error) => log('warn', 'old results could not be removed', { error }))
+    await evicting.run().catch((error) => log('warn', 'old results could not be removed', { error }))
   }
 
   const clean = (value: NewAnalysis): NewAnalysis => {
@@ -137,12 +135,12 @@ export function createWriter(records: Collection, tags: Tags, options: WriteOpti
     /** Returns the analysis as it would be stored if its id were new. */
     prepare: (value: unknown): Analysis => complete(clean(parseAnalysis(value)), undefined),
     delete: (id: string): Promise<boolean> => records.delete(id),
-    evict,
+    evict: evicting.run,
     /** Runs the pending work. */
     close: async (): Promise<void> => {
       // A running check may not know the last write.
-      while (evicting !== undefined || timer !== undefined) {
-        await evicting?.catch(() => {})
+      while (evicting.running !== undefined || timer !== undefined) {
+        await evicting.running?.catch(() => {})
         await evictPending()
       }
     },

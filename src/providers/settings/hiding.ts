@@ -1,4 +1,5 @@
 import { compileGlobs } from '../../core/glob.ts'
+import { jsonIn } from '../../core/kit/object.ts'
 import { firstIndex, type Span } from '../../core/kit/sorted.ts'
 import { redactedMark, replaceSpans } from '../../core/scrub.ts'
 import { redactPhrase } from '../../secrets/find.ts'
@@ -145,18 +146,9 @@ export function editJson(text: string, words: readonly Span[], parts: readonly S
     if (own.length === 0) return []
     if (text[word.start - 1] !== '"') return [{ ...word, text: mark }]
     const rest = `"${withoutParts(text, word, own)}"`
-    return [{ start: word.start - 1, end: word.end + 1, text: isJson(rest) ? rest : mark }]
+    // A text that lost half of an escape is no JSON.
+    return [{ start: word.start - 1, end: word.end + 1, text: jsonIn(rest) === undefined ? mark : rest }]
   })
-}
-
-/** Whether a text is valid JSON. A text that lost half of an escape is not. */
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
 }
 
 function withoutParts(text: string, of: Span, parts: readonly Span[]): string {

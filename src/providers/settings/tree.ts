@@ -123,20 +123,18 @@ export function isParseFault(error: unknown): error is ParseFault {
 }
 
 /** Counts nodes and depth. */
-export interface Budget {
-  /** Enters a node at a depth. Throws a {@link ParseFault} beyond a limit. */
-  enter(depth: number, offset: number): void
-}
-
-export function createBudget({ maxDepth, maxNodes }: Limits): Budget {
+export function createBudget({ maxDepth, maxNodes }: Limits) {
   let nodes = 0
   return {
-    enter: (depth, offset) => {
+    /** Enters a node at a depth. Throws a {@link ParseFault} beyond a limit. */
+    enter: (depth: number, offset: number): void => {
       if (depth > maxDepth) throw fault(`It is nested deeper than ${maxDepth}.`, offset, maxDepth)
       if (++nodes > maxNodes) throw fault(`It has more than ${maxNodes} values.`, offset, maxNodes)
     },
   }
 }
+
+export type Budget = ReturnType<typeof createBudget>
 
 /** Returns the line and column of a position in a text, both from 1. */
 export function positionOf(text: string, offset: number): { readonly line: number; readonly column: number } {

@@ -7,7 +7,6 @@ import {
   rowsKey,
   rowsShape,
   timeoutShape,
-  viewsShape,
 } from '../relational/config.ts'
 import { defineSource } from '../source.ts'
 
@@ -16,7 +15,7 @@ const sqliteShape = {
   file: text.describe(
     'The file of the database. A relative path starts at the configuration file. Neither this file nor another in its folder is ever written.',
   ),
-  rows: rowsKey({ ...rowsShape, ...viewsShape }),
+  rows: rowsKey(rowsShape),
   ...relationalShape,
   ...connectionsShape('How many processes read the file at once, at most. By default 2.'),
   ...timeoutShape,

@@ -1,21 +1,7 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
-import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
+import { DatabaseSync } from '@photostructure/sqlite'
 import { away, refused, stale } from './failures.ts'
-
-/** An open file. It is opened only once: after a replacement another process opens the new file. */
-export interface OpenFile {
-  readonly database: DatabaseSyncInstance
-  /**
-   * Call it before and after a transaction, but never in one: it opens and closes the file, which releases the locks of SQLite
-   * on it.
-   *
-   * @throws ResourceError with the reason `stale` if the file was replaced or has changed.
-   */
-  check(): void
-  /** A text that changes when the file, or possibly its content, does. Read within a transaction. */
-  stamp(): string
-}
 
 /**
  * How a file is read. `locked`: with the locks of SQLite. `still`: without locks, because no process that writes a log has the
@@ -35,12 +21,13 @@ const companions = ['-wal', '-shm', '-journal']
 const unsettled = 50
 
 /**
- * Opens a file only for reading: nothing is written, and nothing is created beside it.
+ * Opens a file only for reading: nothing is written, and nothing is created beside it. It is opened only once: after a replacement another
+ * process opens the new file.
  *
  * @throws ResourceError `unavailable`, with the reason `refused` for anything but a regular file with a database; errors of
  *   SQLite and of the file system.
  */
-export function openFile(file: string, lockTimeoutMs: number): OpenFile {
+export function openFile(file: string, lockTimeoutMs: number) {
   const identity = identify(file)
   const isLogged = checkHeader(file, identity)
   const way = wayOf(file, isLogged)
@@ -61,7 +48,13 @@ export function openFile(file: string, lockTimeoutMs: number): OpenFile {
   database.exec('pragma query_only = on; pragma trusted_schema = off; pragma cell_size_check = on')
   database.exec('pragma temp_store = memory; pragma mmap_size = 0')
 
-  const check = () => {
+  /**
+   * Call it before and after a transaction, but never in one: it opens and closes the file, which releases the locks of SQLite
+   * on it.
+   *
+   * @throws ResourceError with the reason `stale` if the file was replaced or has changed.
+   */
+  const check = (): void => {
     if (identify(file) !== identity) throw stale()
     if (way === 'still') {
       if (traceOf(file) !== seen) throw stale()
@@ -72,9 +65,12 @@ export function openFile(file: string, lockTimeoutMs: number): OpenFile {
   return {
     database,
     check,
-    stamp: () => `${identity} ${process.pid} ${String(version.get())} ${seen}`,
+    /** A text that changes when the file, or possibly its content, does. Read within a transaction. */
+    stamp: (): string => `${identity} ${process.pid} ${String(version.get())} ${seen}`,
   }
 }
+
+export type OpenFile = ReturnType<typeof openFile>
 
 /** Returns the identity of a file, which a rename does not change. */
 function identify(file: string): string {

@@ -19,17 +19,7 @@ import { type Affinity, quoteName } from './definitions.ts'
 import type { OpenFile } from './file.ts'
 
 /** Operations on an open file, each in one snapshot of it. */
-export interface Operations {
-  page(query: PageQuery, views: boolean): readonly Listed[]
-  relations(names: readonly ObjectName[], views: boolean): readonly Relation[]
-  rows(query: PlainRowQuery): RowPage
-  keys(query: PlainKeyQuery): readonly (readonly string[])[]
-  /** The tables whose rows can be read, and a text that changes whenever the database does. */
-  stamps(views: boolean): { readonly keys: readonly string[]; readonly stamp: string }
-  fingerprint(): string
-}
-
-export function createOperations({ database, check, stamp }: OpenFile, catalog: Catalog): Operations {
+export function createOperations({ database, check, stamp }: OpenFile, catalog: Catalog) {
   const reader = createRowReader(database, catalog)
   let print: { readonly stamp: string; readonly hash: string } | undefined
 
@@ -47,7 +37,7 @@ export function createOperations({ database, check, stamp }: OpenFile, catalog: 
   const hasRows = (kind: string, views: boolean) => kind === 'table' || (kind === 'view' && views)
 
   return {
-    page: ({ from, prefix, limit }, views) =>
+    page: ({ from, prefix, limit }: PageQuery, views: boolean): readonly Listed[] =>
       within(() => {
         const start = Buffer.from(from)
         const items = catalog.items()
@@ -61,7 +51,7 @@ export function createOperations({ database, check, stamp }: OpenFile, catalog: 
             ...(hasRows(kind, views) ? { rows: true } : {}),
           }))
       }),
-    relations: (names, views) =>
+    relations: (names: readonly ObjectName[], views: boolean): readonly Relation[] =>
       within(() =>
         names.flatMap(({ schema, name }): readonly Relation[] => {
           const found = schema === '' ? catalog.find(name)?.relation : undefined
@@ -70,14 +60,15 @@ export function createOperations({ database, check, stamp }: OpenFile, catalog: 
           return [rows === undefined || !hasRows(found.kind, views) ? rest : { ...rest, rows }]
         }),
       ),
-    rows: (query) => within(() => reader.read(query)),
-    keys: (query) => within(() => reader.keys(query)),
-    stamps: (views) =>
+    rows: (query: PlainRowQuery): RowPage => within(() => reader.read(query)),
+    keys: (query: PlainKeyQuery): readonly (readonly string[])[] => within(() => reader.keys(query)),
+    /** The tables whose rows can be read, and a text that changes whenever the database does. */
+    stamps: (views: boolean): { readonly keys: readonly string[]; readonly stamp: string } =>
       within(() => ({
         keys: catalog.items().flatMap(({ key, kind }) => (hasRows(kind, views) ? [key] : [])),
         stamp: stamp(),
       })),
-    fingerprint: () =>
+    fingerprint: (): string =>
       within(() => {
         const now = stamp()
         if (print?.stamp !== now) print = { stamp: now, hash: hashOf(catalog) }
@@ -85,6 +76,8 @@ export function createOperations({ database, check, stamp }: OpenFile, catalog: 
       }),
   }
 }
+
+export type Operations = ReturnType<typeof createOperations>
 
 /** Binary search for the first item at or after a place, in byte order. Returns its index. */
 function firstFrom(items: readonly { readonly key: string }[], place: Buffer): number {

@@ -2,31 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ResourceError } from '../../core/errors.ts'
 import { chain, finish, type Soon } from '../../core/kit/chain.ts'
 
-/**
- * A semaphore with a queue: limits how many tasks run and how many wait, and refuses the rest at once. Shares take turns, however
- * many tasks each brings. A task that turns out to be large continues in a lane of its own with few slots, so that small tasks do
- * not wait for it.
- */
-export interface Gate {
-  /**
-   * Admits a task at once, or refuses it. Its caller waits for `entered` before the work, and calls `end` after it.
-   *
-   * @param share Key of the share that the task belongs to.
-   * @param taken Resolves when the reader has taken the answer: until then a large task keeps its slot in the lane, for at most three seconds. So
-   * nobody can hold many large answers in memory by not reading them.
-   */
-  enter(share?: string, taken?: () => Promise<unknown>): Running | { readonly refused: Crowded }
-  /** Runs a task when its turn comes. The other parameters are those of `enter`. */
-  run<T>(
-    task: (pass: Pass) => Soon<T>,
-    share?: string,
-    taken?: () => Promise<unknown>,
-  ): Soon<{ readonly value: T } | { readonly refused: Crowded }>
-  /** Number of tasks that run, and that wait, at the moment, including the lane of large ones. */
-  readonly running: number
-  readonly waiting: number
-}
-
 /** Handle of a running task. */
 export interface Pass {
   /**
@@ -60,8 +35,14 @@ const maxKeptMs = 3000
 /** How long a large task lets small ones go first, in milliseconds. */
 const smallFirstMs = 20
 
-/** @param most Limits of one share. Default: no limits of its own. */
-export function createGate(concurrent: number, waiting: number, most: PlaceCount = { concurrent, waiting }): Gate {
+/**
+ * A semaphore with a queue: limits how many tasks run and how many wait, and refuses the rest at once. Shares take turns, however
+ * many tasks each brings. A task that turns out to be large continues in a lane of its own with few slots, so that small tasks do
+ * not wait for it.
+ *
+ * @param most Limits of one share. Default: no limits of its own.
+ */
+export function createGate(concurrent: number, waiting: number, most: PlaceCount = { concurrent, waiting }) {
   const places = createPlaces({ concurrent, waiting }, most)
   const shared = most.concurrent < concurrent
   const lane = createPlaces(
@@ -95,7 +76,14 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
     }
   }
 
-  const enter: Gate['enter'] = (share = '', taken) => {
+  /**
+   * Admits a task at once, or refuses it. Its caller waits for `entered` before the work, and calls `end` after it.
+   *
+   * @param share Key of the share that the task belongs to.
+   * @param taken Resolves when the reader has taken the answer: until then a large task keeps its slot in the lane, for at most three seconds. So
+   * nobody can hold many large answers in memory by not reading them.
+   */
+  const enter = (share = '', taken?: () => Promise<unknown>): Running | { readonly refused: Crowded } => {
     const first = places.take(share)
     if ('refused' in first) return first
     let claim: Claim = first
@@ -133,12 +121,18 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
 
   return {
     enter,
-    run: (task, share, taken) => {
+    /** Runs a task when its turn comes. The other parameters are those of `enter`. */
+    run: <T>(
+      task: (pass: Pass) => Soon<T>,
+      share?: string,
+      taken?: () => Promise<unknown>,
+    ): Soon<{ readonly value: T } | { readonly refused: Crowded }> => {
       const running = enter(share, taken)
       if ('refused' in running) return running
       const begin = () => finish(() => chain(task(running), (value) => ({ value })), running.end)
       return running.entered === undefined ? begin() : running.entered.then(begin)
     },
+    /** Number of tasks that run, and that wait, at the moment, including the lane of large ones. */
     get running() {
       return places.count.taken + lane.count.taken
     },
@@ -147,6 +141,8 @@ export function createGate(concurrent: number, waiting: number, most: PlaceCount
     },
   }
 }
+
+export type Gate = ReturnType<typeof createGate>
 
 /** Combines two slots that are released together. */
 function both(one: Claim, other: Claim): Claim {

@@ -1,5 +1,4 @@
-import { defined } from '../../core/kit/object.ts'
-import { isObject } from '../protocol/messages.ts'
+import { defined, isObject } from '../../core/kit/object.ts'
 import type { Audit, AuditRecord } from '../telemetry/audit.ts'
 
 /** The limits that protect the service from overload. docs/limits.md describes the effect of each. */
@@ -196,14 +195,8 @@ export function sustainedRate(perSecond: number | undefined) {
 }
 
 /** A request that was refused before any source was called. */
-export interface TurnedAway {
-  /** Reason in the audit log. */
-  readonly outcome: string
+export interface TurnedAway extends Pick<AuditRecord, 'outcome' | 'principal' | 'address'> {
   readonly status: number
-  /** Id of the principal, if it is known. */
-  readonly principal?: string
-  /** Network address of the client, when the principal is unknown. */
-  readonly address?: string
   /** Body of the request, if it was read. */
   readonly body?: unknown
 }

@@ -1,6 +1,5 @@
 import type { ServiceNetwork } from '../../core/address-guard.ts'
-import { defined } from '../../core/kit/object.ts'
-import { isObject } from '../protocol/messages.ts'
+import { defined, isObject } from '../../core/kit/object.ts'
 import type { Verdict } from './caller.ts'
 
 export type Claims = Readonly<Record<string, unknown>>

@@ -1,29 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { invalid, isResourceError, ResourceError } from '../../core/errors.ts'
 import type { Soon } from '../../core/kit/chain.ts'
+import { isObject } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { createGate } from '../admission/gate.ts'
 import { arrivalOf, valuesOf } from '../http/guard.ts'
-import { isObject } from '../protocol/messages.ts'
 import { type Caller, callAt, digestOf, type Grant, type Verdict, type Verifier } from './caller.ts'
 import { type AuthorizationOptions, type Claims, createNeeds, type Issuer, judgeClaims, networkOf } from './claims.ts'
 import { fetchJson } from './fetch.ts'
 import { createJwtVerifier, createMemo, issuerOf, type JwtIssuer } from './jwt.ts'
 import { canonicalResource, createChallenges, createMetadata, type Refusal } from './metadata.ts'
 import { createTokenVerifier } from './tokens.ts'
-
-/** Authenticates callers: the resource server of OAuth 2.1 (section 5), with the rules of MCP for it (basic/authorization). */
-export interface Authorizer {
-  /** Answers a request for the metadata of the resource. Returns false for any other request. */
-  serveMetadata(request: IncomingMessage, response: ServerResponse): boolean
-  /** Returns the caller of a request, by its headers alone, or why it is refused. */
-  authenticate(request: IncomingMessage): Soon<Caller | Refusal>
-  /**
-   * Returns the refusal of a body for which the caller lacks a scope; undefined when it is allowed. Whether a resource exists
-   * makes no difference.
-   */
-  refusalOf(caller: Caller, body: unknown): Refusal | undefined
-}
 
 interface AuthorizerOptions extends AuthorizationOptions {
   /** URL of the server, if all clients reach it there: on the loopback. */
@@ -37,8 +24,12 @@ interface AuthorizerOptions extends AuthorizationOptions {
 /** Maximum length of a token, in characters. */
 const maxToken = 16 * 1024
 
-/** @throws ResourceError `invalid` for options that would admit nobody, or anybody. */
-export async function createAuthorizer(options: AuthorizerOptions): Promise<Authorizer> {
+/**
+ * Authenticates callers: the resource server of OAuth 2.1 (section 5), with the rules of MCP for it (basic/authorization).
+ *
+ * @throws ResourceError `invalid` for options that would admit nobody, or anybody.
+ */
+export async function createAuthorizer(options: AuthorizerOptions) {
   const { issuers = [], log } = options
   const resource = resourceOf(options)
   const needs = createNeeds(options.scopes ?? [], options.scopesOf ?? (() => []))
@@ -60,8 +51,11 @@ export async function createAuthorizer(options: AuthorizerOptions): Promise<Auth
   })
 
   return {
-    serveMetadata: (request, response) => metadata?.serve(request, response) ?? false,
-    authenticate: (request) => {
+    /** Answers a request for the metadata of the resource. Returns false for any other request. */
+    serveMetadata: (request: IncomingMessage, response: ServerResponse): boolean =>
+      metadata?.serve(request, response) ?? false,
+    /** Returns the caller of a request, by its headers alone, or why it is refused. */
+    authenticate: (request: IncomingMessage): Soon<Caller | Refusal> => {
       const credentials = credentialsOf(request)
       if (typeof credentials === 'string') return challenges[credentials === 'none' ? 'missing' : 'malformed']
       const { token } = credentials
@@ -87,13 +81,19 @@ export async function createAuthorizer(options: AuthorizerOptions): Promise<Auth
         return fail(error)
       }
     },
-    refusalOf: ({ principal: { scopes } }, body) => {
+    /**
+     * Returns the refusal of a body for which the caller lacks a scope; undefined when it is allowed. Whether a resource exists
+     * makes no difference.
+     */
+    refusalOf: ({ principal: { scopes } }: Caller, body: unknown): Refusal | undefined => {
       if (scopes === undefined) return undefined
       const needed = needs.of(body)
       return needed.every((scope) => scopes.includes(scope)) ? undefined : challenges.insufficient(needed)
     },
   }
 }
+
+export type Authorizer = Awaited<ReturnType<typeof createAuthorizer>>
 
 const refuse = (why: string) => invalid(why, 'authorization')
 

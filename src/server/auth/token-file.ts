@@ -5,8 +5,7 @@ import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { errorCodeOf, invalid, ResourceError } from '../../core/errors.ts'
 import { isLocalDisk, syncFolder } from '../../core/kit/local-disk.ts'
-import { defined } from '../../core/kit/object.ts'
-import { isObject } from '../protocol/messages.ts'
+import { defined, isObject, jsonIn, objectOf } from '../../core/kit/object.ts'
 import { digestOf } from './caller.ts'
 
 /** A token in the file: never the token itself, only its hash. */
@@ -87,13 +86,8 @@ export function markOf(stat: { dev: bigint; ino: bigint; size: bigint; mtimeNs: 
 const worthless = new Set(['', 'undefined', 'null', prefix].map(digestOf))
 
 function parseTokens(text: string): readonly StoredToken[] | undefined {
-  try {
-    const file: unknown = JSON.parse(text)
-    const tokens = isObject(file) && file.version === 1 ? file.tokens : undefined
-    return Array.isArray(tokens) && tokens.every(isStoredToken) ? tokens : undefined
-  } catch {
-    return undefined
-  }
+  const { version, tokens } = objectOf(jsonIn(text))
+  return version === 1 && Array.isArray(tokens) && tokens.every(isStoredToken) ? tokens : undefined
 }
 
 function isStoredToken(value: unknown): value is StoredToken {

@@ -99,8 +99,7 @@ export function createModernHttp(options: ServedOptions, gate: Gate, meter: Mete
 
   return {
     post: (request: IncomingMessage, response: ServerResponse, caller: Caller, body: unknown): Soon<void> => {
-      const reject = (id: RequestId | null, error: WireError, status = 400) =>
-        replyJson(response, status, failure(id, error))
+      const reject = (id: RequestId | null, error: WireError) => replyJson(response, 400, failure(id, error))
       if (Array.isArray(body))
         return reject(null, { code: codes.invalidRequest, message: 'There are no batches in this protocol revision.' })
       const inbound = classify(body)

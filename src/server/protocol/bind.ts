@@ -1,7 +1,7 @@
 import { withSignalOf } from '../../core/call.ts'
-import { invalid, isResourceError, notFound } from '../../core/errors.ts'
+import { fallbackTo, invalid, notFound } from '../../core/errors.ts'
 import { rescue, soonOf } from '../../core/kit/chain.ts'
-import { defined } from '../../core/kit/object.ts'
+import { defined, isObject } from '../../core/kit/object.ts'
 import type { Log } from '../../core/log.ts'
 import { metaKeys } from '../../core/meta.ts'
 import {
@@ -16,16 +16,8 @@ import {
 import { resourcesToText } from '../tools/shown.ts'
 import { type Toolbox, toolMethods, withApps } from '../tools/tools.ts'
 import type { Served } from './channel.ts'
-import {
-  codes,
-  filledIn,
-  isObject,
-  optionalString,
-  type Params,
-  ProtocolError,
-  requiredString,
-  stringsIn,
-} from './messages.ts'
+import type { ServerInfo } from './envelope.ts'
+import { codes, filledIn, optionalString, type Params, ProtocolError, requiredString, stringsIn } from './messages.ts'
 import type { ExtraMethod, Method } from './method.ts'
 import {
   cached,
@@ -39,10 +31,7 @@ import {
 } from './wire.ts'
 
 /** The description of a server, and its additional methods. */
-export interface Identity {
-  readonly name: string
-  readonly version: string
-  readonly title?: string
+export interface Identity extends ServerInfo {
   readonly instructions?: string
   /**
    * Methods besides those of resources, by name, such as `prompts/get`; the capabilities are declared already. They replace the
@@ -209,10 +198,7 @@ const skillMethods: Readonly<Record<string, Method>> = {
   },
   'skills/get': async ({ params, revision, signal, view: { skills } }) => {
     const uri = requiredString(params, 'uri')
-    const found = await skills?.get(uri, { signal }).catch((error: unknown) => {
-      if (isResourceError(error, 'not-found')) return undefined
-      throw error
-    })
+    const found = await skills?.get(uri, { signal }).catch(fallbackTo(undefined, 'not-found'))
     // The extension wants this code on every revision. Absent and denied are the same bytes.
     if (found === undefined) throw new ProtocolError(codes.invalidParams, 'No skill is served there')
     return { skill: found.skill, ...cached(found.cache, revision) }

@@ -51,7 +51,7 @@ import { assumed, modern, type Revision, wantsLog } from './revisions.ts'
 /** The two ways to begin: every request is independent (2026-07-28), or `initialize` comes first. */
 export type Era = 'modern' | 'legacy'
 
-interface RequestOptions {
+export interface RequestOptions {
   /** Aborts when the request is cancelled; then it has no answer. */
   readonly signal?: AbortSignal
   /** Cancels the request in the same way as the signal. */

@@ -1,11 +1,9 @@
 import { type Arrival, type Cancellation, cancelRequest } from '../../core/call.ts'
 import { chain, type Soon } from '../../core/kit/chain.ts'
 import type { Log } from '../../core/log.ts'
-import type { TraceContext } from '../../core/trace.ts'
 import { createGate, type Gate, type Pass } from '../admission/gate.ts'
 import { overloaded } from '../admission/overload.ts'
-import type { LinkFor } from '../auth/caller.ts'
-import type { Channel } from './channel.ts'
+import type { Channel, RequestOptions } from './channel.ts'
 import { claimedRevision, envelopeFault, immediate } from './envelope.ts'
 import { formatJson } from './json.ts'
 import { listen } from './listen.ts'
@@ -28,9 +26,8 @@ const maxBatch = 50
 /** Maximum size of all answers to one batch, in bytes. Answers beyond it become errors. */
 const maxBatchBytes = 8 * 1024 * 1024
 
-export interface ReceiveOptions {
-  /** Whether the answer to a single message is formatted with `formatMessage` or `encodeMessage`. See `RequestOptions.raw`. Default false. */
-  readonly raw?: boolean
+/** `raw` is about the answer to a single message. */
+export interface ReceiveOptions extends Pick<RequestOptions, 'raw' | 'linkFor' | 'trace'> {
   readonly onNotification?: (message: Notification) => void
   /** Writes a notification of a `subscriptions/listen`; resolves when there is room for more. */
   readonly write?: (message: Notification) => Promise<void>
@@ -38,12 +35,8 @@ export interface ReceiveOptions {
   readonly deliver?: ((answer: Response | readonly Response[]) => Soon<void>) | undefined
   /** Resolves when the reader has taken the answer; undefined when that cannot be known. */
   readonly taken?: () => Promise<unknown>
-  /** Creates links to contents that are too large for an answer. */
-  readonly linkFor?: LinkFor | undefined
   /** The arrival of the message. That of a batch is not used. */
   readonly arrival?: Arrival | undefined
-  /** Trace context of the transport. */
-  readonly trace?: TraceContext | undefined
 }
 
 const tooLong: WireError = {

@@ -126,7 +126,7 @@ function unsupported(requested: string, offered: readonly Revision[] = revisions
 export const immediate: ReadonlySet<string> = new Set(['initialize', 'server/discover', 'ping'])
 
 /** Name and version of the server, as `initialize` and `_meta` contain them. */
-interface ServerInfo {
+export interface ServerInfo {
   readonly name: string
   readonly version: string
   readonly title?: string

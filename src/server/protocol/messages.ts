@@ -7,11 +7,8 @@ import { modern, type Revision } from './revisions.ts'
 
 export type RequestId = string | number
 
-export interface Request {
-  readonly jsonrpc: '2.0'
+export interface Request extends Notification {
   readonly id: RequestId
-  readonly method: string
-  readonly params?: Readonly<Record<string, unknown>>
 }
 
 export interface Notification {

@@ -1,4 +1,4 @@
-import { isResourceError } from '../../core/errors.ts'
+import { fallbackTo, isResourceError } from '../../core/errors.ts'
 import { defined, objectSchema } from '../../core/kit/object.ts'
 import { argumentsIn, readOnly, type Tool, type ToolApp } from '../../core/tool.ts'
 import { directoryMimeType, type Page, type Resource, type View } from '../../core/view.ts'
@@ -78,10 +78,7 @@ async function placesIn(view: View, uri: string, signal: AbortSignal) {
   } catch (error) {
     if (!isResourceError(error, 'invalid') || error.detail.reason !== 'not-a-directory') throw error
     const end = uri.lastIndexOf('/') + 1
-    const beside = await view.directory({ uri: uri.slice(0, end) }, { signal }).catch((fault: unknown) => {
-      if (isResourceError(fault)) return undefined
-      throw fault
-    })
+    const beside = await view.directory({ uri: uri.slice(0, end) }, { signal }).catch(fallbackTo(undefined))
     // In a directory of many pages, its facts are left out.
     const found = beside?.items.find((one) => one.uri === uri)
     return { entries: [found ?? { uri, name: uri.slice(end) }], hasMore: false }

@@ -1,11 +1,18 @@
 import type { Remote, TextOperations } from '../engine.ts'
-import { endOf } from '../engine.ts'
+import { endOf, readerOf, readListed } from '../engine.ts'
 import { bytesOf } from '../rules.ts'
 import type { CheckedText, PartQuery, TextFilter, TextSet } from '../texts.ts'
 import type { Ask, Found } from './server.ts'
 
 /** Number of texts that one step of a removal removes. */
 const batch = 200
+
+const ofText = { id: Number, key: String, mount: String, parts: Number }
+const readEntry = readerOf({ ...ofText, length: Number })
+const readWeighed = readerOf({ ...ofText, weight: Number })
+const readPart = readerOf({ ...ofText, place: Number, length: Number, value: String, text: String })
+const count = (value: unknown) => Number(value ?? 0)
+const readSize = readerOf({ texts: count, parts: count, length: count, bytes: count, revision: count, embedded: count })
 
 /** Texts in the tables of a schema. The terms of a part are the lexemes of a tsvector, which is made here and not by PostgreSQL. */
 export function textsOn(ask: Ask, schema: string): Remote<TextOperations> {
@@ -29,24 +36,14 @@ export function textsOn(ask: Ask, schema: string): Remote<TextOperations> {
          and ($4::text is null or key < $4) and ($6::text is null or mime = $6) order by key limit $5`,
         [name, after, prefix, end, limit, mimeType],
       )
-      return found.map(({ key, version, edition }) => ({
-        key: String(key),
-        version: String(version),
-        edition: Number(edition),
-      }))
+      return found.map(readListed)
     },
     textsEntries: async (name, after, limit) => {
       const found = await ask(
         `select id, key, mount, parts, length from ${schema}.texts where home = ${home} and id > $2 order by id limit $3`,
         [name, after, limit],
       )
-      return found.map(({ id, key, mount, parts, length }) => ({
-        id: Number(id),
-        key: String(key),
-        mount: String(mount),
-        parts: Number(parts),
-        length: Number(length),
-      }))
+      return found.map(readEntry)
     },
     textsIds: async (name) => {
       const found = await ask(`select id from ${schema}.texts where home = ${home} order by id`, [name])
@@ -89,16 +86,7 @@ export function textsOn(ask: Ask, schema: string): Remote<TextOperations> {
          join ${schema}.texts t on t.id = p.text and t.home = ${home} order by w.i`,
         [name, ids],
       )
-      return found.map((part) => ({
-        id: Number(part.id),
-        key: String(part.key),
-        mount: String(part.mount),
-        place: Number(part.place),
-        length: Number(part.length),
-        value: String(part.value),
-        text: String(part.text),
-        parts: Number(part.parts),
-      }))
+      return found.map(readPart)
     },
     textsSize: async (name, model) => {
       const [found] = await ask(
@@ -107,15 +95,7 @@ export function textsOn(ask: Ask, schema: string): Remote<TextOperations> {
          from ${schema}.homes h where h.name = $1`,
         [name, model ?? null],
       )
-      const number = (column: string) => Number(found?.[column] ?? 0)
-      return {
-        texts: number('texts'),
-        parts: number('parts'),
-        length: number('length'),
-        bytes: number('bytes'),
-        revision: number('revision'),
-        embedded: number('embedded'),
-      }
+      return readSize(found ?? {})
     },
     ...vectorsOn(ask, schema, home),
   }
@@ -134,13 +114,7 @@ function findingOn(ask: Ask, schema: string, home: string): Pick<Remote<TextOper
          join ${schema}.texts t on t.id = p.text order by f.weight desc, f.id`,
         values,
       )
-      return found.map(({ id, weight, key, mount, parts }) => ({
-        id: Number(id),
-        weight: Number(weight),
-        key: String(key),
-        mount: String(mount),
-        parts: Number(parts),
-      }))
+      return found.map(readWeighed)
     },
   }
 }

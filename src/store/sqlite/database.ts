@@ -5,29 +5,23 @@ export type Value = string | number | Uint8Array | null
 
 export type Found = Readonly<Record<string, Value>>
 
-/** The part of SQLite that the store uses. It is the same in `node:sqlite`, which could replace the library some day. */
-export interface Database {
-  exec(sql: string): void
-  /** Runs statements that name the tables in which FTS5 keeps its index. SQLite protects them from all other statements. */
-  execUnprotected(sql: string): void
-  prepare(sql: string): Statement
-  /** A statement whose rows are lists of the values of its columns, which are made faster than objects. */
-  prepareList(sql: string): (...values: readonly Value[]) => readonly (readonly Value[])[]
-  close(): void
-}
-
 export interface Statement {
   get(...values: readonly Value[]): Found | undefined
   all(...values: readonly Value[]): readonly Found[]
   run(...values: readonly Value[]): void
 }
 
-/** @param busyMs Time-out for the lock of another process that writes, in milliseconds. */
-export function openDatabase(file: string, busyMs: number): Database {
+/**
+ * The part of SQLite that the store uses. It is the same in `node:sqlite`, which could replace the library some day.
+ *
+ * @param busyMs Time-out for the lock of another process that writes, in milliseconds.
+ */
+export function openDatabase(file: string, busyMs: number) {
   const database = new DatabaseSync(file, { timeout: busyMs, defensive: true })
   return {
-    exec: (sql) => database.exec(sql),
-    execUnprotected: (sql) => {
+    exec: (sql: string): void => database.exec(sql),
+    /** Runs statements that name the tables in which FTS5 keeps its index. SQLite protects them from all other statements. */
+    execUnprotected: (sql: string): void => {
       database.enableDefensive(false)
       try {
         database.exec(sql)
@@ -35,13 +29,14 @@ export function openDatabase(file: string, busyMs: number): Database {
         database.enableDefensive(true)
       }
     },
-    close: () => database.close(),
-    prepareList: (sql) => {
+    close: (): void => database.close(),
+    /** A statement whose rows are lists of the values of its columns, which are made faster than objects. */
+    prepareList: (sql: string): ((...values: readonly Value[]) => readonly (readonly Value[])[]) => {
       const statement = database.prepare(sql)
       statement.setReturnArrays(true)
       return (...values) => statement.all(...values) as readonly (readonly Value[])[]
     },
-    prepare: (sql) => {
+    prepare: (sql: string): Statement => {
       const statement = database.prepare(sql)
       return {
         get: (...values) => statement.get(...values) as Found | undefined,
@@ -51,6 +46,8 @@ export function openDatabase(file: string, busyMs: number): Database {
     },
   }
 }
+
+export type Database = ReturnType<typeof openDatabase>
 
 /** Parses a list that a statement returns as JSON, such as one of `json_group_array`. */
 export function listIn(value: Value | undefined): readonly unknown[] {

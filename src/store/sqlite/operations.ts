@@ -1,15 +1,15 @@
 import { crc32 } from 'node:zlib'
 import type { ResourceError } from '../../core/errors.ts'
 import type { TextOperations } from '../engine.ts'
-import { endOf } from '../engine.ts'
+import { endOf, readListed } from '../engine.ts'
 import { bytesOf, failure } from '../rules.ts'
 import type { CheckedText, TextEntry } from '../texts.ts'
 import { isInSet } from '../texts.ts'
 import { type Database, type Found, listIn, transaction, type Value } from './database.ts'
-import { createRows, type RowOperations } from './rows.ts'
+import { createHomes, createRows, type RowOperations } from './rows.ts'
 import { createTermSums } from './schema.ts'
 import { prepareTexts, type TextStatements } from './statements.ts'
-import { createFinding, type Home, tokensOf } from './texts-finding.ts'
+import { createFinding, type Home, homeOf, tokensOf } from './texts-finding.ts'
 
 /** All operations on a database. */
 export interface SqliteOperations extends RowOperations, TextOperations {}
@@ -44,7 +44,9 @@ const batch = 200
  */
 function createTexts(database: Database): TextOperations {
   const statements = prepareTexts(database)
-  const { find, findOrMake, save } = createHomes(statements)
+  const { find, findOrMake } = createHomes(statements, homeOf)
+  const save = (home: Home) =>
+    statements.saveHome.run(home.revision + 1, home.texts, home.parts, home.length, home.bytes, home.id)
   const saveTermSums = createTermSums(database)
   const owners = createOwnerTexts(database, statements)
 
@@ -100,11 +102,7 @@ function createTexts(database: Database): TextOperations {
     textsList: (name, { prefix = '', after = '', mimeType = null, limit }) =>
       statements.list
         .all(name, after, prefix, prefix === '' ? null : (endOf(prefix) ?? null), limit, mimeType)
-        .map(({ key, version, edition }) => ({
-          key: String(key),
-          version: String(version),
-          edition: Number(edition),
-        })),
+        .map(readListed),
     textsEntries: (name, after, limit) => {
       const found = listIn(statements.entries.get(find(name)?.id ?? 0, after, limit)?.entries)
       return (found as readonly (readonly [number, string, string, number, number])[]).map(
@@ -155,34 +153,6 @@ function createTexts(database: Database): TextOperations {
         if (!(vector instanceof Uint8Array) || crc32(vector) !== sum) throw failure('damaged', 'a vector')
         return { order: Number(position), id: Number(part), text: Number(text), vector }
       }),
-  }
-}
-
-/** The collections of texts, by name. */
-function createHomes(statements: TextStatements) {
-  const find = (name: string): Home | undefined => {
-    const found = statements.home.get(name)
-    return found === undefined ? undefined : homeOf(found)
-  }
-  const findOrMake = (name: string): Home => {
-    const found = find(name)
-    if (found !== undefined) return found
-    statements.makeHome.run(name)
-    return { id: Number(statements.home.get(name)?.id), revision: 0, texts: 0, parts: 0, length: 0, bytes: 0 }
-  }
-  const save = (home: Home) =>
-    statements.saveHome.run(home.revision + 1, home.texts, home.parts, home.length, home.bytes, home.id)
-  return { find, findOrMake, save }
-}
-
-function homeOf({ id, revision, texts, parts, length, bytes }: Found): Home {
-  return {
-    id: Number(id),
-    revision: Number(revision),
-    texts: Number(texts),
-    parts: Number(parts),
-    length: Number(length),
-    bytes: Number(bytes),
   }
 }
 

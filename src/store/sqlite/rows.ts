@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { type Bounds, listSql, type Operations } from '../engine.ts'
+import { type Bounds, listSql, type Operations, readerOf } from '../engine.ts'
 import { failure, leases } from '../rules.ts'
 import type { Condition, Row, WholeRow } from '../store.ts'
 import { type Database, type Found, type Statement, transaction, type Value } from './database.ts'
@@ -26,7 +26,9 @@ const mostKeys = 1000
 export function createRows(database: Database): RowOperations {
   const statements = prepareRows(database)
   const listing = new Map<string, Statement>()
-  const { find, findOrMake, save } = createHomes(statements)
+  const { find, findOrMake } = createHomes<Home>(statements, homeOf)
+  const save = ({ id, revision, removed, rows, bytes }: Home) =>
+    statements.saveHome.run(revision, removed, rows, bytes, id)
 
   return {
     get: (collection, key) => {
@@ -125,21 +127,22 @@ interface Home {
   readonly bytes: number
 }
 
-/** The collections, by name. */
-function createHomes(statements: RowStatements) {
-  const find = (collection: string): Home | undefined => {
-    const found = statements.home.get(collection)
+/** The collections of rows or of texts, by name. */
+export function createHomes<Of>(
+  { home, makeHome }: Pick<RowStatements, 'home' | 'makeHome'>,
+  homeOf: (found: Found) => Of,
+) {
+  const find = (name: string): Of | undefined => {
+    const found = home.get(name)
     return found === undefined ? undefined : homeOf(found)
   }
-  const findOrMake = (collection: string): Home => {
-    const found = find(collection)
+  const findOrMake = (name: string): Of => {
+    const found = find(name)
     if (found !== undefined) return found
-    statements.makeHome.run(collection)
-    return { id: Number(statements.home.get(collection)?.id), revision: 0, removed: 0, rows: 0, bytes: 0 }
+    makeHome.run(name)
+    return homeOf(home.get(name) ?? {})
   }
-  const save = ({ id, revision, removed, rows, bytes }: Home) =>
-    statements.saveHome.run(revision, removed, rows, bytes, id)
-  return { find, findOrMake, save }
+  return { find, findOrMake }
 }
 
 /** Removes the found rows, and returns the updated collection. */
@@ -172,16 +175,7 @@ function surplus(statements: RowStatements, home: Home, bounds: Bounds, now: num
   })
 }
 
-function homeOf(found: Found): Home {
-  const { id, revision, removed, rows, bytes } = found
-  return {
-    id: Number(id),
-    revision: Number(revision),
-    removed: Number(removed),
-    rows: Number(rows),
-    bytes: Number(bytes),
-  }
-}
+const homeOf = readerOf({ id: Number, revision: Number, removed: Number, rows: Number, bytes: Number })
 
 /** Greater than all earlier revisions, even those of a lost file, because it follows the clock. */
 function nextRevision(home: Home, now: number): number {

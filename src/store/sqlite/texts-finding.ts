@@ -1,4 +1,4 @@
-import type { TextOperations } from '../engine.ts'
+import { readerOf, type TextOperations } from '../engine.ts'
 import type { PartQuery, TextSet, WeightedTerm } from '../texts.ts'
 import { type Database, listIn } from './database.ts'
 import { createKnown, createOwners, type Ids, type Owner } from './known.ts'
@@ -14,15 +14,17 @@ const frequent = 50_000
  */
 const workOfBoth = 1.5
 
-/** A collection of texts, and its size. */
-export interface Home {
-  readonly id: number
-  readonly revision: number
-  readonly texts: number
-  readonly parts: number
-  readonly length: number
-  readonly bytes: number
-}
+/** Reads a collection of texts, and its size. */
+export const homeOf = readerOf({
+  id: Number,
+  revision: Number,
+  texts: Number,
+  parts: Number,
+  length: Number,
+  bytes: Number,
+})
+
+export type Home = ReturnType<typeof homeOf>
 
 /** All texts share one index: the part before the `~` names the collection of the term. */
 function tokenOf(home: number, term: string): string {

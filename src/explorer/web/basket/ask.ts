@@ -1,6 +1,6 @@
 import { type BasketItem, type Cost, type Level, levels, type Plan } from '../../../browse/basket.ts'
 import { resourcesOf, type Wire } from '../../../client/wire.ts'
-import { isObject, objectOf } from '../../../core/kit/object.ts'
+import { objectOf, objectsIn, textsIn } from '../../../core/kit/object.ts'
 import type { Resource } from '../../../core/view.ts'
 import type { Connection } from '../mcp/connect.ts'
 import { readableUri } from '../tree/columns.ts'
@@ -38,7 +38,7 @@ export async function measure(
   const pins = items.map(({ resource }) => resource.uri)
   const structured = await connection.call(tool, { measure: true, pins, ...argumentsOf(settings) }, signal)
   // The server answers with its own spelling of a URI.
-  const found = new Map(listIn(structured.items).map((item) => [readableUri(String(item.uri)), costOf(item)]))
+  const found = new Map(objectsIn(structured.items).map((item) => [readableUri(String(item.uri)), costOf(item)]))
   return {
     frame: numberIn(structured.frame),
     costs: new Map(pins.map((uri) => [uri, found.get(readableUri(uri)) ?? uncounted])),
@@ -54,7 +54,7 @@ function costOf(item: Wire): Cost {
   return {
     levels: Object.fromEntries(counted),
     missing: item.missing === true,
-    notes: Array.isArray(item.notes) ? item.notes.filter((note) => typeof note === 'string') : [],
+    notes: textsIn(item.notes),
   }
 }
 
@@ -108,14 +108,14 @@ export async function suggest(
   }))
   const query = purpose.trim() === '' ? {} : { query: purpose }
   const structured = await connection.call(tool, { suggest: true, limit: 8, pins, encoding, ...query }, signal)
-  return listIn(structured.suggestions).flatMap((item) => {
+  return objectsIn(structured.suggestions).flatMap((item) => {
     const [resource] = resourcesOf([item])
     if (resource === undefined) return []
     const explanation = objectOf(item.explanation)
     return [
       {
         resource,
-        because: listIn(explanation.factors).map(
+        because: objectsIn(explanation.factors).map(
           (factor) => `${String(factor.name)} × ${numberIn(factor.value).toFixed(2)}: ${String(factor.because)}`,
         ),
       },
@@ -125,10 +125,6 @@ export async function suggest(
 
 function argumentsOf({ budget, encoding, format, purpose }: Settings) {
   return { budget, encoding, format, ...(purpose.trim() === '' ? {} : { query: purpose }) }
-}
-
-function listIn(value: unknown): readonly Wire[] {
-  return Array.isArray(value) ? value.filter(isObject) : []
 }
 
 function numberIn(value: unknown): number {

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
-import { isResourceError } from '../../../core/errors.ts'
+import { attempt, fallbackTo, isResourceError } from '../../../core/errors.ts'
 import type { Completion } from '../../../core/provider.ts'
 import { compileTemplate, type UriTemplate } from '../../../core/template.ts'
 import { parseTemplate } from '../../../core/template-parts.ts'
@@ -259,12 +259,7 @@ export function uriOfForm({ template, fields }: Form, values: FieldValues): stri
       .filter((member) => member !== '')
     given.set(name, isList ? members : value)
   }
-  try {
-    return template.expand(given)
-  } catch (error) {
-    if (isResourceError(error)) return undefined
-    throw error
-  }
+  return attempt(() => template.expand(given), fallbackTo(undefined))
 }
 
 /** Returns the values of the other fields, for the completion of one. */

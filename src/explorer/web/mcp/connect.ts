@@ -1,6 +1,6 @@
 import { createRequests } from '../../../client/requests.ts'
 import type { Wire } from '../../../client/wire.ts'
-import { isResourceError, ResourceError } from '../../../core/errors.ts'
+import { fallbackTo, ResourceError } from '../../../core/errors.ts'
 import { defined, objectOf } from '../../../core/kit/object.ts'
 import type { PromptView, View } from '../../../core/view.ts'
 import { type Changes, type ChangesState, createChanges } from './changes.ts'
@@ -32,11 +32,8 @@ export interface ConnectOptions {
 export async function connect(endpoint: Endpoint, { onChanges }: ConnectOptions = {}): Promise<Connection> {
   const [discovered, listed] = await Promise.all([
     request(endpoint, 'server/discover', {}),
-    request(endpoint, 'tools/list', {}).catch((error: unknown): Wire => {
-      // A server without tools does not know the method.
-      if (isResourceError(error, 'invalid')) return {}
-      throw error
-    }),
+    // A server without tools does not know the method.
+    request(endpoint, 'tools/list', {}).catch(fallbackTo<Wire>({}, 'invalid')),
   ])
   const { resources, prompts } = objectOf(discovered.capabilities)
   const { subscribe, listChanged } = objectOf(resources)

@@ -10,8 +10,6 @@ import { t } from './words.ts'
 import 'uplot/dist/uPlot.min.css'
 import UPlot from 'uplot'
 
-type Plot = ReturnType<typeof createPlot>
-
 /** Draws a chart into an element, and follows the width of the element. */
 function createPlot(box: HTMLElement, chart: Chart, locale: string, onCursor: (index: number | undefined) => void) {
   const colour = colours(box)
@@ -96,7 +94,7 @@ const mostDrawn = 12
 /** Time series as lines, with the values at the cursor, and as a table for readers who cannot see the chart. */
 export function ChartView({ chart }: { readonly chart: Chart }) {
   const box = useRef<HTMLElement>(null)
-  const plot = useRef<Plot>(undefined)
+  const plot = useRef<ReturnType<typeof createPlot>>(undefined)
   const [hidden, setHidden] = useState<ReadonlySet<number>>(
     () => new Set([...chart.series.keys()].filter((index) => index >= mostDrawn)),
   )

@@ -1,4 +1,4 @@
-import { defined, isObject } from '../../../core/kit/object.ts'
+import { defined, isObject, textsIn } from '../../../core/kit/object.ts'
 import './schema.css'
 import { useMemo } from 'preact/hooks'
 import { lastSegment, type Wire } from '../../../client/wire.ts'
@@ -113,7 +113,7 @@ export function Analysis({ value, uri }: { readonly value: Wire; readonly uri: s
 /** Its creation time, expiry time and tags. */
 function Facts({ value }: { readonly value: Wire }) {
   const [created, expires] = [timeOf(value.created), timeOf(value.expires)]
-  const tags = (Array.isArray(value.tags) ? value.tags : []).filter((tag) => typeof tag === 'string')
+  const tags = textsIn(value.tags)
   const facts = [
     ...(created === undefined ? [] : [t('madeAt', { time: formatTime(created) })]),
     ...(expires === undefined

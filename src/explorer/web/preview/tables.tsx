@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { isObject } from '../../../core/kit/object.ts'
+import { isObject, objectsIn, textsIn } from '../../../core/kit/object.ts'
 import { Button } from '../shell/fields.tsx'
 import { lazily } from '../shell/panes.tsx'
 import { stepBack } from '../state/browser.ts'
@@ -7,7 +7,7 @@ import { linkTo } from '../state/place.ts'
 import { Head, Region } from './controls.tsx'
 import { DataTable, TableOr } from './data-table.tsx'
 import { maxColumns } from './model/bounds.ts'
-import { siblingTableUri, textsOf } from './model/documents.ts'
+import { siblingTableUri } from './model/documents.ts'
 import { mediaTypeOf } from './model/kind.ts'
 import { parameterOf, withParameter } from './model/reference.ts'
 import { delimiterOf, parseCsv, type Rows } from './model/rows.ts'
@@ -70,7 +70,7 @@ function useRows(text: string, mimeType: string | undefined): Rows | undefined {
 /** Rows of a table of a database, page by page. */
 export function DatabaseRows({ value, uri }: { readonly value: Wire; readonly uri: string }) {
   const columns = (Array.isArray(value.columns) ? value.columns : []).flatMap((column: unknown) =>
-    isObject(column) ? textsOf([column.name]) : [],
+    isObject(column) ? textsIn([column.name]) : [],
   )
   const rows = (Array.isArray(value.rows) ? value.rows : []).filter(isObject)
   const table = [columns, ...rows.map((row) => columns.map((name) => cellOf(row[name])))]
@@ -96,14 +96,14 @@ function cellOf(value: unknown): string {
 
 /** One table of a database: its columns, its keys, and its foreign keys in both directions. */
 export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri: string }) {
-  const columns = recordsIn(value.columns)
-  const primary = new Set(isObject(value.primaryKey) ? textsOf(value.primaryKey.columns) : [])
-  const foreign = recordsIn(value.foreignKeys)
-  const referenced = recordsIn(value.referencedBy)
+  const columns = objectsIn(value.columns)
+  const primary = new Set(isObject(value.primaryKey) ? textsIn(value.primaryKey.columns) : [])
+  const foreign = objectsIn(value.foreignKeys)
+  const referenced = objectsIn(value.referencedBy)
   const own = { uri, schema: textOf(value.schema) }
   const comments = columns.some(({ comment }) => textOf(comment) !== undefined)
   const defaults = columns.some((column) => textOf(column.default) !== undefined)
-  const targets = new Map(foreign.flatMap((key) => textsOf(key.columns).map((name) => [name, key.references] as const)))
+  const targets = new Map(foreign.flatMap((key) => textsIn(key.columns).map((name) => [name, key.references] as const)))
   return (
     <Region class="sheet" label={t('rendered')}>
       {textOf(value.comment) === undefined ? null : (
@@ -153,10 +153,10 @@ export function TableSchema({ value, uri }: { readonly value: Wire; readonly uri
         </table>
       </div>
       <List title={t('referencedBy')} items={referenced.map((key) => <Reference link={key} own={own} />)} />
-      <List title={t('uniqueKey')} items={recordsIn(value.uniqueKeys).map((key) => textsOf(key.columns).join(', '))} />
-      <List title={t('indexes')} items={recordsIn(value.indexes).map(definitionOf)} />
-      <List title={t('checks')} items={recordsIn(value.checks).map(definitionOf)} />
-      <List title={t('triggers')} items={recordsIn(value.triggers).map(definitionOf)} />
+      <List title={t('uniqueKey')} items={objectsIn(value.uniqueKeys).map((key) => textsIn(key.columns).join(', '))} />
+      <List title={t('indexes')} items={objectsIn(value.indexes).map(definitionOf)} />
+      <List title={t('checks')} items={objectsIn(value.checks).map(definitionOf)} />
+      <List title={t('triggers')} items={objectsIn(value.triggers).map(definitionOf)} />
       {textOf(value.definition) === undefined ? null : (
         <>
           <h3>{t('definition')}</h3>
@@ -176,7 +176,7 @@ interface Own {
 function End({ end, own }: { readonly end: unknown; readonly own: Own }) {
   if (!isObject(end) || typeof end.table !== 'string') return null
   const uri = siblingTableUri(own, { schema: textOf(end.schema), name: end.table })
-  const columns = textsOf(end.columns)
+  const columns = textsIn(end.columns)
   return (
     <a href={linkTo({ uri, source: undefined })}>
       <bdi>{shown(end.table)}</bdi>
@@ -188,7 +188,7 @@ function End({ end, own }: { readonly end: unknown; readonly own: Own }) {
 function Reference({ link, own }: { readonly link: Wire; readonly own: Own }) {
   return (
     <>
-      <End end={link.from} own={own} /> → {shown(textsOf(link.columns).join(', '))}
+      <End end={link.from} own={own} /> → {shown(textsIn(link.columns).join(', '))}
     </>
   )
 }
@@ -210,10 +210,6 @@ function List({ title, items }: { readonly title: string; readonly items: readon
 function definitionOf(key: Wire): ComponentChildren {
   const text = textOf(key.definition) ?? textOf(key.expression) ?? textOf(key.name) ?? JSON.stringify(key)
   return <code>{shown(text)}</code>
-}
-
-function recordsIn(value: unknown): readonly Wire[] {
-  return Array.isArray(value) ? value.filter(isObject) : []
 }
 
 function textOf(value: unknown): string | undefined {

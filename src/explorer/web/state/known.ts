@@ -1,5 +1,6 @@
 import { computed, type Signal, signal } from '@preact/signals'
 import { searchPlaces } from '../../../core/found.ts'
+import { singleFlight } from '../../../core/kit/abort.ts'
 import { pagesOf } from '../../../core/kit/groups.ts'
 import type { ListedPrompt, Page, Resource, ResourceTemplate, View } from '../../../core/view.ts'
 import type { IconName } from '../shell/icons.tsx'
@@ -162,18 +163,14 @@ export const names = signal<Names>({ resources: [], state: 'loading', isPart: fa
 
 let loadedUntil = 0
 let loadedFrom: View | undefined
-let loading: Promise<void> | undefined
 
 /** Loads the names page by page, unless they are there already. One load runs at a time. */
 export function loadNames(view: View): Promise<void> {
   if (loadedFrom === view && loadedUntil > Date.now()) return Promise.resolve()
-  loading ??= load(view).finally(() => {
-    loading = undefined
-  })
-  return loading
+  return loading.run(view)
 }
 
-async function load(view: View): Promise<void> {
+const loading = singleFlight(async (view: View): Promise<void> => {
   const isAnew = loadedFrom !== view
   const resources: Resource[] = []
   let isPart = false
@@ -187,7 +184,7 @@ async function load(view: View): Promise<void> {
   names.value = { resources, state: 'loaded', isPart }
   loadedFrom = view
   loadedUntil = Date.now() + keptMs
-}
+})
 
 /** A list of the server: not loaded, all of it, or the reason why it could not be loaded. */
 interface Offered<T> {
@@ -198,8 +195,7 @@ interface Offered<T> {
   readonly error?: unknown
 }
 
-type Query = { readonly cursor?: string }
-type PageAt<T> = (query: Query, options: { readonly signal: AbortSignal }) => Promise<Page<T>>
+type PageAt<T> = (query: { readonly cursor?: string }, options: { readonly signal: AbortSignal }) => Promise<Page<T>>
 
 /** Returns a function that loads a list into a signal. Until it is loaded, the old items are shown. A new load ends an earlier one. */
 function createLoad<T>(target: Signal<Offered<T>>, maxPages: number, pages: () => PageAt<T> | undefined) {

@@ -14,15 +14,17 @@ export interface Place {
   readonly in?: string
   /** Words of the search. */
   readonly q?: string
-  /** Filter of the rows, as typed. */
+  /** Words of the filter of the rows, as typed: each must be in the name, the title or the URI. */
   readonly filter?: string
   /** `name`, `modified`, `size`, `type`, `priority`; with `-` in front in descending order. */
   readonly sort?: string
-  /** Facets. Several values of one are separated by a space. */
+  /** Facets: addresses of mounts, types (`text/markdown`, `text/*`, `none`) and roles, one or several, separated by a space. */
   readonly mount?: string
   readonly mime?: string
   readonly audience?: string
+  /** From 0 to 1. */
   readonly minPriority?: string
+  /** Maximum age, such as `7d`, or a date. */
   readonly since?: string
   /** The open template, and the values of its variables as a query string. */
   readonly template?: string

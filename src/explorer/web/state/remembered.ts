@@ -1,5 +1,5 @@
 import { effect, signal } from '@preact/signals'
-import { jsonIn, objectOf } from '../../../core/kit/object.ts'
+import { jsonIn, objectOf, textsIn } from '../../../core/kit/object.ts'
 import { language } from '../words/texts.ts'
 import { keep, readKept } from './browser.ts'
 
@@ -68,5 +68,5 @@ function keepRecent(queries: readonly string[]): void {
 
 function storedRecent(): readonly string[] {
   const value = jsonIn(readKept(recentKey) ?? '')
-  return Array.isArray(value) ? value.filter((one) => typeof one === 'string').slice(0, maxKept) : []
+  return textsIn(value).slice(0, maxKept)
 }

@@ -12,7 +12,7 @@ import { go, place } from '../state/place.ts'
 import { formatAge, formatNumber, formatSize, formatTime, shown } from '../words/texts.ts'
 import { type Columns, readableUri } from './columns.ts'
 import { createRange, idOf, indexOfActive, partOf } from './keys.ts'
-import { asideOf, ChangedDot, Name, PathText } from './tree-row.tsx'
+import { asideOf, ChangedDot, Name, PathText, type TreeRowProps } from './tree-row.tsx'
 import { type Anchor, useNeighbours, useRows, useWatched } from './use-rows.ts'
 import { t } from './words.ts'
 
@@ -130,16 +130,11 @@ function pathIn(columns: Columns | undefined, row: number, directory: string | u
   return name === '' ? path : `${name}/${path}`
 }
 
-interface ListRowProps {
+interface ListRowProps extends Omit<TreeRowProps, 'row'> {
   readonly resource: Resource
   /** The displayed directory of a resource. */
   readonly path: string
-  readonly id: string
   readonly index: number
-  readonly isActive: boolean
-  readonly isAway: boolean
-  readonly words: readonly string[]
-  onPress(event: MouseEvent): void
 }
 
 function ListRow({ resource, path, id, index, isActive, isAway, words, onPress }: ListRowProps) {

@@ -2,24 +2,12 @@ import { isBelow } from '../../../browse/tree.ts'
 import { lastSegment } from '../../../client/wire.ts'
 import { wordsOf } from '../../../core/kit/matching.ts'
 import { directoryMimeType, type Resource } from '../../../core/view.ts'
+import type { Place } from '../state/place.ts'
 import type { Columns } from './columns.ts'
 import type { TreeRow } from './keys.ts'
 
 /** Filters of rows. An undefined filter does not filter. */
-export interface Selection {
-  /** Words as typed: each must be in the name, the title or the URI. */
-  readonly filter?: string
-  /** The directory of the rows. */
-  readonly in?: string
-  /** Addresses of mounts, types (`text/markdown`, `text/*`, `none`) and roles, one or several, separated by a space. */
-  readonly mount?: string
-  readonly mime?: string
-  readonly audience?: string
-  /** From 0 to 1. */
-  readonly minPriority?: string
-  /** Maximum age, such as `7d`, or a date. */
-  readonly since?: string
-}
+export type Selection = Pick<Place, 'filter' | 'in' | Facet>
 
 export const facets = ['mount', 'mime', 'audience', 'minPriority', 'since'] as const
 export type Facet = (typeof facets)[number]

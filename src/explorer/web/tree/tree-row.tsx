@@ -15,7 +15,7 @@ import { readableUri } from './columns.ts'
 import type { TreeRow } from './keys.ts'
 import { t } from './words.ts'
 
-interface TreeRowProps {
+export interface TreeRowProps {
   readonly row: TreeRow
   readonly id: string
   readonly isActive: boolean

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { isResourceError } from '../../../core/errors.ts'
+import { attempt, fallbackTo } from '../../../core/errors.ts'
 import { createCursorSeal } from '../../../core/paging.ts'
 import type { Principal } from '../../../core/provider.ts'
 import type { Caller, LinkFor } from '../../auth/caller.ts'
@@ -108,12 +108,7 @@ export function createContentLinks(
   }
 
   function openSealed(text: string): Sealed | undefined {
-    try {
-      return JSON.parse(seal.open(scope, text)) as Sealed
-    } catch (error) {
-      if (isResourceError(error, 'invalid')) return undefined
-      throw error
-    }
+    return attempt(() => JSON.parse(seal.open(scope, text)) as Sealed, fallbackTo(undefined, 'invalid'))
   }
 }
 

@@ -1,5 +1,5 @@
 /** Documents of JSON that have a preview of their own: lists of analyses, notebooks, and the tables of a database. */
-import { isObject } from '../../../../core/kit/object.ts'
+import { isObject, textsIn } from '../../../../core/kit/object.ts'
 import { encodePath, encodeSegment } from '../../../../core/uri.ts'
 
 /** An analysis in a list of a results mount (`recent`, `by-tag/…`). */
@@ -32,10 +32,10 @@ export function analysesOf(value: unknown, uri: string): readonly ListedAnalysis
       confidence: numberOf(result.confidence),
       thresholdsMet: typeof result.thresholdsMet === 'boolean' ? result.thresholdsMet : undefined,
       cost: numberOf(result.totalCost),
-      providers: textsOf(result.providers),
+      providers: textsIn(result.providers),
       created: timeOf(result.created),
       expires: timeOf(result.expires),
-      tags: textsOf(result.tags).map((name) => ({ name, uri: tagUri(mount, name) })),
+      tags: textsIn(result.tags).map((name) => ({ name, uri: tagUri(mount, name) })),
     })
   }
   return listed
@@ -169,12 +169,12 @@ export function overviewOf(value: unknown): Overview | undefined {
     if (!isObject(one) || !isObject(one.from) || !isObject(one.to)) return []
     const [from, to] = [one.from, one.to]
     if (typeof from.table !== 'string' || typeof to.table !== 'string') return []
-    return [{ from: idOf(from), to: idOf(to), columns: textsOf(from.columns) }]
+    return [{ from: idOf(from), to: idOf(to), columns: textsIn(from.columns) }]
   })
   const tables = value.tables.flatMap((one: unknown): readonly SchemaTable[] => {
     if (!isObject(one) || typeof one.table !== 'string') return []
     const id = idOf(one)
-    const keys = textsOf(one.primaryKey)
+    const keys = textsIn(one.primaryKey)
     const foreign = links.filter(({ from }) => from === id).flatMap(({ columns }) => columns)
     return [
       {
@@ -198,10 +198,6 @@ export function overviewOf(value: unknown): Overview | undefined {
 
 function idOf({ schema, table }: Readonly<Record<string, unknown>>): string {
   return typeof schema === 'string' ? `${schema}\n${String(table)}` : String(table)
-}
-
-export function textsOf(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
 }
 
 /**
